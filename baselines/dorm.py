@@ -10,6 +10,7 @@ from typing import Any
 from baselines.counts import Placing
 from baselines.fair_shares import Fairness, Portions
 from oasis.model import rounding
+from oasis.model.errors import InputError
 from oasis.model.extras import require
 from oasis.scheduling import Allocation, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
 
@@ -81,10 +82,10 @@ class Dorm(BasePolicy):
         placement: str | None = None,
     ) -> None:
         if not (0 <= theta_1 <= 1 and 0 <= theta_2 <= 1):
-            raise ValueError(f"expected theta_1 and theta_2 in 0..1, got {theta_1}, {theta_2}")
+            raise InputError("", f"expected theta_1 and theta_2 in 0..1, got {theta_1}, {theta_2}")
         if node_limit < 1 or places < 1:
             found = f"{node_limit}, {places}"
-            raise ValueError(f"expected node_limit and places of at least 1, got {found}")
+            raise InputError("", f"expected node_limit and places of at least 1, got {found}")
         self.theta_1, self.theta_2 = theta_1, theta_2
         self.node_limit, self.places = node_limit, places
         self.outcomes: list[str] = []

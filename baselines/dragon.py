@@ -10,6 +10,7 @@ from typing import Any
 
 from baselines.fair_shares import Shares
 from baselines.gangs import Changes, GangController, Held, Size, add_worker, shrink
+from oasis.model.errors import InputError
 from oasis.scheduling import (
     Allocation,
     FirstFit,
@@ -447,7 +448,7 @@ class LocalityAware(GangController):
 
     def __init__(self, *, reading: str = TEXT) -> None:
         if reading not in (TEXT, CODE):
-            raise ValueError(f"reading: expected {TEXT} or {CODE}, got {reading!r}")
+            raise InputError("reading", f"expected {TEXT} or {CODE}", reading)
         super().__init__(FewestNodes if reading == TEXT else Ladder)
         self.reading = reading
 
@@ -546,7 +547,7 @@ class Dragon(LocalityAware):
         super().__init__(reading=reading)
         for option, value in (("urgent_after", urgent_after), ("idle_after", idle_after)):
             if not 0 <= value < math.inf:
-                raise ValueError(f"{option}: expected seconds >= 0, got {value}")
+                raise InputError(option, "expected seconds >= 0", value)
         self.urgent_after, self.idle_after = float(urgent_after), float(idle_after)
         self.alarms = alarms
 

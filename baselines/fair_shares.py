@@ -13,6 +13,7 @@ import numpy as np
 from baselines.counts import Placing
 from baselines.preemptive import Ordered, Rank, significant
 from baselines.queues import STRICT
+from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.rounding import FloatArray
 from oasis.scheduling import (
@@ -336,7 +337,7 @@ class DRF(BasePolicy):
 
     def __init__(self, *, by: str = JOB, placement: str | None = None) -> None:
         if by not in (JOB, OWNER):
-            raise ValueError(f"by: expected {JOB} or {OWNER}, got {by!r}")
+            raise InputError("by", f"expected {JOB} or {OWNER}", by)
         self.by, self._placing = by, Placing(placement)
 
     @property
@@ -460,7 +461,7 @@ class FinishTimeFairness(Ordered):
     ) -> None:
         super().__init__(seed, line=line, placement=placement)
         if not 0 < lease < math.inf:
-            raise ValueError(f"lease: expected a finite number > 0, got {lease:g}")
+            raise InputError("lease", f"expected a finite number > 0, got {lease:g}")
         self.lease = lease
 
     @property

@@ -10,6 +10,7 @@ from typing import Any
 
 from baselines.preemptive import Levels, Ordered, check_levels, significant
 from baselines.queues import STRICT
+from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import Plan, PolicyJob, Site, View
 
@@ -70,7 +71,7 @@ class Gittins(Ordered):
     ) -> None:
         super().__init__(seed, line=line, placement=placement)
         if min(history, default=1.0) <= 0:
-            raise ValueError(f"history: expected numbers > 0, got {history}")
+            raise InputError("history", "expected numbers > 0", history)
         self.levels, self.history = check_levels(levels, "levels"), tuple(history)
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 from baselines.counts import on_node
 from baselines.fair_shares import MachineShares
 from baselines.gangs import Changes, GangController, Held, add_worker, drop_worker
+from oasis.model.errors import InputError
 from oasis.scheduling import (
     Allocation,
     MostIdle,
@@ -75,7 +76,7 @@ class Weights:
 
     def __init__(self, site: Site, form: str = RATIO) -> None:
         if form not in (RATIO, DIFFERENCE):
-            raise ValueError(f"form: expected {RATIO} or {DIFFERENCE}, got {form!r}")
+            raise InputError("form", f"expected {RATIO} or {DIFFERENCE}", form)
         self.form = form
         self._shares = MachineShares(site, "worker")
 
@@ -322,7 +323,7 @@ class Kod2(GangController):
         self, starve_limit: float = 600.0, *, form: str = RATIO, printed: bool = False
     ) -> None:
         if not 0 <= starve_limit < math.inf:
-            raise ValueError(f"starve_limit: expected seconds >= 0, got {starve_limit}")
+            raise InputError("starve_limit", f"expected seconds >= 0, got {starve_limit}")
         super().__init__(AffinityPlacement)
         Weights(Site((), ()), form)  # refuses a form that there is not
         self.starve_limit, self.form, self.printed = float(starve_limit), form, printed

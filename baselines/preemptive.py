@@ -8,6 +8,7 @@ from typing import Any
 
 from baselines.counts import Gpus
 from baselines.queues import STRICT, Misfits, OneLine
+from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import NOTHING, Allocation, Placement, Plan, PolicyJob, Room, Site, View
 
@@ -97,7 +98,7 @@ def check_levels(hours: tuple[float, ...], name: str) -> tuple[float, ...]:
         If they do not; the message begins with `name`.
     """
     if list(hours) != sorted(set(hours)) or min(hours, default=1.0) <= 0:
-        raise ValueError(f"{name}: expected increasing numbers > 0, got {hours}")
+        raise InputError(name, f"expected increasing numbers > 0, got {hours}")
     return tuple(hours)
 
 
@@ -390,7 +391,7 @@ class LAS(Ordered):
     ) -> None:
         super().__init__(seed, line=line, placement=placement)
         if order not in (ARRIVAL, RUNNING_FIRST):
-            raise ValueError(f"order: expected {ARRIVAL} or {RUNNING_FIRST}, got {order!r}")
+            raise InputError("order", f"expected {ARRIVAL} or {RUNNING_FIRST}", order)
         self.thresholds, self.order = check_levels(thresholds, "thresholds"), order
 
     @property

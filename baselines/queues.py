@@ -10,6 +10,7 @@ from typing import Any
 
 from baselines.counts import FixedCounts, Placing
 from oasis.model import rounding
+from oasis.model.errors import InputError
 from oasis.scheduling import Allocation, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
 
 STRICT, FIT = "strict", "fit"
@@ -33,10 +34,10 @@ def check_line(line: str) -> str:
     --------
     >>> check_line("backfill")
     Traceback (most recent call last):
-    ValueError: line: expected strict or fit, got 'backfill'
+    oasis.model.errors.InputError: line: expected strict or fit, got 'backfill'
     """
     if line not in (STRICT, FIT):
-        raise ValueError(f"line: expected {STRICT} or {FIT}, got {line!r}")
+        raise InputError("line", f"expected {STRICT} or {FIT}", line)
     return line
 
 

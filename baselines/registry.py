@@ -71,10 +71,7 @@ def make(name: str, seed: int = 0, **options: Any) -> Policy:
     >>> make("srtf", 3, line="fit").parameters
     {'seed': 3, 'line': 'fit', 'placement': None}
     """
-    try:
-        policy = ALL[choice(name, ALL)]
-    except ValueError as error:
-        raise ValueError(f"policy: {error}") from None
+    policy = ALL[choice(name, ALL, "policy")]
     if "seed" in inspect.signature(policy).parameters:
         options["seed"] = seed
     return policy(**options)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from baselines.counts import FixedCounts, Placing
 from baselines.fair_shares import Shares
 from oasis.model import rounding
+from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
 from oasis.scheduling import NOTHING, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
 
@@ -182,7 +183,7 @@ class RRH(BasePolicy):
         placement: str | None = None,
     ) -> None:
         if discount < 0 or not 0 <= weight <= 1:
-            raise ValueError("expected discount >= 0 and weight in 0..1")
+            raise InputError("", "expected discount >= 0 and weight in 0..1")
         self._seed, self._counts = seed, FixedCounts(seed)
         self._placing = Placing(placement)
         self.threshold, self.discount, self.weight = threshold, discount, weight

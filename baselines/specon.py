@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from baselines.counts import on_node
 from baselines.gangs import GangController, by_arrival
+from oasis.model.errors import InputError
 from oasis.scheduling import NOTHING, Allocation, Plan, PolicyJob, Room, RoundRobin, Site
 from oasis.scheduling.job import Demand
 from oasis.scheduling.policy import View
@@ -390,17 +391,15 @@ class SpeCon(GangController):
     ) -> None:
         super().__init__(InTurn)
         if not 0 <= alpha < math.inf:
-            raise ValueError(f"alpha: expected a number >= 0, got {alpha}")
+            raise InputError("alpha", "expected a number >= 0", alpha)
         if not 0 < interval < math.inf:
-            raise ValueError(f"interval: expected seconds > 0, got {interval}")
+            raise InputError("interval", "expected seconds > 0", interval)
         if len(weights) != 3 or not all(0 <= weight < math.inf for weight in weights):
-            raise ValueError(f"weights: expected three numbers >= 0, got {weights}")
+            raise InputError("weights", "expected three numbers >= 0", weights)
         if counted not in (WORKER, CLUSTER):
-            raise ValueError(f"counted: expected {WORKER} or {CLUSTER}, got {counted!r}")
+            raise InputError("counted", f"expected {WORKER} or {CLUSTER}", counted)
         if rebalancing not in (ALL_CONVERGED, ALWAYS):
-            raise ValueError(
-                f"rebalancing: expected {ALL_CONVERGED} or {ALWAYS}, got {rebalancing!r}"
-            )
+            raise InputError("rebalancing", f"expected {ALL_CONVERGED} or {ALWAYS}", rebalancing)
         self.counted, self.rebalancing = counted, rebalancing
         self.alpha, self.interval = float(alpha), float(interval)
         self._weights = dict(zip(Category, map(float, weights), strict=True))

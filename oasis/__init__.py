@@ -32,6 +32,9 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where
     from oasis.model.decision import Decision as Decision
     from oasis.model.decision import Rejection as Rejection
     from oasis.model.errors import (
+        InputError as InputError,
+    )
+    from oasis.model.errors import (
         InstanceError as InstanceError,
     )
     from oasis.model.errors import (
@@ -92,7 +95,8 @@ NAMES = {
     "model.cluster": ("Cluster", "Server"),
     "model.decision": ("Decision", "Rejection"),
     "model.errors": (
-        *("InstanceError", "OasisError", "PolicyError", "SolverError", "VerificationError"),
+        *("InputError", "InstanceError", "OasisError", "PolicyError", "SolverError"),
+        "VerificationError",
     ),
     "model.examples": ("read_example",),
     "model.instance": ("Instance",),

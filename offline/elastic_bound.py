@@ -22,6 +22,7 @@ from heapq import heappop, heappush, heapreplace
 
 import numpy as np
 
+from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.simulator.elastic import ElasticWorkload
@@ -194,17 +195,17 @@ def elastic_bound(
     [3.0, 2.5, 2.167]
     """
     if not slot_seconds > 0:
-        raise ValueError(f"slot_seconds: expected a time > 0, got {slot_seconds}")
+        raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
     jobs = made.workload.jobs
     for job in jobs:
         if not job.has_utility:
-            raise ValueError(f"utility: expected one for each job, got none for {job.id!r}")
+            raise InputError("utility", f"expected one for each job, got none for {job.id!r}")
     totals, demands = pool(made)
     rates = [best_rates(made, job) for job in jobs]
     if slots is None:
         slots = slots_needed(made, slot_seconds)
     if slots < 1:
-        raise ValueError(f"slots: expected at least 1, got {slots}")
+        raise InputError("slots", "expected at least 1", slots)
     there = totals > 0
     shares = demands[:, there] / totals[there]  # of the pool, by one worker
     choices = [

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oasis.certify.verify import verify
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule, placements
@@ -106,9 +107,9 @@ def _run(
 
 def _refuse(steps: int, most: int) -> None:
     if steps > most:
-        raise ValueError(
-            f"the instance is too large for brute force: {steps} steps, at most {most}; "
-            "use method 'auto'"
+        raise InputError(
+            "the instance is too large for brute force",
+            f"{steps} steps, at most {most}; use method 'auto'",
         )
 
 

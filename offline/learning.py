@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InputError, InstanceError, describe, located_at
 from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.rounding import FloatArray
-from oasis.model.validation import LARGEST_SIZE, describe, integer
+from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds, PriceFunction
 from oasis.online.recourse.learned import LearnedPrices
 from offline.column_generation.bound import configuration_bound
@@ -71,7 +71,7 @@ def learn_prices(
     for k, instance in enumerate(past):
         expect_instance(instance, f"past[{k}]")
     if not past:
-        raise ValueError("past: expected at least one instance")
+        raise InputError("past", "expected at least one instance")
     _check_alike(past)
     longest = max(instance.horizon for instance in past)
     size = longest if slots_per_day is None else slots_per_day

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from oasis.certify.verify import verify
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InputError, InstanceError
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.validation import LARGEST_SEED, integer
 from oasis.solvers import SolveProgress, Status, highs
@@ -109,7 +109,7 @@ class Method(Generic[P]):
             return self.params.from_dict(params)
         if not isinstance(params, self.params):
             expected, found = self.params.__name__, type(params).__name__
-            raise ValueError(f"params: method {self.name!r} takes {expected}, got {found}")  # noqa: TRY004
+            raise InputError("params", f"method {self.name!r} takes {expected}, got {found}")
         return params
 
     def _refuse_minimum(self, instance: Instance) -> None:

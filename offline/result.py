@@ -12,7 +12,6 @@ from oasis.model.errors import InstanceError
 from oasis.model.files import frame
 from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.model.summary import Facts, Summarised, short
-from oasis.model.validation import describe
 from oasis.solvers import Status, relative_gap
 from oasis.version import __version__
 
@@ -221,7 +220,7 @@ def _status(value: Any) -> Status:
         return Status(value)
     except ValueError:
         known = ", ".join(Status)
-        raise InstanceError("", f"expected one of {known}, got {describe(value)}") from None
+        raise InstanceError("", f"expected one of {known}", value) from None
 
 
 KIND = "solve"

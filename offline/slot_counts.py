@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from oasis.model.cluster import Cluster
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.rounding import fits
 
@@ -57,12 +58,9 @@ def _placed(jobs: Sequence[Job], counts: Counts, cluster: Cluster) -> SlotPlacem
     """(4)-(7) of one slot: no more parameter servers than (6) asks for, which keeps (7)."""
     needed = [int(job.ps_needed(n)) for job, n in zip(jobs, counts, strict=True)]
     placed = []
-    for units, demands, capacity in (
-        (counts, [job.worker for job in jobs], cluster.worker_capacity.tolist()),
-        (needed, [job.ps for job in jobs], cluster.ps_capacity.tolist()),
-    ):
-        rows = [[demand.get(name, 0.0) for name in cluster.resources] for demand in demands]
-        found = next(_packings(list(units), rows, capacity, []), None)
+    for group, units in zip(GROUPS, (counts, needed), strict=True):
+        rows = [[group.of(job).get(name, 0.0) for name in cluster.resources] for job in jobs]
+        found = next(_packings(list(units), rows, group.capacity(cluster).tolist(), []), None)
         if found is None:
             return None
         placed.append(found)

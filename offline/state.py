@@ -14,6 +14,7 @@ import numpy as np
 from oasis.certify.verify import verify
 from oasis.model.decision import Decision
 from oasis.model.errors import SolverError
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
@@ -284,12 +285,10 @@ def read_prices(given: Sequence[Any], instance: Instance) -> tuple[FloatArray, F
     >>> worker.shape, ps.shape
     ((2, 1, 5), (2, 0, 5))
     """
-    cluster = instance.cluster
+    shapes = (group.capacity(instance.cluster).shape for group in GROUPS)
     worker, ps = (
-        np.array(rows, dtype=np.float64).reshape(instance.horizon, *capacity.shape)
-        for rows, capacity in zip(
-            given, (cluster.worker_capacity, cluster.ps_capacity), strict=True
-        )
+        np.array(rows, dtype=np.float64).reshape(instance.horizon, *shape)
+        for rows, shape in zip(given, shapes, strict=True)
     )
     return worker, ps
 

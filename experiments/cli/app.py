@@ -12,21 +12,20 @@ from typer.main import get_command
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
 from experiments.cli.help import with_help
 from experiments.cli.usage import usage_message
-from experiments.cli.verbose import with_verbose
+from experiments.cli.verbose import CommandGroup
 from experiments.cli.version import print_version
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 
 COMMANDS = (  # in the order of the help; each is `command` of the module of its name
     *("generate", "example", "describe", "run", "compare", "replay", "solve", "ratio", "quote"),
     *("verify", "plot", "report", "policies", "schema", "learn", "sweep", "figure"),
 )
-VERBOSE = frozenset(("run", "compare", "replay", "solve", "ratio", "sweep"))
 GROUPS = {"import": "import_trace", "library": "library", "kubernetes": "kubernetes"}  # its modules
 
 
 def app_of(names: Iterable[str]) -> typer.Typer:
     """The command line with these subcommands alone; the modules of no others are loaded."""
-    app = typer.Typer(
+    app = CommandGroup(
         name="oasis",
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -42,8 +41,7 @@ def app_of(names: Iterable[str]) -> typer.Typer:
         if name in GROUPS:
             app.add_typer(module.app, name=name)
         else:
-            command = module.command
-            app.command(name)(with_verbose(command) if name in VERBOSE else command)
+            app.command(name)(module.command)
     return app
 
 
@@ -81,6 +79,7 @@ def run_app(words: list[str], app: typer.Typer | None = None) -> int:
     app = app_for(words) if app is None else app
     try:
         command = with_help(get_command(app))
+        # Not standalone, or typer would print its own errors and leave.
         code = command(words, prog_name="oasis", standalone_mode=False)
     except TyperException as error:
         message = error.format_message().strip()
@@ -92,7 +91,7 @@ def run_app(words: list[str], app: typer.Typer | None = None) -> int:
         known = [name for each in context.command.params for name in each.opts] if context else []
         better = usage_message(message, words, place, known)
         hint = f" (see '{place} --help')" if place else ""
-        raise OasisError(f"{better or message}{hint}") from None
+        raise InputError("", f"{better or message}{hint}") from None
     if code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
         raise KeyboardInterrupt
     return code if isinstance(code, int) else 0

@@ -1,6 +1,7 @@
 """How a command can end."""
 
 DONE = 0
+BUG = 1  # anything but an `OasisError`, or a file that cannot be read or written
 BAD_INPUT = 2
 LIMIT = 3  # the result is printed, but a limit was hit before its proof
 FAILED_CELLS = 4  # the result of a sweep is written, but some of its cells failed

@@ -7,12 +7,14 @@ import gc
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
 from experiments.cli.exit_codes import (
     BAD_INPUT,
+    BUG,
     DONE,
     INTERRUPTED,
     InterruptedWorkError,
@@ -29,11 +31,11 @@ SELDOM = 200_000  # new objects from one look to the next; Python's own 700 suit
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Inside, Python looks for cycles once in `SELDOM` new objects.
+    """Inside, the garbage collector looks for reference cycles once in `SELDOM` new objects.
 
-    Instances and runs are made of many objects that stay, and each look goes over many of them.
-    What is in no cycle, nearly everything, is freed at once in any case. The looks that Python
-    takes when the process ends are spared altogether: its memory is given back anyway.
+    Instances and runs are made of many objects that stay, and each search goes over many of them.
+    What is in no cycle, nearly everything, is freed at once in any case. The searches when the
+    process ends are spared altogether: its memory is given back anyway.
 
     Examples
     --------
@@ -55,15 +57,17 @@ def seldom_collected() -> Iterator[None]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with a code of `experiments.cli.exit_codes`."""
-    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+    words = sys.argv[1:] if arguments is None else arguments
+    if words == ["--version"]:
         print_version()  # without the time that it takes to load the commands
         _leave(DONE)
     try:
         with seldom_collected():
             from experiments.cli.app import app_for, run_app  # noqa: PLC0415 (needs an extra)
 
-            words = sys.argv[1:] if arguments is None else arguments
             app = app_for(words)
+            # From here on Ctrl-C may have results to keep,
+            # so that it no longer ends the process at once.
             starting.work_begins()
             with sigterm_as_ctrl_c():
                 code = run_app(words, app)
@@ -79,13 +83,18 @@ def main(arguments: list[str] | None = None) -> None:
         code = _fail("interrupted", INTERRUPTED)
     except InterruptedWorkError as error:
         code = _fail(str(error), INTERRUPTED)
-    except OSError as error:
+    except OasisError as error:
+        # The words are asked, not the option: the error may have come before it was read.
+        if "--verbose" in words and error.__cause__ is not None:  # of code that is the user's own
+            _show(error.__cause__)
+        code = _fail(str(error))
+    except OSError as error:  # a file of the user's that cannot be read or written
         where = f"{error.filename}: " if error.filename else ""
         code = _fail(f"{where}{error.strerror or error}")
-    except (OasisError, ValueError, OverflowError) as error:
-        code = _fail(str(error))
     except MemoryError:
         code = _fail("not enough memory for an instance of this size")
+    except Exception as error:  # noqa: BLE001 (it is shown, and the exit code says whose fault it is)
+        code = _bug(error, is_verbose="--verbose" in words)
     _leave(code)
 
 
@@ -99,8 +108,22 @@ def _leave(code: int) -> NoReturn:
     sys.exit(code)
 
 
+def _bug(error: Exception, *, is_verbose: bool) -> int:
+    """Say that the program is at fault, with the traceback if it was asked for."""
+    if is_verbose:
+        _show(error)
+    more = "" if is_verbose else "; run again with --verbose for the traceback"
+    said = f": {error}" if str(error) else ""
+    return _fail(f"a bug: {type(error).__name__}{said}{more}", BUG)
+
+
+def _show(error: BaseException) -> None:
+    sys.stderr.write("".join(traceback.format_exception(error)))
+
+
 def _fail(message: str, code: int = BAD_INPUT) -> int:
     """Print one line on standard error; what a terminal would obey is escaped."""
+    # One line, whatever the message holds: scripts read it.
     line = " ".join(message.split())
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     print("oasis:", shown, file=sys.stderr)  # noqa: T201

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_origin
 import typer
 
 from experiments.evaluation.limits import Duration, read_seconds, read_share
-from experiments.evaluation.options import Option, OptionError, no_such_option, options_of
+from experiments.evaluation.options import Option, no_such_option, options_of
 from experiments.evaluation.policies import (
     LINE,
     OASIS,
@@ -24,7 +24,7 @@ from experiments.evaluation.policies import (
     is_import_name,
 )
 from oasis.model.choices import choice, did_you_mean
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, located_at
 from oasis.model.files import check_writable, is_standard_output
 from oasis.model.validation import LARGEST_SEED
 
@@ -77,7 +77,9 @@ def with_options(
             if own.name == parameter:
                 parameters += [_flag_of(option, only_given) for option in options.values()]
             else:
+                # Only among keywords may one without a default follow one with a default.
                 parameters.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        # typer makes the flags of the signature that it finds here.
         wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         wrapper.__doc__ = command.__doc__
         return wrapper
@@ -115,8 +117,8 @@ def _row_parser(option: Option) -> Callable[[str], Any]:
     def parse(text: str) -> Any:
         try:
             return option.parse(text)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
+        except InputError as error:
+            raise typer.BadParameter(error.detail) from None
 
     return parse
 
@@ -154,12 +156,8 @@ def naming_flags(names: Mapping[str, Any] | tuple[str, ...], **other: str) -> It
     flags = {name: flag(name) for name in names} | other
     try:
         yield
-    except (OasisError, ValueError) as error:
-        head, colon, rest = str(error).partition(": ")
-        named = head.split(", ")
-        bases = [name.partition("[")[0] for name in named]  # mix[1] is given by --mix
-        if colon and all(base in flags for base in bases):
-            raise OasisError(f"{', '.join(flags[base] for base in bases)}: {rest}") from None
+    except InputError as error:
+        error.rename(flags)
         raise
 
 
@@ -185,10 +183,10 @@ def comma_list(text: str, name: str) -> list[str]:
     """
     entries = [entry.strip() for entry in text.split(",")]
     if "" in entries:
-        raise OasisError(f"{name}: expected entries with commas between, got {text!r}")
+        raise InputError(name, "expected entries with commas between", text)
     for k, entry in enumerate(entries):
         if entry in entries[:k]:
-            raise OasisError(f"{name}: expected each entry once, got {entry} again")
+            raise InputError(name, f"expected each entry once, got {entry} again")
     return entries
 
 
@@ -205,10 +203,11 @@ def comma_counts(text: str, name: str) -> tuple[int, ...]:
     >>> comma_counts("100,200", "--jobs")
     (100, 200)
     """
+    entries = comma_list(text, name)
     try:
-        return tuple(int(entry) for entry in comma_list(text, name))
+        return tuple(map(int, entries))
     except ValueError:
-        raise OasisError(f"{name}: expected counts with commas between, got {text!r}") from None
+        raise InputError(name, "expected counts with commas between", text) from None
 
 
 def _limit(name: str, read: Callable[[str], float], metavar: str, text: str) -> Any:
@@ -217,8 +216,8 @@ def _limit(name: str, read: Callable[[str], float], metavar: str, text: str) -> 
     def parse(given: str) -> float:
         try:
             return read(given)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
+        except InputError as error:
+            raise typer.BadParameter(error.detail) from None
 
     return typer.Option(name, parser=parse, metavar=metavar, help=text)
 
@@ -253,13 +252,13 @@ def limits_of(
 ) -> dict[str, Any]:
     """What ends an offline solve: one kind of limit at a time, and criteria beside it."""
     if work_limit is not None and isinstance(no_improvement, Duration):
-        raise ValueError("--no-improvement: expected units of work with --work-limit, got a time")
+        raise InputError("--no-improvement", "expected units of work with --work-limit, got a time")
     criteria = {"gap": gap, "no_improvement": no_improvement}
     given = {name: value for name, value in criteria.items() if value is not None}
     if work_limit is None:
         return {"time_limit": 60.0 if time_limit is None else time_limit, **given}
     if time_limit is not None:
-        raise ValueError("--work-limit: expected no --time-limit beside it")
+        raise InputError("--work-limit", "expected no --time-limit beside it")
     return {"work_limit": work_limit, **given}
 
 
@@ -279,10 +278,7 @@ def known(name: str, among: Iterable[str], option: str) -> str:
         If it is none; the message begins with the flag, and suggests what may be meant.
     """
     entries = list(among)
-    try:
-        return choice(name, entries, " or ".join(entries) if len(entries) == 2 else "")
-    except ValueError as error:
-        raise OasisError(f"{option}: {error}") from None
+    return choice(name, entries, option, expected=" or ".join(entries) if len(entries) == 2 else "")
 
 
 def is_stdout(path: Path | None) -> bool:
@@ -445,16 +441,14 @@ def known_policy(
         Naming the flag `option` and what there is.
     """
     if not own and is_import_name(name):
-        raise OasisError(f"{option}: expected one of {', '.join(among)}, got {name!r}")
-    try:
-        return entry_of(name, among).name
-    except ValueError as error:
-        other = name.casefold()
-        hint = f"; {other} is a policy, but this command does not take it"
-        # the cause is what somebody's own module raised: --verbose shows its traceback
-        raise OasisError(
-            f"{option}: {error}{hint if other in POLICIES else ''}"
-        ) from error.__cause__
+        raise InputError(option, f"expected one of {', '.join(among)}", name)
+    with located_at(option):
+        try:
+            return entry_of(name, among).name
+        except InputError as error:
+            if (other := name.casefold()) in POLICIES:
+                error.hint += f"; {other} is a policy, but this command does not take it"
+            raise
 
 
 def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> list[str]:
@@ -471,6 +465,7 @@ def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES
     ['oasis', 'fifo']
     """
     names = [known_policy(name, option, among) for name in comma_list(text, option)]
+    # Once more, because fifo and FIFO are two entries and one policy.
     return comma_list(",".join(names), option)
 
 
@@ -506,20 +501,18 @@ def read_assignments(
         place, equals, value = text.partition("=")
         owner, dot, name = place.strip().rpartition(".")
         if not (equals and dot and owner and name):
-            raise OasisError(f"{SET}: expected POLICY.OPTION=VALUE, got {text!r}")
+            raise InputError(SET, "expected POLICY.OPTION=VALUE", text)
         where = f"{SET} {owner}.{name}"
         owner = {each.casefold(): each for each in owners}.get(owner.casefold(), owner)
         if owner not in owners:
             expected = f"expected an option of {', '.join(owners)}, got {owner!r}"
-            raise OasisError(f"{where}: {expected}{did_you_mean(owner, owners)}")
+            raise InputError(where, f"{expected}{did_you_mean(owner, owners)}")
         if name not in owners[owner]:
-            raise OasisError(f"{where}: {no_such_option(owner, name, owners[owner])}")
+            raise InputError(where, f"{no_such_option(owner, name, owners[owner])}")
         if name in found.setdefault(owner, {}):
-            raise OasisError(f"{where}: expected one value, got two")
-        try:
+            raise InputError(where, "expected one value, got two")
+        with located_at(where):
             found[owner][name] = owners[owner][name].parse(value)
-        except ValueError as error:
-            raise OasisError(f"{where}: {error}") from None
     return found
 
 
@@ -558,36 +551,37 @@ def choose_options(
     for option, value in (oasis or {}).items():
         spelling = _spelling(option)
         if OASIS not in names:
-            raise OasisError(f"{spelling}: an option of oasis alone, got {', '.join(names)}")
+            raise InputError(spelling, f"an option of oasis alone, got {', '.join(names)}")
         if option in given.setdefault(OASIS, {}):
-            raise OasisError(f"{spelling}: expected no {SET} {OASIS}.{option} beside it")
+            raise InputError(spelling, f"expected no {SET} {OASIS}.{option} beside it")
         given[OASIS][option] = value
     for option, value in (shared or {}).items():
         found = having(option, names) if value is not None else []
         if value is not None and not found:
             expected = f"expected one of {', '.join(having(option))}"
             got = ", ".join(names)
-            raise OasisError(f"{SHARED[option]}: {expected} among the policies, got {got}")
+            raise InputError(SHARED[option], f"{expected} among the policies, got {got}")
         for name in found:
+            # --set, which names one policy, goes before a flag for all of them.
             given.setdefault(name, {}).setdefault(option, value)
     flagged = {**(oasis or {}), **({LINE: line} if (line := (shared or {}).get(LINE)) else {})}
     return {name: _checked(name, given.get(name, {}), flagged) for name in names}
 
 
 def _checked(name: str, given: Mapping[str, Any], flagged: Mapping[str, Any]) -> dict[str, Any]:
+    entry = entry_of(name)
     try:
-        whole = entry_of(name).resolve(given)
+        whole = entry.resolved(given)
         return {option: whole[option] for option in given}
-    except OptionError as error:
-        option = error.option
-        where = f"{SET} {name}" + (f".{option}" if option else "")
-        if name == OASIS and option is not None and option in flagged:
-            where = _spelling(option)
-        elif option == SEED:
-            where = f"{where} or {SHARED[SEED]}"
-        elif option == LINE and given[LINE] == flagged.get(LINE):
-            where = SHARED[LINE]
-        raise OasisError(f"{where}: {error.expected}") from None
+    except InputError as error:
+        where = {option: f"{SET} {name}.{option}" for option in entry.options}
+        if name == OASIS:
+            where |= {option: _spelling(option) for option in flagged}
+        where[SEED] = f"{where.get(SEED)} or {SHARED[SEED]}"
+        if given.get(LINE) == flagged.get(LINE):
+            where[LINE] = SHARED[LINE]
+        error.rename({"": f"{SET} {name}", **where})
+        raise
 
 
 def _spelling(option: str) -> str:

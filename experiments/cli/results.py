@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from experiments.cli.options import AsJson, Picture, ResultFile, Style, is_stdou
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.provenance import Recipe
 from experiments.evaluation.tables import unfinished_notes
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, OasisError, located_at
 from oasis.model.file_kinds import ELASTIC, INSTANCE, JOB, RESULTS, SCHEDULES, kind_of_data
 from oasis.model.files import write_text
 from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict, read_json
@@ -25,32 +24,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@contextmanager
-def errors_name(path: Path) -> Iterator[None]:
-    """Prepend the file's name to what is wrong inside it."""
-    try:
-        yield
-    except oasis.OasisError as error:
-        raise oasis.OasisError(f"{path}: {error}") from error.__cause__
-
-
 def read_document(path: Path) -> Any:
     """Read the JSON document of a result; errors name the file, or what it is instead."""
-    with errors_name(path):
+    with located_at(source=path):
         return read_json(path, (*RESULTS, SCHEDULES), "a result")
 
 
 def read_instance(path: Path) -> oasis.Instance:
     """Read an instance file; errors name the file and the field."""
-    with errors_name(path):
+    with located_at(source=path):
         return oasis.read(path)
 
 
 def read_workload(path: Path) -> oasis.Instance | ElasticWorkload:
     """Read an instance, or a workload of elastic jobs; errors name the file and the field."""
     kinds, expected = (INSTANCE, ELASTIC), "an instance or a workload of elastic jobs"
-    with errors_name(path):
+    with located_at(source=path):
         data = read_json(path, kinds, expected)
+        # The kind is taken from the content, because both files end in .json.
         kind = kind_of_data(data)
         is_elastic = kind is not None and kind.name == ELASTIC
         return elastic_from_dict(data) if is_elastic else instance_from_dict(data)
@@ -58,13 +49,13 @@ def read_workload(path: Path) -> oasis.Instance | ElasticWorkload:
 
 def read_job(path: Path) -> oasis.Job:
     """Read a file with one job, an entry of ``jobs`` in an instance file."""
-    with errors_name(path):
+    with located_at(source=path):
         return job_from_dict(read_json(path, (JOB,), "one job, an entry of an instance's jobs"))
 
 
 def read_recipe(path: Path) -> Recipe:
     """Read from a result of ``oasis run`` how to make it again."""
-    with errors_name(path):
+    with located_at(source=path):
         return Recipe.of(read_json(path, ("run",), "a result of oasis run"))
 
 
@@ -109,6 +100,7 @@ def deliver(
     plain: dict[str, Any] = {}
     if output is not None or as_json:
         plain = document() if callable(document) else document
+    # Files come first: a reader of standard output that goes away must not cost a file.
     if output is not None and not is_stdout(output):
         _attempt(failures, lambda: write_text(output, console.json_text(plain)))
     if plot is not None and draw is not None:
@@ -265,7 +257,7 @@ def with_delivery(command: Command) -> Command:
     def wrapper(**arguments: Any) -> Any:
         delivery = Delivery(**{name: arguments.pop(name) for name in names})
         if delivery.style is not None and delivery.plot is None:
-            raise ValueError("--style: expected --plot beside it")
+            raise InputError("--style", "expected --plot beside it")
         return command(**arguments, delivery=delivery)
 
     own = inspect.signature(command, eval_str=True).parameters.values()

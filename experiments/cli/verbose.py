@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -12,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli.console import note
-from oasis.model.errors import OasisError
 
 LOGGERS = ("oasis", "offline", "baselines", "experiments")
 Command = Callable[..., Any]
@@ -25,12 +23,7 @@ def with_verbose(command: Command) -> Command:
         if not verbose:
             return command(**arguments)
         with logging_to_stderr():
-            try:
-                return command(**arguments)
-            except OasisError as error:
-                if error.__cause__ is not None:  # raised by code that is not the toolkit's own
-                    note("".join(traceback.format_exception(error.__cause__)).rstrip())
-                raise
+            return command(**arguments)
 
     flag = inspect.Parameter(
         "verbose",
@@ -40,8 +33,8 @@ def with_verbose(command: Command) -> Command:
             bool,
             typer.Option(
                 "--verbose",
-                help="Log on standard error what is being done, and show tracebacks of errors in "
-                "policies of your own.",
+                help="Log on standard error what is being done, and show tracebacks of bugs, and "
+                "of errors in policies of your own.",
             ),
         ],
     )
@@ -54,6 +47,22 @@ def with_verbose(command: Command) -> Command:
     return wrapper
 
 
+class CommandGroup(typer.Typer):
+    """Commands that all have the flag ``--verbose``."""
+
+    def command(  # type: ignore[override]
+        self, name: str | None = None, **options: Any
+    ) -> Callable[[Command], Command]:
+        """Decorate a function: it becomes the command `name`."""
+        add = super().command(name, **options)
+
+        def decorate(command: Command) -> Command:
+            add(with_verbose(command))
+            return command
+
+        return decorate
+
+
 @contextmanager
 def logging_to_stderr() -> Iterator[None]:
     """Inside, everything that the packages log is a line on standard error.
@@ -63,6 +72,7 @@ def logging_to_stderr() -> Iterator[None]:
     """
     handler = _Notes()
     handler.setFormatter(_Elapsed())
+    # The levels come back at the end: a test, or a notebook, may run several commands.
     former = {name: logging.getLogger(name).level for name in LOGGERS}
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.DEBUG)

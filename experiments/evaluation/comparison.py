@@ -12,11 +12,10 @@ import oasis
 from experiments.evaluation.intervals import interval_of, scale_of
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.model.document import entry, mapping, text
-from oasis.model.errors import located_at
+from oasis.model.errors import InputError, describe, located_at
 from oasis.model.files import frame
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
-from oasis.model.validation import describe
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
 from oasis.simulator.outcome import JobTimes
@@ -166,6 +165,8 @@ def until_interrupted(
     try:
         while left:
             rows[left[0]] = run(left[0])
+            # Only now, because Ctrl-C may come between the
+            # two lines: figures that are there are kept.
             left.pop(0)
     except KeyboardInterrupt:
         if not keep or not rows:
@@ -230,7 +231,7 @@ def figures(run: Run) -> dict[str, Any]:
     """
     outcome = run.outcome
     if outcome is None:
-        raise ValueError(f"{run.policy}: expected a simulated run")
+        raise InputError(run.policy, "expected a simulated run")
     return {
         "total_utility": run.total_utility,
         "admitted": run.admitted,
@@ -477,5 +478,6 @@ def _mean_row(values: Sequence[Any]) -> Any:
     """Mean of numbers, also inside of mappings; None where no run has one."""
     if isinstance(values[0], Mapping):
         return {key: _mean_row([value[key] for value in values]) for key in values[0]}
+    # A mean of what is known: of a policy under which no job finishes, no completion time is.
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None

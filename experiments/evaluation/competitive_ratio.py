@@ -178,6 +178,8 @@ class CompetitiveRatio(Summarised):
             "parameters": entry(data, "offline_parameters", mapping),
             "seconds": entry(data, "offline_seconds", real),
         }
+        # The document has two solutions, so the schedules
+        # of the offline one stand under another key.
         offline = OfflineResult.from_dict({**data, **renamed, "schedules": []})
         schedules = entry(data, "offline_schedules", schedules_by_job)
         return cls(
@@ -206,6 +208,7 @@ def _guarantees(certificate: Certificate | None) -> dict[str, float | None]:
         certificate.log_alpha_x,
         certificate.payoff_gap,
         certificate.initial_dual,
+        # JSON has no infinity.
         bound if math.isfinite(bound) else None,
         certificate.ratio_bound,
     )
@@ -362,6 +365,7 @@ def _online(
 
 def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:
     """The corrected Theorem 4 holds on every run; if it does not, one of the two is wrong."""
+    # A verified schedule above the bound refutes it, be the optimum proven or not.
     if offline.objective > certificate.upper_bound * (1 + ROUNDING):
         detail = f"a schedule is worth {offline.objective:.9g}"
         bound = f"D_0 + alpha_x P + G is {certificate.upper_bound:.9g}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from oasis.model.errors import InputError
 from oasis.model.extras import require
 
 CONFIDENCE = 0.95
@@ -94,14 +95,14 @@ def interval_of(values: Sequence[float], scale: str = "any") -> Interval:
     least, most = LIMITS[scale]
     for value in values:
         if not least * (1 - ROUNDING) <= value <= most * (1 + ROUNDING):
-            raise ValueError(f"values: expected {least:g} to {most:g} for {scale}, got {value!r}")
+            raise InputError("values", f"expected {least:g} to {most:g} for {scale}", value)
     if any(math.isinf(value) for value in values):
         return Interval(_infinite_mean(values), math.nan, math.nan, len(values), NONE)
     if scale == "ratio":
         return _geometric(values)
     for value in values:
         if abs(value) > LARGEST:
-            raise ValueError(f"values: expected at most {LARGEST:g} in size, got {value!r}")
+            raise InputError("values", f"expected at most {LARGEST:g} in size", value)
     mean, half = mean_and_half_width(values)
     return _cut(mean, mean - half, mean + half, len(values), (least, most))
 
@@ -116,7 +117,9 @@ def _infinite_mean(values: Sequence[float]) -> float:
 
 
 def _geometric(values: Sequence[float]) -> Interval:
+    # Ratios multiply, so their logarithms are what an interval may be symmetrical in.
     mean, half = mean_and_half_width([math.log(value) for value in values])
+    # Two seeds of 2 and 8 would give an interval over many powers of ten: the values say more.
     if 2 * half > math.log(WIDEST):
         return Interval(math.exp(mean), min(values), max(values), len(values), RANGE)
     ends = (math.exp(mean - half), math.exp(mean + half))
@@ -150,4 +153,5 @@ def _quantile(n: int) -> float:
     require("an interval over seeds", "scipy")
     from scipy.special import stdtrit  # noqa: PLC0415 (needs an extra)
 
+    # Two-sided: 95 % inside leaves 2.5 % beyond each end.
     return float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2))

@@ -6,6 +6,8 @@ import math
 import re
 from typing import Any
 
+from oasis.model.errors import InputError
+
 UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 PART = re.compile(rf"\s*({NUMBER})\s*({'|'.join(UNITS)})\s*")
@@ -55,7 +57,7 @@ def read_seconds(value: Any, what: str = "seconds", *, is_time: bool = True) -> 
     if parsed is None or not parsed >= 0:  # nor is NaN
         is_number = parsed is not None or not is_time
         forms = "" if is_number else " (such as 90, 90s, 5m, 1h or 500ms)"
-        raise ValueError(f"expected {what} >= 0, or inf{forms}, got {_shown(value, parsed)}")
+        raise InputError("", f"expected {what} >= 0, or inf{forms}, got {_shown(value, parsed)}")
     return parsed
 
 
@@ -76,7 +78,7 @@ def read_share(value: Any) -> float:
     parsed = _number(text[:-1], 100.0) if text.endswith("%") else _number(value)
     if parsed is None or not parsed >= 0:
         forms = "" if parsed is not None else " (such as 0.05 or 5%)"
-        raise ValueError(f"expected a share >= 0, or inf{forms}, got {_shown(value, parsed)}")
+        raise InputError("", f"expected a share >= 0, or inf{forms}, got {_shown(value, parsed)}")
     return parsed
 
 

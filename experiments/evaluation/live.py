@@ -9,6 +9,7 @@ from typing import Any
 
 import oasis
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, SEED, entry_of
+from oasis.model.errors import InputError
 from oasis.model.instance_file import instance_from_dict, read_json
 from oasis.online.answers import Quote
 from oasis.online.prices import PriceBounds
@@ -46,7 +47,7 @@ def planning_policy(
 
     Raises
     ------
-    OptionError
+    InputError
         If an option of recourse does not exist or has a wrong value.
     ValueError
         If OASiS has no bounds.
@@ -58,7 +59,7 @@ def planning_policy(
     """
     if name == OASIS:
         if bounds is None:
-            raise ValueError("bounds: expected U and L of OASiS, got None")
+            raise InputError("bounds", "expected U and L of OASiS, got None")
         scale = float(options.get("scale", 1.0))
         return oasis.OASiS.rolling(
             lookahead, _scaled(bounds, scale), keep_admitted=keep_admitted, end=end
@@ -118,6 +119,7 @@ def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[st
     """
     scheduler = live_recourse(instance.cluster, instance.horizon, options)
     for earlier in instance.jobs_by_arrival():
+        # Jobs of one slot arrive in the order of the file, and this job comes after all of them.
         if earlier.arrival <= job.arrival:
             scheduler.advance(earlier.arrival)
             scheduler.submit(earlier)
@@ -168,13 +170,14 @@ def cluster_policy(
     """
     if name == OASIS:
         if bounds is None:
-            raise oasis.OasisError(
-                "--bounds: expected a file with U and L, or with past jobs: a cluster has no "
-                "instance to take them from"
+            raise oasis.InputError(
+                "--bounds",
+                "expected a file with U and L, or with past jobs: a cluster has no "
+                "instance to take them from",
             )
         others = sorted(set(options) - {"scale"})
         if others:
-            raise oasis.OasisError(f"--set oasis.{others[0]}: is part of the bounds on a cluster")
+            raise oasis.InputError(f"--set oasis.{others[0]}", "is part of the bounds on a cluster")
         reach = horizon or lookahead
         return lambda: planning_policy(OASIS, options, reach, bounds=bounds, end=horizon)
     if name == RECOURSE and horizon is None:
@@ -206,14 +209,12 @@ def read_bounds(path: Path, lookahead: int) -> Bounds:
         learned = LearnedPrices.read(path).bounds
         return lambda _: learned
     if isinstance(found, Mapping) and {"worker", "ps", "normalize"} <= found.keys():
-        try:
-            bounds = PriceBounds.from_dict(found)
-        except (KeyError, TypeError, ValueError) as error:
-            raise oasis.InstanceError("", f"expected bounds as JSON: {error}") from None
+        bounds = PriceBounds.from_dict(found)
         return lambda _: bounds
     past = instance_from_dict(found)
 
     def of(cluster: oasis.Cluster) -> PriceBounds:
+        # The past jobs count their times in the slots of their own instance.
         scaled = replace(cluster, slot_seconds=past.slot_seconds)
         return PriceBounds.from_jobs(past.jobs, scaled, lookahead)
 

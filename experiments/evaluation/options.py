@@ -17,7 +17,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import oasis
 from oasis.model.choices import did_you_mean
-from oasis.model.validation import describe
+from oasis.model.errors import InputError, describe
 from oasis.workloads import PRESETS
 from oasis.workloads.presets import MIX, PRIORITY
 
@@ -30,28 +30,6 @@ NOT_FINITE = ("inf", "-inf", "nan")
 def is_not_finite(value: Any) -> bool:
     """Whether a value is infinite or no number, which JSON cannot say but as text."""
     return isinstance(value, float) and not math.isfinite(value)
-
-
-class OptionError(ValueError):
-    """A wrong value of an option, or an option that does not exist.
-
-    Parameters
-    ----------
-    owner : str
-        What the option belongs to, such as the name of a policy.
-    option : str or None
-        Name of the option; None where several are wrong together.
-    expected : str
-        What was expected, and what was found.
-    """
-
-    def __init__(self, owner: str, option: str | None, expected: str) -> None:
-        where = f"{owner}.{option}" if option else owner
-        super().__init__(f"{where}: {expected}")
-        self.owner, self.option, self.expected = owner, option, expected
-
-    def __reduce__(self) -> tuple[type[OptionError], tuple[str, str | None, str]]:
-        return type(self), (self.owner, self.option, self.expected)
 
 
 def no_such_option(owner: str, name: str, known: Iterable[str]) -> str:
@@ -106,7 +84,7 @@ class Option:
         (1.0, 2.5)
         >>> Option("seed", int, 0).check(True)
         Traceback (most recent call last):
-        ValueError: expected an integer, got True
+        oasis.model.errors.InputError: expected an integer, got True
         """
         if value is None and _takes_none(self.kind):
             return None
@@ -250,6 +228,7 @@ def without_none(kind: Any) -> Any:
 def _number(text: str) -> Any:
     """A number or a truth value where the text is one, else the text, to be refused by its type."""
     try:
+        # JSON knows truth values in lower case only, and people write True.
         return json.loads(text.strip().lower())
     except ValueError:
         return text
@@ -260,15 +239,16 @@ def _checked(value: Any, kind: Any) -> Any:
         if value not in get_args(kind):
             known = list(map(str, get_args(kind)))
             suggested = did_you_mean(value, known)
-            raise ValueError(f"expected {' or '.join(known)}, got {describe(value)}{suggested}")
+            raise InputError("", f"expected {' or '.join(known)}, got {describe(value)}{suggested}")
         return value
     if get_origin(kind) is tuple:
         return _checked_row(value, get_args(kind))
     is_right = isinstance(value, kind)
     if kind is float:
+        # A whole number is a float here, but not the other way round.
         is_right = isinstance(value, int | float) and abs(value) < math.inf
     if not is_right or (kind is not bool and isinstance(value, bool)):
-        raise ValueError(f"expected {WORDS[kind]}, got {describe(value)}")
+        raise InputError("", f"expected {WORDS[kind]}", value)
     return kind(value)
 
 
@@ -276,7 +256,7 @@ def _checked_row(values: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
     is_open = kinds[-1] is Ellipsis
     size = "" if is_open else f"{len(kinds)} "
     if not isinstance(values, list | tuple) or not (is_open or len(values) == len(kinds)):
-        raise ValueError(f"expected {size}numbers, got {describe(values)}")
+        raise InputError("", f"expected {size}numbers", values)
     parts = kinds[:1] * len(values) if is_open else kinds
     return tuple(_checked(value, kind) for value, kind in zip(values, parts, strict=True))
 

@@ -23,7 +23,6 @@ import baselines
 import oasis
 from experiments.evaluation.options import (
     Option,
-    OptionError,
     described,
     is_not_finite,
     no_such_option,
@@ -31,8 +30,8 @@ from experiments.evaluation.options import (
 )
 from experiments.evaluation.provenance import file_reference
 from oasis.model.choices import choice, did_you_mean
-from oasis.model.errors import PolicyError
-from oasis.model.validation import number
+from oasis.model.errors import InputError, PolicyError, located_at
+from oasis.model.validation import integer, number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import learned_from
@@ -78,30 +77,30 @@ def import_policy(name: str) -> type[Policy]:
     --------
     >>> import_policy("baselines.queues:FIFO")().name
     'fifo'
-    >>> import_policy("baselines.queues:LIFO")
+    >>> import_policy("baselines.queues:LIFO")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: expected a policy in module baselines.queues, got no LIFO; did you mean 'FIFO'?
+    oasis.model.errors.InputError: expected a policy in ..., got no LIFO; did you mean 'FIFO'?
     """
     module_name, _, attribute = name.rpartition(":")
     if not module_name or not attribute:
-        raise ValueError(f"expected MODULE:NAME or FILE.py:NAME, got {name!r}")
+        raise InputError("", "expected MODULE:NAME or FILE.py:NAME", name)
     file = Path(module_name)
     if file.suffix == ".py" and not file.is_file():
-        raise ValueError(f"expected a Python file, got no {module_name}")
+        raise InputError("", f"expected a Python file, got no {module_name}")
     try:
         module = _loaded(file) if file.suffix == ".py" else _imported(module_name)
     except (Exception, SystemExit) as error:
         place = own_line(error)
         what = in_words(error) if place is None else f"{place}: {in_words(error)}"
-        raise ValueError(f"expected a module that can be imported, got {what}") from error
+        raise InputError("", f"expected a module that can be imported, got {what}") from error
     found = getattr(module, attribute, None)
     if found is None:
         there = [each for each, value in vars(module).items() if _is_policy(value)]
         hint = did_you_mean(attribute, there) or f"; it has {', '.join(there) or 'none'}"
-        raise ValueError(f"expected a policy in module {module_name}, got no {attribute}{hint}")
+        raise InputError("", f"expected a policy in module {module_name}, got no {attribute}{hint}")
     if not _is_policy(found):
         expected = f"expected {name} to be a class with a method decide (docs: own policy)"
-        raise ValueError(expected)
+        raise InputError("", expected)
     _check_constructor(name, found)
     return found
 
@@ -118,8 +117,7 @@ def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., 
     policy : type
         The class.
     options : mapping
-        Its options; a ValueError of its constructor about one of them, ``"quantum: expected ..."``,
-        is left as it is.
+        Its options; an `InputError` of its constructor about one of them is left as it is.
 
     Returns
     -------
@@ -132,7 +130,7 @@ def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., 
         try:
             made = policy(**given)
         except (Exception, SystemExit) as error:
-            if isinstance(error, ValueError) and str(error).partition(": ")[0] in options:
+            if isinstance(error, InputError) and error.field in options:
                 raise
             own = own_error(error, policy, "its constructor")
             if own is None and isinstance(error, TypeError):  # of the call itself
@@ -208,6 +206,7 @@ def _imports(module: str, file: Path) -> list[str]:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
+            # One dot is the package itself, and each further one goes up by one.
             parent = package.split(".")[: len(package.split(".")) - node.level + 1]
             base = ".".join([*parent * bool(node.level), *filter(None, [node.module])])
             names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
@@ -242,6 +241,7 @@ def _loaded(file: Path) -> Any:
     try:
         with _looking_at(whole.parent):
             spec.loader.exec_module(module)
+    # What failed half-way must not be found by the next import; also after Ctrl-C.
     except BaseException:
         del sys.modules[name]
         raise
@@ -267,7 +267,9 @@ def _check_constructor(name: str, policy: type) -> None:
         parameters = inspect.signature(policy, eval_str=True).parameters.values()
     except Exception as error:
         what = f"{line_of(policy)}{in_words(error)}"
-        raise ValueError(f"expected the types in the constructor of {name}, got {what}") from error
+        raise InputError(
+            "", f"expected the types in the constructor of {name}, got {what}"
+        ) from error
     needed = [
         one.name
         for one in parameters
@@ -275,7 +277,7 @@ def _check_constructor(name: str, policy: type) -> None:
     ]
     if needed:
         expected = f"expected a default for each parameter of the constructor of {name}"
-        raise ValueError(f"{line_of(policy)}{expected}, got none for {', '.join(needed)}")
+        raise InputError("", f"{line_of(policy)}{expected}, got none for {', '.join(needed)}")
 
 
 OASIS, RECOURSE = "oasis", "recourse"
@@ -322,14 +324,17 @@ class OasisOptions:
         number(self.scale, "scale", above=True)
         fraction = self.min_utility_fraction
         if not 0 <= fraction < 1:
-            raise ValueError(f"min_utility_fraction: expected 0 <= fraction < 1, got {fraction:g}")
+            raise InputError(
+                "min_utility_fraction", f"expected 0 <= fraction < 1, got {fraction:g}"
+            )
         check_granularity(self.granularity)
         learned = learned_from(self.bounds, "bounds")
         if learned is not None:
             own = learned.bounds.min_utility_fraction
+            # An option at its default was not asked for, so the one of the file may take its place.
             if fraction not in (DEFAULT_MIN_UTILITY_FRACTION, own):
                 expected = f"expected none beside bounds, whose file has {own:g}"
-                raise ValueError(f"min_utility_fraction: {expected}, got {fraction:g}")
+                raise InputError("min_utility_fraction", f"{expected}, got {fraction:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +372,7 @@ class PolicyEntry:
 
         Raises
         ------
-        OptionError
+        InputError
             If an option does not exist or has a wrong value.
 
         Examples
@@ -376,10 +381,14 @@ class PolicyEntry:
         {'seed': 3, 'line': 'strict', 'placement': None}
         >>> entry_of("drf").resolve({"seed": 3})
         Traceback (most recent call last):
-        experiments.evaluation.options.OptionError: drf.seed: no such option; drf has by, placement
+        oasis.model.errors.InputError: drf.seed: no such option; drf has by, placement
         """
-        values = self._values(given)
-        return {name: _plain(value) for name, value in values.items()}
+        with located_at(self.name):
+            return self.resolved(given)
+
+    def resolved(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Do the same as `resolve`; errors name the option without the policy."""
+        return {name: _plain(value) for name, value in self._values(given).items()}
 
     def make(
         self, instance: oasis.Instance | None = None, given: Mapping[str, Any] | None = None
@@ -395,10 +404,12 @@ class PolicyEntry:
 
         Raises
         ------
-        OptionError
+        InputError
             If an option does not exist or has a wrong value.
         """
-        return self.build(instance, **self._values(given or {}))
+        with located_at(self.name):
+            values = self._values(given or {})
+        return self.build(instance, **values)
 
     def recorded(self, given: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
         """The entries of a result from which its run can be reproduced.
@@ -451,20 +462,12 @@ class PolicyEntry:
         values = {name: option.default for name, option in self.options.items()}
         for name, value in given.items():
             if name not in self.options:
-                raise OptionError(self.name, name, no_such_option(self.name, name, self.options))
-            try:
+                raise InputError(name, no_such_option(self.name, name, self.options))
+            with located_at(name):
                 values[name] = self.options[name].check(value)
-            except ValueError as error:
-                raise OptionError(self.name, name, str(error)) from None
-            if name == SEED and values[name] is not None and values[name] < 0:
-                raise OptionError(self.name, name, f"expected an integer >= 0, got {value}")
-        try:
-            self.check(**values)
-        except ValueError as error:
-            head, _, rest = str(error).partition(": ")
-            if head in self.options:
-                raise OptionError(self.name, head, rest) from None
-            raise OptionError(self.name, None, str(error)) from None
+            if name == SEED and values[name] is not None:
+                integer(value, name)
+        self.check(**values)
         return values
 
 
@@ -542,7 +545,7 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     ['seed', 'threshold', 'discount', 'weight', 'placement']
     """
     if name.endswith(".py"):
-        raise ValueError(f"expected FILE.py:CLASS, such as {name}:MyPolicy, got {name!r}")
+        raise InputError("", f"expected FILE.py:CLASS, such as {name}:MyPolicy", name)
     if is_import_name(name):
         policy = import_policy(name)
         make = maker_of(policy, options_of(policy))

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, OasisError, describe, nested
 from oasis.model.file_kinds import STANDARD_INPUT, read_content
 from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_to_dict
-from oasis.model.validation import describe
 
 
 def instance_digest(instance: Instance) -> str:
@@ -27,6 +26,7 @@ def instance_digest(instance: Instance) -> str:
     [True, True, False]
     """
     content = instance_to_dict(instance)
+    # Where an instance came from changes no result, so a note in it makes no other instance.
     content.pop("metadata", None)
     return hashlib.sha256(json.dumps(content, allow_nan=False).encode()).hexdigest()
 
@@ -68,9 +68,9 @@ def check_digest(instance: Instance, sha256: str) -> None:
     """
     found = instance_digest(instance)
     if found != sha256:
-        raise OasisError(
-            f"instance.sha256: the result is of another instance: expected {sha256[:16]}, "
-            f"got {found[:16]}"
+        raise InputError(
+            "instance.sha256",
+            f"the result is of another instance: expected {sha256[:16]}, got {found[:16]}",
         )
 
 
@@ -120,12 +120,12 @@ class Recipe:
         instance = _entry(document, "instance", dict, "an object")
         file = instance.get("file")
         if file is not None and not isinstance(file, str):
-            raise OasisError(f"instance.file: expected text or null, got {describe(file)}")
+            raise InputError("instance.file", "expected text or null", file)
         return cls(
             _entry(document, "policy", str, "text"),
             _entry(document, "parameters", dict, "an object"),
             file,
-            _entry(instance, "sha256", str, "text", "instance."),
+            _entry(instance, "sha256", str, "text", "instance"),
             _entry(document, "version", str, "text"),
             _entry(document, "policy_files", list, "a list")
             if "policy_files" in document
@@ -162,13 +162,13 @@ class Recipe:
             if was is None or is_now is None:
                 file = (was or is_now or {}).get("file")
                 how = "is not there any more" if was else "was not part of the run"
-                raise OasisError(f"policy_files: {file} ({name}) {how}")
+                raise InputError("policy_files", f"{file} ({name}) {how}")
             if was.get("sha256") != is_now["sha256"]:
                 expected = f"expected sha256 {str(was.get('sha256'))[:16]}"
                 got = str(is_now["sha256"])[:16]
-                raise OasisError(
-                    f"policy_files: {is_now['file']} ({name}) has changed since: {expected}, "
-                    f"got {got}"
+                raise InputError(
+                    "policy_files",
+                    f"{is_now['file']} ({name}) has changed since: {expected}, got {got}",
                 )
 
 
@@ -200,6 +200,7 @@ def check_reproduced(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> No
     Traceback (most recent call last):
     oasis.model.errors.OasisError: the run is not reproduced: admitted was 2, is 1 now
     """
+    # The figure that people look at first is the first difference that is told.
     first = ("total_utility",)
     names = [name for name in recorded if name not in (*first, *OF_THE_SOURCE, MEASURED)]
     for name in (*(name for name in first if name in recorded), *names):
@@ -231,7 +232,8 @@ def _brief(value: Any) -> str:
 
 def _entry(document: Any, key: str, kind: type, wanted: str, prefix: str = "") -> Any:
     if not isinstance(document, dict) or key not in document:
-        raise OasisError(f"{prefix}{key}: missing; expected the JSON document of oasis run")
+        missing = "missing; expected the JSON document of oasis run"
+        raise InputError(nested(prefix, key), missing)
     if not isinstance(document[key], kind):
-        raise OasisError(f"{prefix}{key}: expected {wanted}, got {describe(document[key])}")
+        raise InputError(nested(prefix, key), f"expected {wanted}", document[key])
     return document[key]

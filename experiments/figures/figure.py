@@ -20,7 +20,7 @@ from experiments.plotting.canvas import SMALL, drawing_style, new_figure
 from experiments.plotting.files import save
 from experiments.sweep import SweepProgress, UnwrittenSweepError, expand, run_sweep, sweep_config
 from experiments.sweep.store import DONE
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, OasisError
 from oasis.model.files import check_writable, naming, write_text
 
 Row = dict[str, Any]
@@ -128,6 +128,7 @@ def _value(text: str) -> Any:
     if text == "":
         return None
     try:
+        # Counts stay whole numbers, which labels show without a point.
         return int(text)
     except ValueError:
         try:
@@ -193,7 +194,7 @@ class PublishedFigure:
             If the settings ask for what this figure cannot vary.
         """
         if settings.trace is not None:
-            raise ValueError(f"trace: {self.name} takes its jobs from no trace")
+            raise InputError("trace", f"{self.name} takes its jobs from no trace")
         cells = expand(sweep_config(self.grid(settings)))
         shared = {cell.shared_cell.key for cell in cells if cell.shared_cell is not None}
         return len(cells) + len(shared)
@@ -281,7 +282,7 @@ class DirectFigure:
         varied = "the number of seeds" + (" and the trace" if self.takes_trace else "")
         for name, value in settings.to_dict().items():
             if value != plain[name]:
-                raise ValueError(f"{name}: {self.name} varies only {varied}")
+                raise InputError(name, f"{self.name} varies only {varied}")
         return len(self.runs(settings))
 
     def runs(self, settings: FigureSettings) -> list[Case]:
@@ -370,7 +371,8 @@ def reproduce(
         If a file cannot be written there, before any run.
     """
     if suffix not in FORMATS:
-        raise ValueError(f"suffix: expected one of {', '.join(FORMATS)}, got {suffix!r}")
+        raise InputError("suffix", f"expected one of {', '.join(FORMATS)}", suffix)
+    # Settings that the figure cannot vary are refused before a directory is made.
     figure.steps(settings)
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
@@ -407,6 +409,7 @@ def _swept(
     errors = tuple(str(cell["error"]) for cell in cells if cell["status"] != DONE)
     if not done:
         raise OasisError(f"{figure.name}: no run succeeded: {errors[0]}")
+    # Tasks other than ratio have no such figure, and are not unproven.
     unproven = sum(cell.get("proven") is False for cell in done)
     files = () if unwritten else (runs,)
     rows = figure.table(done, settings)

@@ -9,6 +9,7 @@ from typing import Any
 
 from experiments.evaluation.policies import FLOOR, OASIS, PAPER_FLOOR, RIVALS, entry_of
 from oasis.model.choices import choice
+from oasis.model.errors import InputError, located_at
 from oasis.workloads import PRESETS
 
 PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order
@@ -70,31 +71,26 @@ class FigureSettings:
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
-            raise ValueError(f"seeds: expected at least 1, got {self.seeds}")
+            raise InputError("seeds", "expected at least 1", self.seeds)
         if self.first_seed < 0:
-            raise ValueError(f"first_seed: expected at least 0, got {self.first_seed}")
+            raise InputError("first_seed", "expected at least 0", self.first_seed)
         if not 0 < self.scale <= 1:
-            raise ValueError(f"scale: expected 0 < scale <= 1, got {self.scale:g}")
+            raise InputError("scale", f"expected 0 < scale <= 1, got {self.scale:g}")
         if self.jobs is not None and (not self.jobs or min(self.jobs) < 1):
-            raise ValueError("jobs: expected counts of at least 1")
+            raise InputError("jobs", "expected counts of at least 1")
         if self.servers is not None and self.servers < 1:
-            raise ValueError(f"servers: expected at least 1, got {self.servers}")
-        try:
-            object.__setattr__(self, "preset", choice(self.preset, PRESETS))
-        except ValueError as error:
-            raise ValueError(f"preset: {error}") from None
+            raise InputError("servers", "expected at least 1", self.servers)
+        object.__setattr__(self, "preset", choice(self.preset, PRESETS, "preset"))
         if not self.time_limit >= 0:  # nor is NaN
-            raise ValueError(f"time_limit: expected seconds >= 0, or inf, got {self.time_limit}")
+            raise InputError("time_limit", f"expected seconds >= 0, or inf, got {self.time_limit}")
         if self.no_improvement is not None and not self.no_improvement >= 0:
             found = self.no_improvement
-            raise ValueError(f"no_improvement: expected seconds >= 0, or inf, got {found}")
+            raise InputError("no_improvement", f"expected seconds >= 0, or inf, got {found}")
         _check_distinct("jobs", self.jobs or ())
         _check_distinct("policies", self.policies or ())
         for name in self.policies or ():
-            try:
+            with located_at("policies"):
                 entry_of(name)
-            except ValueError as error:
-                raise ValueError(f"policies: {error}") from None
         for name, options in self.policy_options.items():
             entry_of(name).resolve(options)
 
@@ -138,6 +134,7 @@ class FigureSettings:
 
     def job_counts(self, published: Sequence[int]) -> list[int]:
         """Numbers of jobs: those asked for, or the published ones at this scale."""
+        # At a small scale two counts may round to one, which is run once.
         return list(dict.fromkeys(self.jobs or map(self.scaled, published)))
 
     def machines(self) -> dict[str, Any]:
@@ -165,7 +162,8 @@ class FigureSettings:
         given = self.policy_options.get(OASIS, {})
         for option in axes:
             if option in given:
-                raise ValueError(f"policy_options: the figure varies {OASIS}.{option} itself")
+                raise InputError("policy_options", f"the figure varies {OASIS}.{option} itself")
+        # What the user sets goes before the paper's floor, and the figure's own axis before both.
         return {"name": OASIS, FLOOR: PAPER_FLOOR, **given, **axes}
 
     def compared(self) -> list[dict[str, Any]]:
@@ -188,8 +186,8 @@ class FigureSettings:
         run = [policy["name"] for policy in policies]
         for name in self.policy_options:
             if name not in run:
-                raise ValueError(
-                    f"policy_options: expected options of {', '.join(run)}, got {name}"
+                raise InputError(
+                    "policy_options", f"expected options of {', '.join(run)}, got {name}"
                 )
         return {
             "instances": list(instances),
@@ -202,4 +200,4 @@ class FigureSettings:
 def _check_distinct(setting: str, values: Sequence[Any]) -> None:
     for k, value in enumerate(values):
         if value in values[:k]:
-            raise ValueError(f"{setting}: expected each once, got {value} again")
+            raise InputError(setting, f"expected each once, got {value} again")

@@ -11,6 +11,7 @@ from experiments.evaluation.policies import FLOOR, PAPER_FLOOR
 from experiments.figures.figure import PublishedFigure, Row, amount, fraction, groups, half_widths
 from experiments.figures.settings import FigureSettings
 from experiments.plotting.canvas import LINES, MARKERS, SMALL, axes, legend_below, paper
+from oasis.model.errors import InputError
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 
@@ -33,10 +34,9 @@ def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) 
 
 def refuse_what_is_fixed(settings: FigureSettings) -> None:
     """Raise `ValueError` for settings that a study fixes itself: policies and sizes."""
-    if settings.policies is not None:
-        raise ValueError("policies: expected none, the study has policies of its own")
-    if settings.jobs is not None or settings.servers is not None:
-        raise ValueError("jobs, servers: expected neither, the study has families of its own")
+    for name in ("policies", "jobs", "servers"):
+        if getattr(settings, name) is not None:
+            raise InputError(name, "expected none, the study has its own")
 
 
 def family(cell: Row) -> str:
@@ -88,6 +88,7 @@ def floor_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
     named = [
         {**cell, "family": place[0], "share": cell["total_utility"] / best[place]}
         for place, cell in zip(places, cells, strict=True)
+        # Where no floor earns anything, none of them has a share.
         if best[place] > 0
     ]
     return [
@@ -107,6 +108,7 @@ def draw_floor(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     ax = axes(ax, 8.0, 4.8)
     for k, ((name,), part) in enumerate(groups(rows, "family").items()):
         ax.errorbar(
+            # Side by side, so that the error bars of the five families do not cover each other.
             [row["floor"] + 0.004 * (k - 2) for row in part],
             [100 * row["share"] for row in part],
             yerr=[[100 * length for length in side] for side in half_widths(part, "share")],
@@ -201,6 +203,7 @@ def commitment_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
 def draw_commitment(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     """Utility against wasted work, the mean of each policy in the congested family."""
     ax = axes(ax, 8.0, 5.2)
+    # The last family of the grid is the congested one.
     where = rows[-1]["family"]
     for k, row in enumerate(row for row in rows if row["family"] == where):
         place = (100 * row["wasted"], row["utility"])

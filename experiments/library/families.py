@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.utility import Deadline, Piecewise, Sigmoid, Utility
 from oasis.workloads import generate
@@ -204,7 +204,7 @@ def problem_named(name: str) -> Problem:
     """
     if name not in PROBLEMS:
         close = ", ".join(_similar(name)) or SEE
-        raise OasisError(f"no instance is called {name!r}; {close}")
+        raise InputError("", f"no instance is called {name!r}; {close}")
     return PROBLEMS[name]
 
 
@@ -230,7 +230,7 @@ def problems_like(patterns: Iterable[str]) -> list[Problem]:
     given = tuple(patterns)
     for pattern in given:
         if not any(_is_like(problem, pattern) for problem in PROBLEMS.values()):
-            raise OasisError(f"no instance and no family is like {pattern!r}; {SEE}")
+            raise InputError("", f"no instance and no family is like {pattern!r}; {SEE}")
     return [
         problem
         for problem in PROBLEMS.values()

@@ -26,7 +26,7 @@ from experiments.library.store import (
 from oasis.certify.verify import verify
 from oasis.driver.journal import JournalLock
 from oasis.model.document import entry, mapping, text
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.online.recourse.policy import Recourse
@@ -127,6 +127,7 @@ def improve(
             yield change
             if change.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
+            # Only now is the instance done: the change is on the disk, and the caller has seen it.
             journal.add(problem.name)
         journal.close()
 
@@ -159,6 +160,7 @@ def improve_one(
     before = library.find(problem.name)
     if before is not None and before.proof == OPTIMAL:
         return Improvement(before, before, None)
+    # Where nothing is known, the run of recourse is a start that the solve need not find itself.
     if before is None:
         instance = problem.instance()
         start: Mapping[str, Schedule] = simulate(
@@ -310,15 +312,16 @@ def problem_of(library: Library, data: Any, name: str | None) -> Problem:
     if name is not None:
         return problem_named(name)
     if "instance" not in data:
-        raise OasisError("instance: missing; expected it, or the name of an instance")
+        raise InputError("instance", "missing; expected it, or the name of an instance")
     sha256 = entry(data, "instance", lambda named: entry(named, "sha256", text))
+    # The table is searched first: to generate two hundred instances takes time.
     for record in library.records().values() if library.table.exists() else ():
         if sha256.startswith(record.fingerprint):
             return PROBLEMS[record.name]
     for problem in PROBLEMS.values():
         if sha256.startswith(fingerprint(problem.instance())):
             return problem
-    raise OasisError(f"instance.sha256: {sha256[:16]} is of no instance of the library")
+    raise InputError("instance.sha256", f"{sha256[:16]} is of no instance of the library")
 
 
 def _offline_result(instance: Instance, data: Any) -> tuple[OfflineResult, bool]:

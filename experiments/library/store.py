@@ -18,12 +18,13 @@ from typing import Any, Self
 from experiments.evaluation.provenance import instance_digest
 from experiments.library.families import PROBLEMS, problem_named
 from oasis.certify.verify import verify
-from oasis.model.errors import OasisError, SolverError, VerificationError
+from oasis.model.errors import InputError, SolverError, VerificationError
 from oasis.model.files import naming, write_bytes, write_text
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.solvers import PROOF, relative_gap
 
+# The files come with the package: packed once, and read seldom.
 PRESET = 9 | lzma.PRESET_EXTREME
 SHOWN = 16  # hexadecimal digits of a digest: 64 bits
 
@@ -57,7 +58,7 @@ def unpacked(content: bytes) -> dict[str, Schedule]:
     try:
         plain = json.loads(lzma.decompress(content))
     except (lzma.LZMAError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise OasisError(f"expected schedules, packed with xz: {error}") from None
+        raise InputError("", f"expected schedules, packed with xz: {error}") from None
     return schedules_by_job(plain)
 
 
@@ -102,6 +103,7 @@ class PassJournal:
         self.done: set[str] = set()
         if lines[:1] == [header]:
             self.done = set(lines[1:])
+        # Written anew, so that a line that was cut off does not stay in the middle.
         write_text(path, "".join(f"{line}\n" for line in (header, *sorted(self.done))))
 
     def add(self, name: str) -> None:
@@ -109,6 +111,7 @@ class PassJournal:
         with naming(self._path), open(self._path, "a", encoding="utf-8") as stream:
             stream.write(f"{name}\n")
             stream.flush()
+            # A solve may take minutes: it is not done twice because of a power cut.
             os.fsync(stream.fileno())
 
     def close(self) -> None:
@@ -196,22 +199,20 @@ class LibraryEntry:
         """
         where = row.get("name") or "a row without a name"
         if set(row) != set(COLUMNS) or None in row.values():
-            raise OasisError(f"{where}: expected the columns {', '.join(COLUMNS)}")
+            raise InputError(where, f"expected the columns {', '.join(COLUMNS)}")
         try:
             known: dict[str, Any] = {field.name: row[field.name] for field in fields(cls)}
             known |= {name: float(row[name]) for name in ("value", "bound")}
             for name in ("value_date", "bound_date"):
                 date.fromisoformat(row[name])
         except ValueError as error:
-            raise OasisError(f"{where}: {error}") from None
+            raise InputError(where, f"{error}") from None
         record = cls(**known)
         if row["proof"] != record.proof:
             text = f"{where}: proof: states {row['proof']}, recomputed {record.proof}"
             raise VerificationError("proof", text)
         if row != record.to_row():
-            raise OasisError(
-                f"{where}: the row has changed since it was written: its check differs"
-            )
+            raise InputError(where, "the row has changed since it was written: its check differs")
         return record
 
     def improved(self, other: LibraryEntry) -> LibraryEntry:
@@ -228,7 +229,7 @@ class LibraryEntry:
             If the other's bound lies below this record's value.
         """
         if (self.name, self.fingerprint) != (other.name, other.fingerprint):
-            raise OasisError(f"{self.name}: expected another record of it, got {other.name}")
+            raise InputError(self.name, f"expected another record of it, got {other.name}")
         best = self
         if other.value > self.value + BETTER * abs(self.value):
             best = _with(best, other, "value", "value_by", "value_date", "schedules")
@@ -263,6 +264,7 @@ def rounded(value: float) -> float:
 
 def rounded_up(bound: float) -> float:
     """A bound as the table has it."""
+    # Never down: a bound that is rounded down may lie below the optimum.
     near = round(bound, DIGITS)
     return near if near >= bound else round(near + 10.0**-DIGITS, DIGITS)
 
@@ -324,7 +326,7 @@ class Library:
         for row in csv.DictReader(io.StringIO(text)):
             record = LibraryEntry.from_row(row)
             if problem_named(record.name).family != record.family or record.name in found:
-                raise OasisError(f"{record.name}: expected one row, in its family")
+                raise InputError(record.name, "expected one row, in its family")
             found[record.name] = record
         return {name: found[name] for name in PROBLEMS if name in found}
 
@@ -342,9 +344,10 @@ class Library:
         """
         instance = problem_named(record.name).instance()
         if fingerprint(instance) != record.fingerprint:
-            raise OasisError(
-                f"{record.name}: expected an instance with the fingerprint {record.fingerprint}, "
-                f"generated {fingerprint(instance)}"
+            raise InputError(
+                record.name,
+                f"expected an instance with the fingerprint {record.fingerprint}, "
+                f"generated {fingerprint(instance)}",
             )
         return instance
 
@@ -360,7 +363,7 @@ class Library:
         with naming(path):
             content = path.read_bytes()
         if digest(content) != record.schedules:
-            raise OasisError(f"{path.name}: has changed since it was written: its digest differs")
+            raise InputError(path.name, "has changed since it was written: its digest differs")
         return unpacked(content)
 
     def verify(self, record: LibraryEntry, instance: Instance | None = None) -> float:
@@ -387,11 +390,13 @@ class Library:
         before = self.records() if self.table.exists() else {}
         (self.directory / "schedules").mkdir(parents=True, exist_ok=True)
         if schedules is not None:
+            # Durable, and under a name of its own: the row that the table has now keeps its file.
             write_bytes(self._file(record), packed(schedules), durable=True)
         after = before | {record.name: record}
         write_text(self.table, _table(after[name] for name in PROBLEMS if name in after))
         former = before.get(record.name)
         if former is not None and former.schedules != record.schedules:
+            # The former file goes last, when no row names it any more.
             self._file(former).unlink(missing_ok=True)
 
     def tidy(self) -> list[str]:

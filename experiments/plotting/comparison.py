@@ -25,6 +25,7 @@ from experiments.plotting.canvas import (
     new_figure,
     shorten,
 )
+from oasis.model.errors import InputError
 
 if TYPE_CHECKING:
     from experiments.evaluation.comparison import Comparison
@@ -130,7 +131,7 @@ def plot_comparison(
     """
     known = measures_of(comparison)
     if measure is not None and measure not in known:
-        raise ValueError(f"measure: expected one of {', '.join(known)}, got {measure!r}")
+        raise InputError("measure", f"expected one of {', '.join(known)}", measure)
     shown = known[measure or next(iter(known))]
     rows = comparison.policies
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))
@@ -146,6 +147,7 @@ def plot_comparison(
     ax.set_yticks(range(len(rows)), [shorten(name) + others.get(name, "") for name in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.margins(x=0.18)
+    # Where every value is 0, an axis still needs a length.
     ax.set_xlim(0.0, max(1.0, ax.get_xlim()[1]))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=shown.is_count))
     ax.set_ylabel("policy")
@@ -264,6 +266,7 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
             ax.plot([low, high], [row, row], "-|", color=ink(), linewidth=1.2, markersize=6)
         ax.plot([mean], [row], "o", color=ink(), markersize=4.5)
     known = [mean for _, found in shown if (mean := found["mean"]) is not None and mean > 0]
+    # Ratios multiply, and one large one would press all others against the edge.
     if scale_of(figure) == "ratio" and known and max(known) > MANY_TIMES * min(known):
         ax.set_xscale("log")
     name = figure.replace("_", " ")

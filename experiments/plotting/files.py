@@ -22,7 +22,7 @@ from experiments.plotting.pages import (
     schedules_page,
 )
 from oasis.model.document import entry, mapping
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.model.files import check_writable, write_bytes
 from oasis.model.instance import Instance
 from oasis.model.schedule import schedules_by_job
@@ -91,6 +91,8 @@ def svg_text(figure: Figure) -> str:
     True
     """
     buffer = io.BytesIO()
+    # Without a salt, identifiers are drawn at random;
+    # letters as paths need no font where they are read.
     with rc_context({"svg.hashsalt": "oasis", "svg.fonttype": "path", "svg.image_inline": True}):
         figure.savefig(buffer, format="svg", metadata=FORMATS[".svg"])
     names: dict[str, str] = {}
@@ -104,7 +106,7 @@ def svg_text(figure: Figure) -> str:
 def _suffix(path: str | os.PathLike[str]) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
-        raise ValueError(f"{path}: expected a picture ending in {', '.join(FORMATS)}")
+        raise InputError(os.fspath(path), f"expected a picture ending in {', '.join(FORMATS)}")
     return suffix
 
 
@@ -177,5 +179,5 @@ def picture_of(data: Mapping[str, Any], name: str, instance: Instance | None) ->
 
 def _given(instance: Instance | None) -> Instance:
     if instance is None:
-        raise OasisError("instance: expected the instance that the result is of")
+        raise InputError("instance", "expected the instance that the result is of")
     return instance

@@ -24,6 +24,7 @@ from experiments.plotting.canvas import (
     slot_axis,
     step_of,
 )
+from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
@@ -68,7 +69,7 @@ class Group:
         """
         held = [name for r, name in enumerate(self.resources) if self.capacity[:, r].any()]
         if resource not in held:
-            raise ValueError(f"resource: expected one of {', '.join(held)}, got {resource!r}")
+            raise InputError("resource", f"expected one of {', '.join(held)}", resource)
         return self.resources.index(resource)
 
     def shares(self) -> FloatArray:
@@ -97,7 +98,7 @@ def group_of(instance: Instance, schedules: Mapping[str, Schedule], group: str) 
     found, cluster = TaskGroup(group), instance.cluster
     names = found.ids(cluster)
     if not names:
-        raise ValueError(f"group: expected one with servers, got {group!r}")
+        raise InputError("group", "expected one with servers", group)
     used = dict(zip(GROUPS, committed(instance, schedules), strict=True))[found]
     return Group(found.hosts, names, used, found.capacity(cluster), cluster.resources)
 
@@ -207,6 +208,7 @@ def plot_utilisation(
     shares = servers.shares()
     if resource is None:
         what = "fullest resource"
+        # `nanmax` would warn of a server that has nothing at all.
         shares = np.where(np.isnan(shares), -1.0, shares).max(axis=2)
         shares[shares < 0] = np.nan  # a server with nothing at all
     else:
@@ -260,7 +262,7 @@ def plot_prices(
     'server'
     """
     if run.bounds is None:
-        raise ValueError(f"policy {run.policy} has no prices")
+        raise InputError("", f"policy {run.policy} has no prices")
     ax = axes(ax)
     servers = group_of(instance, run.schedules, group)
     resource = resource or servers.busiest()
@@ -271,6 +273,7 @@ def plot_prices(
     values[values <= 0.0] = np.nan  # no logarithm: underflow, or a resource that is free
     known = values[~np.isnan(values)]
     low, high = (known.min(), known.max()) if known.size else (1.0, 1.0)
+    # A logarithmic scale needs two ends, also where all prices are equal.
     norm = LogNorm(low, high if high > low else 10.0 * low)
     heat_map(ax, values, servers.names, norm, f"utility per {as_written(resource)}")
     if not known.size:

@@ -131,6 +131,7 @@ def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
     for name in ("time_limit", "work_limit", "gap", "no_improvement", SEED):
         if name in parameters:
             value = "inf" if parameters[name] is None else parameters[name]
+            # The flag says whose seed it is, because policies have one of their own.
             option = "solver_seed" if name == SEED else name
             words += [f"--{option.replace('_', '-')}", str(value)]
     return words
@@ -330,6 +331,7 @@ def section_of(
     kind = kind_of(data)
     found = None if kind == SCHEDULES else result_from_dict(data)
     if instance is not None and kind in VERIFIABLE:
+        # A page states proofs, so it does not believe a file: everything is computed anew.
         check_document(instance, data)
     title, came_out, made = _SAYING_BY_KIND[kind](data, found, instance)
     notes = [*not_options(data), *changed_files(data)]

@@ -14,7 +14,7 @@ from experiments.evaluation import tables as texts
 from experiments.evaluation.tables import Facts
 from experiments.plotting.comparison import means_page
 from experiments.report.section import ReportTable, Section, inline_svg, table
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.model.extras import require
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
 def _task(rows: Sequence[Row]) -> dict[str, Any]:
     """The task, which is the same in all rows, with what is infinite and None in the table."""
     row, task = rows[0], _points(rows, "task.")[0]
+    # The table holds None both for no limit and for a
+    # limit of work, which stands in its own column.
     if "task.time_limit" in row and task.keys().isdisjoint({"time_limit", "work_limit"}):
         task["time_limit"] = math.inf
     if "task.gap" in row and "gap" not in task:
@@ -153,12 +155,12 @@ def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
     try:
         found = parquet.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError):
-        raise OasisError("expected a Parquet file as `oasis sweep` writes it") from None
+        raise InputError("", "expected a Parquet file as `oasis sweep` writes it") from None
     for name in NEEDED:
         if name not in found.column_names:
-            raise OasisError(f"expected the table of `oasis sweep`, it has no column {name}")
+            raise InputError("", f"expected the table of `oasis sweep`, it has no column {name}")
     if not found.num_rows:
-        raise OasisError("expected the table of `oasis sweep`, it has no rows")
+        raise InputError("", "expected the table of `oasis sweep`, it has no rows")
     return found
 
 
@@ -265,6 +267,7 @@ def _again(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     config, table_file = (shlex.quote(f"{Path(name).stem}{end}") for end in (".toml", ".parquet"))
     text = toml_of(grid_of(rows)).splitlines()
     return (
+        # In quotes, so that the shell leaves a $ in the grid alone.
         f"cat > {config} <<'END OF THE GRID'",
         *text,
         "END OF THE GRID",

@@ -17,12 +17,12 @@ import oasis
 from experiments.evaluation.options import GenerateOptions
 from experiments.evaluation.policies import SEED, entry_of, make_policy
 from experiments.evaluation.provenance import instance_digest
-from experiments.sweep.config import SweepConfig, explain
+from experiments.sweep.config import SweepConfig, explained
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.task import Case, CellTask, Options
 from experiments.sweep.tasks import TASKS
 from oasis.model.choices import choice
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, located_at, readable
 from oasis.model.instance import Instance
 from oasis.simulator import Policy
 from oasis.version import __version__
@@ -87,14 +87,11 @@ class Read:
 def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
     """Check arguments of `oasis.generate`; `path` is the table they are from."""
     given = dict(point)
-    try:
+    with located_at(path):
         if "counts" in given:
-            given["counts"] = read_counts(base / given["counts"]).tolist()
+            with readable("counts"):
+                given["counts"] = read_counts(base / given["counts"]).tolist()
         settings = resolve(**asdict(GenerateOptions()) | given).metadata()
-    except OSError as error:
-        raise OasisError(f"{path}.counts: {error.strerror}: {error.filename}") from None
-    except ValueError as error:
-        raise OasisError(f"{path}.{error}") from None
     del settings["seed"]
     labels = {"preset": settings["preset"], **settings["parameters"]}
     labels["counts"] = point.get("counts")
@@ -103,12 +100,8 @@ def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
 
 def read(name: str, base: Path, path: str) -> Read:
     """Read an instance file; `path` is the key it is from."""
-    try:
+    with readable(path), located_at(path), located_at(source=name):
         instance = oasis.read(base / name)
-    except OSError as error:
-        raise OasisError(f"{path}: {error.strerror}: {error.filename}") from None
-    except oasis.InstanceError as error:
-        raise OasisError(f"{path}: {name}: {error}") from None
     identity = {"kind": "read", "sha256": instance_digest(instance)}
     return Read({"file": name}, identity, instance)
 
@@ -156,6 +149,7 @@ class Cell:
         task = self.task.shared
         if task is None:
             return None
+        # The instance of a file is the same for each seed, so its optimum is solved once.
         seed = self.seed if self.source.draws else 0
         return Cell(self.source, None, {}, seed, task, self.options, fingerprint(task.function))
 
@@ -180,6 +174,7 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """Hash of the identity; it names the record, so equal cells share one."""
+        # Sorted, because the order in which options were written does not matter.
         text = json.dumps(self.identity, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -211,7 +206,7 @@ class PolicyMaker:
         """Make a fresh policy with the options and the seed of the cell."""
         name = self.cell.policy
         if name is None:
-            raise ValueError(f"task {self.cell.task.name}: a shared cell has no policy")
+            raise InputError(f"task {self.cell.task.name}", "a shared cell has no policy")
         seed = {SEED: self.cell.seed} if SEED in entry_of(name).options else {}
         return make_policy(name, self.instance, **seed | dict(self.cell.policy_options))
 
@@ -252,6 +247,7 @@ def expand(
     task, options = _task(config, TASKS if tasks is None else tasks)
     code = fingerprint(task.function)
     sources = list(_sources(config.instances, base or Path()))
+    # Equal points would share a record and still count as several seeds in the means.
     _check_distinct("instances", [source.labels for source in sources])
     policies = [point for grid in config.policies for point in grid.points()]
     files = [tuple(entry_of(name).files(given)) for name, given in policies]
@@ -268,14 +264,11 @@ def expand(
 def _task(config: SweepConfig, tasks: Mapping[str, CellTask]) -> tuple[CellTask, Options]:
     given = dict(config.task)
     name = given.pop("name", "run")
-    try:
-        task = tasks[choice(name, tasks)]
-    except ValueError as error:
-        raise OasisError(f"task.name: {error}") from None
+    task = tasks[choice(name, tasks, "task.name")]
     try:
         return task, task.options.model_validate(given)
     except ValidationError as error:
-        raise OasisError(explain(error, given, "task")) from None
+        raise explained(error, given, "task") from None
 
 
 def _sources(grids: Iterable[Any], base: Path) -> Iterator[InstanceSource]:
@@ -300,5 +293,5 @@ def _check_distinct(key: str, points: Iterable[Mapping[str, Any]]) -> None:
         text = json.dumps(dict(point), sort_keys=True)
         if text in seen:
             parts = ", ".join(f"{name} = {value}" for name, value in point.items())
-            raise OasisError(f"{key}: expected each point once, got {parts} again")
+            raise InputError(key, f"expected each point once, got {parts} again")
         seen.add(text)

@@ -22,15 +22,14 @@ from pydantic import (
 from experiments.evaluation.options import (
     GenerateOptions,
     Option,
-    OptionError,
     options_of,
     without_none,
 )
 from experiments.evaluation.policies import POLICIES, SEED, PolicyEntry, entry_of
 from oasis.model.choices import did_you_mean
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.model.file_kinds import SWEEP, kind_of, read_content, refuse_other
-from oasis.model.validation import LARGEST_COUNT, describe
+from oasis.model.validation import LARGEST_COUNT
 
 
 class ConfigTable(BaseModel):
@@ -45,19 +44,17 @@ class ConfigTable(BaseModel):
             if name not in cls.model_fields and cls.model_config["extra"] == "forbid":
                 known = ", ".join(cls.model_fields) or "none"
                 suggested = did_you_mean(name, cls.model_fields)
-                raise ValueError(f"unknown key {name!r}; expected one of {known}{suggested}")
+                raise InputError("", f"unknown key {name!r}; expected one of {known}{suggested}")
         return data
 
 
-def explain(error: ValidationError, data: Any, prefix: str = "") -> str:
-    """The first error of several, in one line."""
+def explained(error: ValidationError, data: Any, prefix: str = "") -> InputError:
+    """The first error of several as one of the toolkit's."""
     first = error.errors(include_url=False)[0]
     path = _path(first["loc"], data, prefix)
-    wrong = first.get("ctx", {}).get("error")
-    if isinstance(wrong, OptionError):  # found by the registry of policies, one level further in
-        path += f".{wrong.option}" if wrong.option else ""
-        return f"{path}: {wrong.expected}"
-    return f"{path}: {_wording(first)}" if path else _wording(first)
+    found = first.get("ctx", {}).get("error")
+    wrong = found if isinstance(found, InputError) else _reworded(first)
+    return wrong.within(path) if path else wrong
 
 
 def _path(places: tuple[int | str, ...], data: Any, prefix: str) -> str:
@@ -73,20 +70,33 @@ def _path(places: tuple[int | str, ...], data: Any, prefix: str) -> str:
     return path
 
 
-def _wording(error: Any) -> str:
-    message: str = error["msg"]
+WORDS = {
+    "bool_type": "boolean",
+    "dict_type": "dictionary",
+    "finite_number": "a finite number",
+    "float_type": "number",
+    "greater_than": "greater than {gt}",
+    "greater_than_equal": "greater than or equal to {ge}",
+    "int_type": "integer",
+    "less_than_equal": "less than or equal to {le}",
+    "list_type": "list",
+    "literal_error": "{expected}",
+    "string_type": "string",
+}  # type of an error of pydantic -> what is expected
+
+
+def _reworded(error: Any) -> InputError:
     match error["type"]:
         case "missing":
-            return "missing; this key is required"
-        case "value_error":
-            return message.removeprefix("Value error, ")
+            return InputError("", "missing; this key is required")
         case "too_short":
-            return "expected at least one value, got none"
-    wanted = message.removeprefix("Input should be ").removeprefix("a valid ")
-    return f"expected {wanted}, got {describe(error['input'])}"
+            return InputError("", "expected at least one value, got none")
+    wanted = WORDS[error["type"]].format(**error.get("ctx", {}))
+    return InputError("", f"expected {wanted}", error["input"])
 
 
 Item = TypeVar("Item")
+# Seeds are written out as a list: a typo must not fill the memory.
 MOST_SEEDS = 1_000_000
 
 
@@ -113,7 +123,7 @@ def _seeds(value: Any) -> Any:
             f"expected how many seeds, 1..{MOST_SEEDS}, {{first = 0, count = 5}}, or a list of "
             "the seeds themselves, such as [0, 7]"
         )
-        raise ValueError(f"{expected}, got {describe(value)}")
+        raise InputError("", expected, value)
     return list(range(first, first + count))
 
 
@@ -134,7 +144,7 @@ class _Instances(ConfigTable):
     def _one_kind(self) -> Self:
         others = sorted(self.model_fields_set - {"file"})
         if self.file is not None and others:
-            raise ValueError(f"expected file alone, got {others[0]} beside it")
+            raise InputError("", f"expected file alone, got {others[0]} beside it")
         return self
 
 
@@ -203,7 +213,7 @@ class PolicyGrid(ConfigTable):
 
         Raises
         ------
-        OptionError
+        InputError
             If an option does not exist or has a wrong value.
         """
         return [
@@ -218,20 +228,20 @@ def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str
         if option not in entry.options:
             known = [other.name for other in POLICIES.values() if option in other.options]
             names = " or ".join(map(repr, known))
-            raise OptionError(
-                entry.name,
-                None,
+            raise InputError(
+                "",
                 f"expected {option} with name = {names} alone, got {entry.name}"
                 if known
                 else f"unknown key {option!r}; {entry.name} has {', '.join(entry.options)}"
                 f"{did_you_mean(option, entry.options)}",
             )
     choices = {option: _choices(entry, option, value) for option, value in axes.items()}
+    # In the order of the policy's options, so that the order of keys in a file changes no row.
     ordered = [option for option in entry.options if option in choices]
     points = []
     for choice in product(*(choices[option] for option in ordered)):
         given = dict(zip(ordered, choice, strict=True))
-        point = entry.resolve(given)
+        point = entry.resolved(given)
         if SEED not in given:
             point.pop(SEED, None)
         points.append(point)
@@ -242,7 +252,7 @@ def _choices(entry: PolicyEntry, option: str, value: Any) -> list[Any]:
     is_row = entry.options[option].is_row and isinstance(value, list)
     values: list[Any] = _rows(value) if is_row else _values(value)
     if not values:
-        raise OptionError(entry.name, option, "expected at least one value, got none")
+        raise InputError(option, "expected at least one value, got none")
     return values
 
 
@@ -292,7 +302,7 @@ def sweep_config(data: dict[str, Any]) -> SweepConfig:
     try:
         return SweepConfig.model_validate(data)
     except ValidationError as error:
-        raise OasisError(explain(error, data)) from None
+        raise explained(error, data) from None
 
 
 def read_config(path: Path) -> SweepConfig:
@@ -303,4 +313,4 @@ def read_config(path: Path) -> SweepConfig:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         text = content.decode("utf-8", errors="replace")
         refuse_other(kind_of(text), (SWEEP,), "the configuration of a sweep", str(path))
-        raise OasisError(f"expected TOML: {error}") from None
+        raise InputError("", f"expected TOML: {error}") from None

@@ -23,9 +23,11 @@ from experiments.sweep.cells import Cell
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.store import DONE, FAILED, CellResult
 from experiments.sweep.task import MEASURED, Figures
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.version import __version__
 
+# A driver that is killed tells nobody, but its children
+# get another parent: they look twice a second.
 WATCH_SECONDS = 0.5
 
 _ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have threads: they would share its clock
@@ -34,6 +36,7 @@ _watching = False
 
 def execute(cell: Cell) -> CellResult:
     """Do the task of `cell`; what goes wrong is recorded, not raised."""
+    # The cells fill the cores; threads of NumPy beside them would only disturb measured times.
     with _ONE_AT_A_TIME, threadpool_limits(limits=1):
         begin = perf_counter()
         try:
@@ -63,10 +66,12 @@ def execute_for(driver: int, cell: Cell) -> CellResult:
 def _end_with(driver: int) -> None:
     while os.getppid() == driver:
         sleep(WATCH_SECONDS)
+    # A thread cannot end its process otherwise, and nobody is left to take the result.
     os._exit(1)
 
 
 def _figures(cell: Cell) -> Figures:
+    # A Dask worker has its own copy of the package, perhaps an older one.
     here = fingerprint(cell.task.function)
     if here != cell.code:
         raise RuntimeError(
@@ -107,24 +112,26 @@ def check_cluster(address: str, seconds: float) -> None:
     OasisError
         In one line: if nothing or something else answers there, or no worker comes in time.
     """
-    expected = f"scheduler: expected a Dask scheduler at {address}"
+    expected = f"expected a Dask scheduler at {address}"
     begin = monotonic()
     answered: list[Any] = []
     try:
         _run(asyncio.wait_for(_wait_for_worker(address, answered), seconds))
     except TimeoutError:
         if answered:
-            raise OasisError(f"{expected} with workers, it has none after {seconds:g} s") from None
-        raise OasisError(f"{expected}, no answer in {seconds:g} s") from None
+            expected += f" with workers, it has none after {seconds:g} s"
+            raise InputError("scheduler", expected) from None
+        raise InputError("scheduler", f"{expected}, no answer in {seconds:g} s") from None
     except OSError as error:  # says what the operating system or Dask has against the address
         passed = monotonic() - begin
         why = f"no answer in {seconds:g} s" if passed >= seconds else str(error)
-        raise OasisError(f"{expected}: {why}") from None
+        raise InputError("scheduler", f"{expected}: {why}") from None
     except ValueError as error:
-        raise OasisError(f"{expected}: {error}") from None
+        raise InputError("scheduler", f"{expected}: {error}") from None
     except Exception as error:  # noqa: BLE001 - whatever a stranger's answer makes of Dask's reader
         kind = type(error).__name__.strip("_")
-        raise OasisError(f"{expected}, something else answers there ({kind})") from None
+        expected += f", something else answers there ({kind})"
+        raise InputError("scheduler", expected) from None
 
 
 def _run(look: Coroutine[Any, Any, None]) -> None:
@@ -147,7 +154,7 @@ async def _wait_for_worker(address: str, answered: list[Any]) -> None:
         while True:
             found = await scheduler.identity()
             if found["type"] != "Scheduler":
-                raise ValueError(f"got a {found['type']}")
+                raise InputError("", f"got a {found['type']}")
             answered.append(found["id"])
             if found["workers"]:
                 return
@@ -213,8 +220,10 @@ def _parallel(
         # Two at least: with one, joblib would run the cells in this process, which must survive.
         parallel = joblib.Parallel(
             n_jobs=max(2, workers),
+            # As many cells in flight as run: when a worker dies, no other cell is under suspicion.
             pre_dispatch=workers,
             batch_size=1,
+            # joblib would otherwise write large arrays to files that the workers share.
             max_nbytes=None,
             return_as="generator_unordered",
         )
@@ -263,16 +272,18 @@ class Dask:
         try:
             client = Client(self.scheduler, timeout=self.connect_seconds, set_as_default=False)
         except (OSError, ValueError) as error:
-            message = f"scheduler: expected a Dask scheduler at {self.scheduler}: {error}"
-            raise OasisError(message) from None
+            expected = f"expected a Dask scheduler at {self.scheduler}: {error}"
+            raise InputError("scheduler", expected) from None
         with client:
+            # A pure call may be answered from the cluster's
+            # memory, with times that were measured before.
             futures = {client.submit(execute, cell, pure=False): cell for cell in cells}
             for future in as_completed(list(futures), loop=client.loop):
                 cell = futures.pop(future)
                 if future.status == "finished":
                     yield cell, future.result()
                 elif future.status != "error":
-                    raise OasisError(f"scheduler: the one at {self.scheduler} went away")
+                    raise InputError("scheduler", f"the one at {self.scheduler} went away")
                 elif isinstance(future.exception(), KilledWorker):
                     yield cell, LOST
                 else:  # such as a worker that lacks a package

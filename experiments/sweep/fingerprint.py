@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from oasis.model.errors import InputError
+
 SOURCES = (
     *("oasis", "offline", "baselines"),
     *("experiments.sweep", "experiments.evaluation"),
@@ -31,11 +33,13 @@ def fingerprint(function: Callable[..., Any]) -> str:
         origin = Path(spec.origin)
         root = origin.parent
         paths = [origin] if spec.submodule_search_locations is None else root.rglob("*.py")
+        # Sorted, because file systems list names in
+        # different orders; names count, because moves do.
         for path in sorted(paths, key=Path.as_posix):
             digest.update(f"{name}/{path.relative_to(root).as_posix()}\n".encode())
             digest.update(path.read_bytes())
     source = inspect.getsourcefile(function)
     if source is None:
-        raise ValueError(f"task {function.__qualname__}: expected a function of a module")
+        raise InputError(f"task {function.__qualname__}", "expected a function of a module")
     digest.update(Path(source).read_bytes())
     return digest.hexdigest()[:LENGTH]

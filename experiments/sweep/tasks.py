@@ -28,6 +28,7 @@ from experiments.sweep.task import (
     simulated,
 )
 from oasis.model.choices import choice
+from oasis.model.errors import InputError
 from oasis.model.utility import Sigmoid
 from oasis.model.validation import LARGEST_SEED
 
@@ -120,10 +121,10 @@ class RatioOptions(Options):
         if not isinstance(data, dict) or "work_limit" not in data:
             return data
         if "time_limit" in data:
-            raise ValueError("expected time_limit or work_limit, got both")
+            raise InputError("", "expected time_limit or work_limit, got both")
         if isinstance(data.get("no_improvement"), str):
             expected = "expected units of work with work_limit, got a time"
-            raise ValueError(f"no_improvement: {expected}")  # noqa: TRY004 (pydantic's kind)
+            raise InputError("no_improvement", expected)
         return {**data, "time_limit": None}
 
     @model_serializer(mode="wrap")
@@ -150,6 +151,7 @@ def optimum(case: Case) -> Figures:
         no_improvement=options.no_improvement,
         seed=options.seed,
     )
+    # A solve that Ctrl-C cut short must not become a record.
     if offline.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     oasis.verify(case.instance, offline)
@@ -171,6 +173,7 @@ def ratio(case: Case) -> Figures:
     online = simulated(case)
     offline = case.shared
     earned, upper = online.total_utility, offline["offline_upper_bound"]
+    # A schedule that was verified is right, so a bound below it is a fault of the solver.
     if earned > upper * (1 + ROUNDING) + ROUNDING:
         bound = f"offline upper bound {upper:.9g}"
         raise oasis.SolverError(f"{online.policy} earned {earned:.9g}, more than the {bound}")

@@ -18,6 +18,7 @@ import numpy as np
 from oasis.certify.verify import no_result
 from oasis.model.decision import Decision
 from oasis.model.document import entry, real
+from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
@@ -159,7 +160,9 @@ def certify(instance: Instance, run: PricedRun) -> Certificate:
     if not (hasattr(run, "bounds") and hasattr(run, "decisions")):
         raise no_result("run", "a Run of OASiS", run)
     if run.bounds is None:
-        raise ValueError(f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it")
+        raise InputError(
+            "", f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it"
+        )
     bounds, cluster = run.bounds, instance.cluster
     # Usage is added up from the schedules: the run's own ledger
     # is not trusted with its certificate.

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from oasis.model import rounding
+from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
@@ -59,9 +60,9 @@ def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatAr
         name, capacity = f"{group}_prices", group.capacity(cluster)
         expected = (instance.horizon, *capacity.shape)
         if np.shape(prices) != expected:
-            raise ValueError(f"{name}: expected shape {expected}, got {np.shape(prices)}")
+            raise InputError(name, f"expected shape {expected}, got {np.shape(prices)}")
         if not (np.isfinite(prices).all() and (np.asarray(prices) >= 0).all()):
-            raise ValueError(f"{name}: expected non-negative finite prices")
+            raise InputError(name, "expected non-negative finite prices")
         # sum p c and sum q c of (19): whatever is used of it, all of the capacity is charged.
         rent.append(float((prices * capacity).sum()))
     # On the empty cluster: a schedule that fits some residual capacity fits this, so that (20)

@@ -16,12 +16,11 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.decision import Decision
-from oasis.model.errors import VerificationError
+from oasis.model.errors import VerificationError, describe
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
-from oasis.model.validation import describe
 
 MANY = 2**31  # tasks on one server in one slot: up to here sums in floats are exact
 

@@ -45,7 +45,7 @@ FAILED = "the policy failed in a call; reopen the journal, or make another sched
 KNOWN: dict[str, type[Recourse] | type[OASiS]] = {Recourse.name: Recourse, OASiS.name: OASiS}
 
 
-class LastingCalls:
+class JournaledService:
     """Calls to a service that can be saved, and kept in a journal before they are answered.
 
     Parameters
@@ -292,7 +292,7 @@ def _sum_of(answer: Answer) -> str:
     return checksum(json.dumps(answer.to_dict()).encode("utf-8"))
 
 
-class LiveScheduler(LastingCalls):
+class LiveScheduler(JournaledService):
     """A policy in service, on a horizon that rolls: it runs for years in bounded memory.
 
     Slots are absolute, counted from 0. The present slot is `now`; it has not begun, and whatever

@@ -13,12 +13,12 @@ from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, describe
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.model.schedule import COUNT, SLOT, Schedule, placements
-from oasis.model.validation import describe, integer
+from oasis.model.validation import integer
 from oasis.online.answers import (
     Change,
     Completion,

@@ -9,7 +9,7 @@ from pathlib import Path
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import Connection
 from oasis.kubernetes.api.resources import PODS, Objects
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -51,7 +51,7 @@ class Reporter:
             If this is no pod.
         """
         if not ACCOUNT.is_file():
-            raise OasisError(f"{ACCOUNT}: expected the service account of a pod, found none")
+            raise InputError(str(ACCOUNT), "expected the service account of a pod, found none")
         name = os.environ.get("POD_NAME") or os.uname().nodename
         return cls(Objects(Connection.open()), ACCOUNT.read_text().strip(), name)
 
@@ -76,11 +76,12 @@ class Reporter:
         if worker_seconds is not None:
             if not 0 <= worker_seconds < math.inf:
                 expected = f"expected seconds >= 0, got {worker_seconds}"
-                raise ValueError(f"worker_seconds: {expected}")
+                raise InputError("worker_seconds", expected)
             notes[names.PROGRESS] = f"{worker_seconds:.6f}".rstrip("0").rstrip(".")
         if loss is not None:
             if not math.isfinite(loss):
-                raise ValueError(f"loss: expected a finite number, got {loss}")
+                raise InputError("loss", "expected a finite number", loss)
+            # `repr` loses no digit: SpeCon compares losses that differ little.
             notes[names.LOSS] = repr(float(loss))
         meta = {"namespace": self._namespace, "name": self._pod, "annotations": notes}
         self._objects.merge_patch(PODS, {"metadata": meta})

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from oasis.model.validation import describe
+from oasis.model.errors import InputError
 
 MOST_SUGGESTED = 3
 
 
-def choice(name: Any, known: Iterable[str], expected: str = "") -> str:
+def choice(name: Any, known: Iterable[str], field: str = "", *, expected: str = "") -> str:
     """The entry of `known` that `name` stands for; upper and lower case do not count.
 
     Parameters
@@ -20,14 +20,16 @@ def choice(name: Any, known: Iterable[str], expected: str = "") -> str:
         The name that the user gave.
     known : iterable of str
         The names that exist.
+    field : str
+        The option or argument, for the error.
     expected : str
         What to say of them in a message, unless it is that one of them is expected.
 
     Raises
     ------
-    ValueError
+    InputError
         If it is none of them, or two differ from it in case alone; the message lists what there is,
-        suggests what may be meant, and does not name the option.
+        and suggests what may be meant.
 
     Examples
     --------
@@ -35,16 +37,17 @@ def choice(name: Any, known: Iterable[str], expected: str = "") -> str:
     'fifo'
     >>> choice("fifoo", ["fifo", "drf"])
     Traceback (most recent call last):
-    ValueError: expected one of fifo, drf, got 'fifoo'; did you mean 'fifo'?
+    oasis.model.errors.InputError: expected one of fifo, drf, got 'fifoo'; did you mean 'fifo'?
     """
     entries = list(known)
     text = name.casefold() if isinstance(name, str) else None
     folded = [entry for entry in entries if entry.casefold() == text]
+    # Names that differ in case alone are told apart by the exact spelling.
     same = [entry for entry in folded if entry == name] or folded
     if len(same) == 1:
         return same[0]
     expected = expected or f"one of {', '.join(entries)}"
-    raise ValueError(f"expected {expected}, got {describe(name)}{did_you_mean(name, entries)}")
+    raise InputError(field, f"expected {expected}", name, hint=did_you_mean(name, entries))
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -82,6 +85,7 @@ def _near(name: str, known: list[str]) -> list[str]:
     begun = begun or [e for e in known if len(plain) > 2 and plain in _plain(e)]
     if begun:
         return begun
+    # The least certain guess comes last: single letters that differ.
     close = get_close_matches(plain, by_plain, n=MOST_SUGGESTED)
     return [entry for match in close for entry in by_plain[match]]
 

@@ -7,22 +7,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
-from oasis.model.resources import ResourceVector, as_array, check_known
+from oasis.model.records import AMOUNTS, Amount, ListOf, Named, RecordOf, Text, Whole, check, entry
+from oasis.model.resources import as_array, check_known
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised
-from oasis.model.validation import (
-    LARGEST_AMOUNT,
-    LARGEST_SIZE,
-    amount,
-    check_unique,
-    describe,
-    integer,
-    number,
-    text,
-)
+from oasis.model.validation import LARGEST_SIZE, check_unique
+
+COUNT, COUNT_MEANING = Whole(1, LARGEST_SIZE), "So many identical servers, named ID#0, ID#1, ..."
+
+
+def server_ids(name: str, count: int) -> tuple[str, ...]:
+    """Names of `count` identical machines that are called `name` together."""
+    return (name,) if count == 1 else tuple(f"{name}#{k}" for k in range(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +47,20 @@ class Server:
     4.0
     """
 
-    id: str
-    capacity: Mapping[str, float]
-    count: int = 1
+    id: str = entry(Text(), "Name; unique among all servers.")
+    capacity: Mapping[str, float] = entry(AMOUNTS, "What one server has.")
+    count: int = entry(COUNT, COUNT_MEANING, 1)
 
     def __post_init__(self) -> None:
-        text(self.id, "id")
-        with located_at("capacity"):
-            object.__setattr__(self, "capacity", ResourceVector.of(self.capacity))
-        object.__setattr__(
-            self, "count", integer(self.count, "count", minimum=1, maximum=LARGEST_SIZE)
-        )
+        check(self)
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Identifiers of the machines, ``w0#0``, ``w0#1``, ... for a group."""
-        if self.count == 1:
-            return (self.id,)
-        return tuple(f"{self.id}#{k}" for k in range(self.count))
+        return server_ids(self.id, self.count)
+
+
+_SERVER = Named("server", RecordOf(Server))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -105,24 +100,27 @@ class Cluster(Summarised):
            [ 4., 32.]])
     """
 
-    resources: tuple[str, ...]
-    worker_servers: tuple[Server, ...]
-    ps_servers: tuple[Server, ...]
-    slot_seconds: float
+    resources: tuple[str, ...] = entry(
+        ListOf(Text(), "expected at least one resource", unique=True),
+        "Resource types; bandwidth_gbps is the one that the model itself uses.",
+    )
+    worker_servers: tuple[Server, ...] = entry(
+        ListOf(_SERVER, "expected at least one server"), "Servers for workers."
+    )
+    ps_servers: tuple[Server, ...] = entry(
+        ListOf(_SERVER),
+        "Servers for parameter servers; none are needed if no worker reserves bandwidth.",
+        absent=[],
+    )
+    slot_seconds: float = entry(Amount(above=True), "Length of a slot in seconds.")
     worker_capacity: FloatArray = field(init=False, repr=False, compare=False)
     ps_capacity: FloatArray = field(init=False, repr=False, compare=False)
     worker_ids: tuple[str, ...] = field(init=False, repr=False, compare=False)
     ps_ids: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        names = tuple(text(name, f"resources[{k}]") for k, name in enumerate(self.resources))
-        object.__setattr__(self, "resources", names)
-        if not names:
-            raise InstanceError("resources", "expected at least one resource")
-        check_unique(names, "resources", "resource")
-        seconds = number(self.slot_seconds, "slot_seconds", above=True, maximum=LARGEST_AMOUNT)
-        amount(seconds, "slot_seconds")
-        object.__setattr__(self, "slot_seconds", seconds)
+        check(self)
+        check_unique(self.resources, "resources", "resource")
         for group in GROUPS:
             self._expand(group)
         self._check_server_ids()
@@ -136,10 +134,7 @@ class Cluster(Summarised):
 
     def _expand(self, group: TaskGroup) -> None:
         path = f"{group}_servers"
-        servers = tuple(group.servers(self))
-        object.__setattr__(self, path, servers)
-        if not servers and group is TaskGroup.WORKER:  # jobs may do without parameter servers
-            raise InstanceError(path, "expected at least one server")
+        servers = group.servers(self)
         for k, server in enumerate(servers):
             with located_at(f"{path}[{k}].capacity"):
                 check_known(server.capacity, self.resources)
@@ -157,6 +152,8 @@ class Cluster(Summarised):
         seen: set[str] = set()
         for group in GROUPS:
             for k, server in enumerate(group.servers(self)):
+                # The name of a group counts too: a machine
+                # called w beside w#0 and w#1 would be confusing.
                 names = {server.id, *server.ids}
                 if seen & names:
                     path = f"{group}_servers[{k}].id"

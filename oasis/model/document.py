@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from oasis.model import validation
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.validation import LARGEST_COUNT, check_list, describe
+from oasis.model.validation import LARGEST_COUNT, check_list
 
 T = TypeVar("T")
 Reader = Callable[[Any], T]
@@ -49,21 +49,21 @@ def entry(data: Any, name: str, reader: Reader[T]) -> T:
 def mapping(value: Any) -> Mapping[str, Any]:
     """An object of the document as it is."""
     if not isinstance(value, Mapping):
-        raise InstanceError("", f"expected an object, got {describe(value)}")
+        raise InstanceError("", "expected an object", value)
     return value
 
 
 def text(value: Any) -> str:
     """A string, which may be empty."""
     if not isinstance(value, str):
-        raise InstanceError("", f"expected text, got {describe(value)}")
+        raise InstanceError("", "expected text", value)
     return value
 
 
 def flag(value: Any) -> bool:
     """True or false."""
     if not isinstance(value, bool):
-        raise InstanceError("", f"expected true or false, got {describe(value)}")
+        raise InstanceError("", "expected true or false", value)
     return value
 
 
@@ -72,7 +72,7 @@ def real(value: Any) -> float:
     try:
         validation.number(value, "", minimum=-float("inf"))
     except InstanceError:
-        raise InstanceError("", f"expected a finite number, got {describe(value)}") from None
+        raise InstanceError("", "expected a finite number", value) from None
     result: float = value
     return result
 
@@ -82,7 +82,7 @@ def count(value: Any) -> int:
     try:
         return validation.integer(value, "", minimum=-LARGEST_COUNT)
     except InstanceError:
-        raise InstanceError("", f"expected an integer, got {describe(value)}") from None
+        raise InstanceError("", "expected an integer", value) from None
 
 
 def optional(reader: Reader[T]) -> Reader[T | None]:

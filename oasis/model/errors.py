@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+
+def describe(value: Any) -> str:
+    """Short description of a wrong value for an error message."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 class OasisError(Exception):
     """Base class of every error the toolkit raises on purpose.
+
+    Attributes
+    ----------
+    field : str
+        Path of the offending field, option or argument; empty where no single one is to blame.
+    expected : str
+        What was expected there; empty where the message says something else.
+    got : str or None
+        Description of the value that was found; None where there is none.
+    sources : tuple of Path or str
+        What the field was read from, the outermost first: files, and fields that name files.
 
     Examples
     --------
@@ -21,16 +39,112 @@ class OasisError(Exception):
     capacity.gpu: expected a finite number >= 0, got -1
     """
 
+    field: str = ""
+    expected: str = ""
+    got: str | None = None
+    sources: tuple[Path | str, ...] = ()
 
-class InstanceError(OasisError, ValueError):
+    def __str__(self) -> str:
+        return ": ".join((*map(str, self.sources), super().__str__()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self), self.args), self.__dict__
+
+
+def _made_again(kind: type[OasisError], arguments: tuple[Any, ...]) -> OasisError:
+    """An error as it was pickled, without its constructor: each kind has parameters of its own."""
+    error: OasisError = kind.__new__(kind, *arguments)
+    error.args = arguments
+    return error
+
+
+_NOTHING: Any = object()  # for `got`: None is a value that may be found
+
+
+class InputError(OasisError, ValueError):
+    """Bad input: an argument, an option, or a field of a file.
+
+    The command line prints it as one line and exits with code 2. The message is made of the
+    attributes, so whoever knows more about the place changes them, and nobody takes it apart.
+
+    Parameters
+    ----------
+    field : str
+        Path of what is wrong, such as ``jobs[3].worker.bandwidth_gbps`` or ``discount``.
+    expected : str
+        What was expected there.
+    got : object, optional
+        The value that was found; the attribute has its description.
+    hint : str
+        What may help, to be put behind.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> error = oasis.InputError("discount", "expected a number <= 1", 1.5)
+    >>> error.field, error.expected, error.got
+    ('discount', 'expected a number <= 1', '1.5')
+    >>> print(error)
+    discount: expected a number <= 1, got 1.5
+    """
+
+    def __init__(
+        self,
+        field: str,
+        expected: str,
+        got: Any = _NOTHING,
+        *,
+        hint: str = "",
+    ) -> None:
+        super().__init__(expected)
+        self.field = field
+        self.expected = expected
+        self.got = None if got is _NOTHING else describe(got)
+        self.hint = hint
+
+    def within(self, prefix: str) -> InputError:
+        """Say that the field is one of `prefix`; gives the error itself."""
+        if not self.sources:
+            self.field = nested(prefix, self.field)
+        elif isinstance(first := self.sources[0], str):
+            self.sources = (nested(prefix, first), *self.sources[1:])
+        else:  # a file, which the field names
+            self.sources = (prefix, *self.sources)
+        return self
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Say flags of the command line, for example, in place of the arguments that they set.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> error = oasis.InputError("mix[1]", "expected a number", "x")
+        >>> error.rename({"priority": "--priority", "mix": "--mix"})
+        >>> print(error)
+        --mix: expected a number, got 'x'
+        """
+        if not self.sources:
+            self.field = names.get(self.field.partition("[")[0], self.field)
+        elif isinstance(self.sources[0], str):  # the argument names a file, where the field is
+            self.sources = (names.get(self.sources[0], self.sources[0]), *self.sources[1:])
+
+    @property
+    def detail(self) -> str:
+        """What was expected, and what was found: the message without the place."""
+        return f"{self.expected}{'' if self.got is None else f', got {self.got}'}{self.hint}"
+
+    def __str__(self) -> str:
+        parts = (*map(str, self.sources), self.field, self.detail)
+        return ": ".join(part for part in parts if part)
+
+
+class InstanceError(InputError):
     """Bad problem data.
 
     Parameters
     ----------
-    path : str
-        The offending field, such as ``jobs[3].worker.bandwidth_gbps``.
-    expected : str
-        What was expected there, and what was found.
+    field, expected, got, hint
+        As for `InputError`.
 
     Examples
     --------
@@ -38,17 +152,9 @@ class InstanceError(OasisError, ValueError):
     >>> try:
     ...     oasis.Server("w0", {"gpu": -1})
     ... except oasis.InstanceError as error:
-    ...     print(error.path, "-", error.expected)
-    capacity.gpu - expected a finite number >= 0, got -1
+    ...     print(error.field, "-", error.expected, "-", error.got)
+    capacity.gpu - expected a finite number >= 0 - -1
     """
-
-    def __init__(self, path: str, expected: str) -> None:
-        super().__init__(f"{path}: {expected}" if path else expected)
-        self.path = path
-        self.expected = expected
-
-    def __reduce__(self) -> tuple[type[InstanceError], tuple[str, str]]:
-        return type(self), (self.path, self.expected)
 
 
 class VerificationError(OasisError):
@@ -96,10 +202,6 @@ class VerificationError(OasisError):
         self.job = job
         self.slot = slot
         self.server = server
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        places = {"job": self.job, "slot": self.slot, "server": self.server}
-        return partial(type(self), **places), (self.constraint, self.detail)  # type: ignore[arg-type]
 
 
 class PolicyError(OasisError):
@@ -154,9 +256,6 @@ class PolicyError(OasisError):
             "time": self.time,
         }
 
-    def __reduce__(self) -> tuple[Callable[..., PolicyError], tuple[str, str]]:
-        return partial(type(self), **self.places()), (self.policy, self.detail)
-
 
 class SolverError(OasisError):
     """The solver failed, or claimed something that a verified schedule refutes.
@@ -169,24 +268,56 @@ class SolverError(OasisError):
     """
 
 
-class _LocatedAt:
-    """The context of `located_at`; a generator would take three times as long, for every field."""
+def nested(field: str, inner: str) -> str:
+    """Path of the field `inner` of `field`; each may be empty, and `inner` may be an index.
 
-    __slots__ = ("_prefix",)
+    Examples
+    --------
+    >>> nested("jobs", "[3]"), nested("jobs[3]", "worker"), nested("", "jobs")
+    ('jobs[3]', 'jobs[3].worker', 'jobs')
+    """
+    return f"{field}{'.' if field and inner and not inner.startswith('[') else ''}{inner}"
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
+
+@contextmanager
+def readable(field: str) -> Iterator[None]:
+    """Inside, a file that cannot be read is a wrong value of `field`, which names it."""
+    try:
+        yield
+    except OSError as error:
+        with located_at(field), located_at(source=error.filename or ""):
+            raise InstanceError("", error.strerror or str(error)) from None
+
+
+class located_at:  # noqa: N801 (used like a function; a generator would take three times as long)
+    """Inside, any error is about a field of `prefix`, read from `source`.
+
+    Parameters
+    ----------
+    prefix : str
+        Path that is put before that of an `InputError`. Where that is about a file, `prefix` is
+        the field that names the file.
+    source : path
+        File, or option, that the whole was read from.
+
+    Examples
+    --------
+    >>> with located_at("jobs[3]", "day.json"):
+    ...     raise InputError("arrival", "expected a slot")
+    Traceback (most recent call last):
+    oasis.model.errors.InputError: day.json: jobs[3].arrival: expected a slot
+    """
+
+    __slots__ = ("_prefix", "_source")
+
+    def __init__(self, prefix: str = "", source: str | os.PathLike[str] = "") -> None:
+        self._prefix, self._source = prefix, source
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, InstanceError):
-            separator = "" if not error.path or error.path.startswith("[") else "."
-            path = f"{self._prefix}{separator}{error.path}"
-            raise InstanceError(path, error.expected) from None
-
-
-def located_at(prefix: str) -> AbstractContextManager[None]:
-    """Prepend `prefix` to the field path of any `InstanceError` raised inside."""
-    return _LocatedAt(prefix)
+        if self._prefix and isinstance(error, InputError):
+            error.within(self._prefix)
+        if self._source and isinstance(error, OasisError):
+            error.sources = (Path(self._source), *error.sources)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from oasis.model.choices import choice
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_from_dict
 
@@ -68,10 +68,7 @@ def example_text(name: str) -> str:
     >>> example_text("jobs").splitlines()[0]
     'id,submitted,duration,gpus'
     """
-    try:
-        name = choice(name, EXAMPLES)
-    except ValueError as error:
-        raise OasisError(f"name: {error}") from None
+    name = choice(name, EXAMPLES, "name")
     return files("oasis").joinpath("examples", EXAMPLES[name].file).read_text(encoding="utf-8")
 
 
@@ -101,5 +98,5 @@ def read_example(name: str = "congested") -> Instance:
     """
     text = example_text(name)
     if not EXAMPLES[name].about.startswith("instance"):
-        raise OasisError(f"name: expected an instance, got {name!r}, a {EXAMPLES[name].about}")
+        raise InputError("name", f"expected an instance, got {name!r}, a {EXAMPLES[name].about}")
     return instance_from_dict(json.loads(text))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class TaskGroup(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> TaskGroup:
-        raise ValueError(f"group: expected one of {', '.join(cls)}, got {value!r}")
+        raise InputError("group", f"expected one of {', '.join(cls)}", value)
 
     @property
     def tasks(self) -> str:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oasis.model.cluster import Cluster, Server
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.job import Job
+from oasis.model.records import Kind, ListOf, Named, RecordOf, Whole, check, entry
 from oasis.model.resources import BANDWIDTH
 from oasis.model.summary import Facts, Summarised
-from oasis.model.validation import LARGEST_SIZE, check_unique, describe, integer
+from oasis.model.validation import LARGEST_SIZE, check_unique
 
 __all__ = ["Cluster", "Instance", "Job", "Server", "expect_instance"]
 
@@ -47,16 +48,15 @@ class Instance(Summarised):
     [('j0', 4), ('j1', 6), ('j2', 6)]
     """
 
-    horizon: int
-    cluster: Cluster
-    jobs: tuple[Job, ...]
+    horizon: int = entry(Whole(1, LARGEST_SIZE), "Number of slots T; slots are 0 to T - 1.")
+    cluster: Cluster = entry(Kind())
+    jobs: tuple[Job, ...] = entry(
+        ListOf(Named("job", RecordOf(Job))), "Those of one slot arrive in this order."
+    )
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "horizon", integer(self.horizon, "horizon", minimum=1, maximum=LARGEST_SIZE)
-        )
-        object.__setattr__(self, "jobs", tuple(self.jobs))
+        check(self)
         for k, job in enumerate(self.jobs):
             with located_at(f"jobs[{k}]"):
                 self.cluster.check(job)
@@ -65,7 +65,7 @@ class Instance(Summarised):
                     raise InstanceError(f"worker.{BANDWIDTH}", f"{expected}, got {job.bandwidth:g}")
                 if job.arrival >= self.horizon:
                     last = self.horizon - 1
-                    raise InstanceError("arrival", f"expected 0..{last}, got {job.arrival}")
+                    raise InstanceError("arrival", f"expected 0..{last}", job.arrival)
         check_unique([job.id for job in self.jobs], "jobs", "job id", ".id")
 
     @property

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, fields
-from importlib.resources import files
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any
 
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import INSTANCE, kind_of, kind_of_data, read_content, refuse_other
 from oasis.model.files import write_text
 from oasis.model.instance import Cluster, Instance, Job, Server, expect_instance
-from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import check_keys, check_list, describe
+from oasis.model.records import AMOUNTS, Fixed, object_schema, parse, plain, properties
+from oasis.model.utility import UTILITY
+from oasis.model.validation import check_keys
 
 FORMAT, VERSION = "oasis-instance", 1
-UTILITIES: dict[str, type[Any]] = {
-    cls.kind: cls for cls in (Sigmoid, Constant, Deadline, Piecewise)
-}
-Item = TypeVar("Item")
-_TOP = ("format", "version", "horizon", "slot_seconds", "resources", "worker_servers", "jobs")
-_JOB = tuple(f.name for f in fields(Job) if f.default is MISSING)
-_JOB_OPTIONS = {f.name: f.default for f in fields(Job) if f.default is not MISSING}
-# Jobs without parameter servers need neither machines for them nor what one of them demands.
-_NO_SERVERS: Mapping[str, Any] = {"ps_servers": []}
-_NO_DEMAND: Mapping[str, Any] = {"ps": {}}
+_CLUSTER = ("slot_seconds", "resources", "worker_servers", "ps_servers")
+_TOP = ("format", "version", "horizon", *_CLUSTER, "jobs")
+_REQUIRED = [name for name in _TOP if name != "ps_servers"]
 
 
 def read(path: str | os.PathLike[str]) -> Instance:
@@ -76,6 +68,8 @@ def parse_json(
     """Parse the `content` of a JSON file, which the user named `file`, as `read_json` does."""
     text = content.decode("utf-8-sig", errors="replace")
     try:
+        # Python keeps the last of two equal keys, and
+        # an instance would lose a field without a word.
         data = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:
         refuse_other(kind_of(text), kinds, expected or "JSON", file)
@@ -110,123 +104,50 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> None:
 
 def instance_from_dict(data: Any) -> Instance:
     """Build an instance from the plain data of an instance file."""
-    check_keys(data, _TOP, optional=(*_NO_SERVERS, "metadata"))
-    if data["format"] != FORMAT:
-        raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
-    if type(data["version"]) is not int or data["version"] != VERSION:
-        raise InstanceError("version", f"expected {VERSION}, got {describe(data['version'])}")
+    check_keys(data, _REQUIRED, optional=("ps_servers", "metadata"))
+    for name, value in (("format", FORMAT), ("version", VERSION)):
+        Fixed(value).check(data[name], name)
     metadata = data.get("metadata", {})
     if not isinstance(metadata, Mapping):
-        raise InstanceError("metadata", f"expected an object, got {describe(metadata)}")
+        raise InstanceError("metadata", "expected an object", metadata)
     try:
+        # Python reads NaN from a file, but no strict reader would take the file that we write.
         json.dumps(metadata, allow_nan=False)
     except ValueError:
         raise InstanceError("metadata", "expected finite numbers, got NaN or infinity") from None
     cluster = cluster_from_dict(data)
-    jobs = _each(data, "jobs", job_from_dict)
-    return Instance(data["horizon"], cluster, jobs, dict(metadata))
+    given = {"horizon": data["horizon"], "cluster": cluster, "jobs": data["jobs"]}
+    return parse(Instance, given, metadata=dict(metadata))
 
 
 def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
     """Build a cluster from the part of an instance file that describes it."""
-    return Cluster(
-        resources=tuple(check_list(data["resources"], "resources")),
-        worker_servers=_each(data, "worker_servers", _server),
-        ps_servers=_each({**_NO_SERVERS, **data}, "ps_servers", _server),
-        slot_seconds=data["slot_seconds"],
-    )
+    return parse(Cluster, {name: data[name] for name in _CLUSTER if name in data})
 
 
 def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:
     """Plain data of `cluster`, the inverse of `cluster_from_dict`."""
-    return {
-        "slot_seconds": cluster.slot_seconds,
-        "resources": list(cluster.resources),
-        "worker_servers": [_server_to_dict(server) for server in cluster.worker_servers],
-        "ps_servers": [_server_to_dict(server) for server in cluster.ps_servers],
-    }
+    data = plain(cluster)
+    return {name: data[name] for name in _CLUSTER}
 
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
     """Plain data of `instance`, the inverse of `instance_from_dict`."""
     expect_instance(instance)
-    data: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "horizon": instance.horizon,
-        **cluster_to_dict(instance.cluster),
-        "jobs": [job_to_dict(job) for job in instance.jobs],
-    }
-    if instance.metadata:
-        data["metadata"] = dict(instance.metadata)
-    return data
+    data = {"format": FORMAT, "version": VERSION, **plain(instance)}
+    data |= cluster_to_dict(instance.cluster)
+    metadata = {"metadata": dict(instance.metadata)} if instance.metadata else {}
+    return {name: data[name] for name in _TOP} | metadata
 
 
 def job_from_dict(data: Any) -> Job:
     """Build a job from its entry in an instance file."""
-    required = [name for name in _JOB if name not in _NO_DEMAND]
-    check_keys(data, required, optional=(*_NO_DEMAND, *_JOB_OPTIONS))
-    with located_at("utility"):
-        utility = _utility(data["utility"])
-    return Job(**{**_NO_DEMAND, **data, "utility": utility})
+    return parse(Job, data)
 
 
 def job_to_dict(job: Job) -> dict[str, Any]:
     """Plain data of `job`, the inverse of `job_from_dict`."""
-    data = {name: getattr(job, name) for name in _JOB}
-    given = {name: getattr(job, name) for name in _JOB_OPTIONS}
-    data |= {name: value for name, value in given.items() if value != _JOB_OPTIONS[name]}
-    kind = _kind(job.utility)
-    points = {f.name: _plain(getattr(job.utility, f.name)) for f in fields(UTILITIES[kind])}
-    return data | {
-        "worker": dict(job.worker),
-        "ps": dict(job.ps),
-        "utility": {"kind": kind, **points},
-    }
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _kind(utility: Utility) -> str:
-    for kind, cls in UTILITIES.items():
-        if type(utility) is cls:
-            return kind
-    raise InstanceError("utility", f"expected one of {', '.join(UTILITIES)} to write a file")
-
-
-def _utility(data: Any) -> Utility:
-    if not isinstance(data, Mapping):
-        raise InstanceError("", f"expected an object with a kind, got {describe(data)}")
-    if "kind" not in data:
-        raise InstanceError("kind", f"expected an object with a kind, got {describe(data)}")
-    if not isinstance(data["kind"], str) or data["kind"] not in UTILITIES:
-        expected = f"expected one of {', '.join(UTILITIES)}"
-        raise InstanceError("kind", f"{expected}, got {describe(data['kind'])}")
-    cls = UTILITIES[data["kind"]]
-    names = tuple(f.name for f in fields(cls))
-    check_keys(data, ("kind", *names))
-    utility: Utility = cls(**{name: data[name] for name in names})
-    return utility
-
-
-def _server(data: Any) -> Server:
-    check_keys(data, ("id", "capacity"), optional=("count",))
-    return Server(**data)
-
-
-def _server_to_dict(server: Server) -> dict[str, Any]:
-    data: dict[str, Any] = {"id": server.id, "capacity": dict(server.capacity)}
-    return data if server.count == 1 else {**data, "count": server.count}
-
-
-def _each(data: Any, name: str, build: Callable[[Any], Item]) -> tuple[Item, ...]:
-    items = []
-    for k, entry in enumerate(check_list(data[name], name)):
-        with located_at(f"{name}[{k}]"):
-            items.append(build(entry))
-    return tuple(items)
+    return plain(job)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -250,11 +171,42 @@ def instance_schema() -> dict[str, Any]:
     >>> instance_schema()["required"][:3]
     ['format', 'version', 'horizon']
     """
-    return packaged_schema("oasis.model", "instance")
+    fields = {**properties(Instance), **properties(Cluster)}
+    metadata = (
+        "Where the instance came from; kept, never interpreted, but for seed, which results repeat."
+    )
+    body = {
+        "type": "object",
+        "properties": {
+            "format": {"const": FORMAT},
+            "version": Fixed(VERSION).schema() | {"description": "Of the format."},
+            **{name: fields[name] for name in _TOP[2:]},
+            "metadata": {"type": "object", "description": metadata},
+        },
+        "required": _REQUIRED,
+        "additionalProperties": False,
+    }
+    return file_schema(
+        "OASiS instance",
+        "Jobs of distributed training, the servers they share and the slots they share them in. "
+        "What a schema cannot say, such as that names are unique and that jobs ask for known "
+        "resources, is checked by oasis.read.",
+        body,
+        {"server": object_schema(Server), "job": object_schema(Job)},
+    )
 
 
-def packaged_schema(package: str, name: str) -> dict[str, Any]:
-    """Read ``NAME.schema.json``, which is part of `package`."""
-    text = files(package).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+def file_schema(
+    title: str, meaning: str, body: dict[str, Any], definitions: dict[str, Any]
+) -> dict[str, Any]:
+    """JSON Schema of a file whose content `body` describes, with the parts that it refers to."""
+    form, version = (body["properties"][name]["const"] for name in ("format", "version"))
+    shared = {"amounts": AMOUNTS.of.schema(), "utility": UTILITY.of.schema()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{form}:{version}",
+        "title": title,
+        "description": meaning,
+        **body,
+        "$defs": definitions | shared,
+    }

@@ -9,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model import rounding
-from oasis.model.errors import InstanceError, located_at
-from oasis.model.groups import GROUPS
-from oasis.model.resources import BANDWIDTH, ResourceVector
+from oasis.model.errors import InstanceError
+from oasis.model.records import AMOUNTS, Number, Text, Whole, check, entry
+from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import IntArray
 from oasis.model.summary import Facts, Summarised
-from oasis.model.utility import Utility, is_utility
-from oasis.model.validation import LARGEST_AMOUNT, describe, integer, number, text
+from oasis.model.utility import UTILITY, Utility
+from oasis.model.validation import LARGEST_AMOUNT
 
 GBIT_PER_MB = 8e-3
+SIZE = Number(maximum=LARGEST_AMOUNT)
 MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are still finite
 
 
@@ -74,47 +75,44 @@ class Job(Summarised):
     array([1, 1, 2])
     """
 
-    id: str
-    arrival: int
-    epochs: int
-    chunks: int
-    minibatches: int
-    minibatch_time: float
-    gradient_mb: float
-    worker: Mapping[str, float]
-    ps: Mapping[str, float]
-    utility: Utility
-    min_workers: int = 1
+    id: str = entry(Text(), "Name; unique among the jobs.")
+    arrival: int = entry(Whole(), "Slot of arrival a_i, counted from 0; less than the horizon.")
+    epochs: int = entry(Whole(1), "E_i.")
+    chunks: int = entry(Whole(1), "N_i: chunks of data; also the most workers at once.")
+    minibatches: int = entry(Whole(1), "M_i: mini-batches of a chunk.")
+    minibatch_time: float = entry(SIZE, "tau_i: slots to train one mini-batch.")
+    gradient_mb: float = entry(
+        SIZE, "e_i: megabytes (10^6 bytes) sent, and again received, for each mini-batch."
+    )
+    worker: Mapping[str, float] = entry(
+        AMOUNTS, "w_i: what one worker needs; its bandwidth_gbps is b_i."
+    )
+    ps: Mapping[str, float] = entry(
+        AMOUNTS,
+        "s_i: what one parameter server needs; its bandwidth_gbps is B_i. A job whose workers "
+        "reserve no bandwidth has no parameter servers and may leave it out.",
+        absent={},
+    )
+    utility: Utility = entry(UTILITY)
+    min_workers: int = entry(
+        Whole(1), "In each slot the job has so many workers or more, or none; at most chunks.", 1
+    )
 
     def __post_init__(self) -> None:
-        text(self.id, "id")
-        object.__setattr__(self, "arrival", integer(self.arrival, "arrival"))
-        for name in ("epochs", "chunks", "minibatches"):
-            object.__setattr__(self, name, integer(getattr(self, name), name, minimum=1))
-        least = integer(self.min_workers, "min_workers", minimum=1)
+        check(self)
+        least = self.min_workers
         if least > self.chunks:
-            raise InstanceError(
-                "min_workers", f"expected at most chunks ({self.chunks}), got {least}"
-            )
-        object.__setattr__(self, "min_workers", least)
-        for name in ("minibatch_time", "gradient_mb"):
-            value = number(getattr(self, name), name, maximum=LARGEST_AMOUNT)
-            object.__setattr__(self, name, value)
-        for group in GROUPS:
-            with located_at(group):
-                object.__setattr__(self, group, ResourceVector.of(group.of(self)))
-        if not is_utility(self.utility):
-            raise InstanceError("utility", f"expected a utility, got {describe(self.utility)}")
+            raise InstanceError("min_workers", f"expected at most chunks ({self.chunks})", least)
         if self.minibatch_time == 0 and self.gradient_mb == 0:
             raise InstanceError(
                 "minibatch_time", "expected > 0 for a job without gradients to send"
             )
         if self.bandwidth == 0 and self.gradient_mb > 0:
-            found = "expected > 0 for a job with gradients to send, got 0"
-            raise InstanceError(f"worker.{BANDWIDTH}", found)
+            found = "expected > 0 for a job with gradients to send"
+            raise InstanceError(f"worker.{BANDWIDTH}", found, self.bandwidth)
         if self.bandwidth > self.ps_bandwidth:
             found = f"expected at most ps.{BANDWIDTH} ({self.ps_bandwidth:g})"
-            raise InstanceError(f"worker.{BANDWIDTH}", f"{found}, got {self.bandwidth:g}")
+            raise InstanceError(f"worker.{BANDWIDTH}", found, self.bandwidth)
 
     def summary(self) -> tuple[str, Facts]:
         """Name, arrival, numbers of workers, mini-batches, demand of a worker and utility."""
@@ -163,6 +161,7 @@ class Job(Summarised):
         if not slots <= MOST_WORK:
             expected = f"expected a job of at most {MOST_WORK:g} worker-slots, got {slots:g}"
             raise InstanceError("minibatch_time", expected)
+        # A job that takes less than any tolerance still has to run once.
         return max(1, rounding.ceil_number(slots))
 
     def shortest_duration(self, slot_seconds: float) -> int:

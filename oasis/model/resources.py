@@ -9,7 +9,7 @@ import numpy as np
 
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
-from oasis.model.validation import amount, describe, text
+from oasis.model.validation import amount, text
 
 BANDWIDTH = "bandwidth_gbps"
 
@@ -39,7 +39,7 @@ class ResourceVector(Mapping[str, float]):
 
     def __init__(self, amounts: Mapping[str, float]) -> None:
         if not isinstance(amounts, Mapping):
-            raise InstanceError("", f"expected an object of amounts, got {describe(amounts)}")
+            raise InstanceError("", "expected an object of amounts", amounts)
         self._amounts = {text(name, "name"): amount(value, name) for name, value in amounts.items()}
         self._resources: Sequence[str] | None = None
 

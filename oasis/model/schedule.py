@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model import document
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InputError, InstanceError, located_at
 from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance
 from oasis.model.resources import as_array
@@ -26,7 +26,9 @@ def placements(rows: npt.ArrayLike) -> IntArray:
     given = np.asarray(rows).reshape(-1, 3)
     table = given.astype(np.int64, copy=False)
     if table is not given and not (table == given).all():
-        raise ValueError("placements: expected rows of integers (slot, server, count)")
+        raise InputError("placements", "expected rows of integers (slot, server, count)")
+    # Sorted by slot, then server: equal schedules are
+    # equal arrays, and a slot is found by bisection.
     table = table[np.lexsort((table[:, SERVER], table[:, SLOT]))]
     table.flags.writeable = False
     return table
@@ -154,6 +156,7 @@ def _rows(value: Any) -> IntArray:
 
 def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
     """Add what `rows` of `demand` (R,) occupy to `used` (T, servers, R); no other place changes."""
+    # `add.at`, because a server may stand in several rows of a slot, which `+=` would count once.
     np.add.at(used, (rows[:, SLOT], rows[:, SERVER]), rows[:, COUNT, None] * demand)
 
 

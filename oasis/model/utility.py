@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model.errors import InstanceError
+from oasis.model.records import ListOf, Named, Number, Variant, check, entry
 from oasis.model.rounding import FloatArray
-from oasis.model.validation import LARGEST_AMOUNT, describe, number
+from oasis.model.validation import LARGEST_AMOUNT
 
 
 @runtime_checkable
@@ -47,26 +48,13 @@ class Utility(Protocol):
         ...
 
 
-def is_utility(value: Any) -> bool:
-    """Whether it is a `Utility`; at once if it is one of this module's."""
-    return type(value) in _KINDS or isinstance(value, Utility)
-
-
 def _log(values: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         logs: FloatArray = np.log(values)
     return logs
 
 
-def _check(utility: Any, *others: str, value: str) -> None:
-    """Check what the utility is worth, field `value`, and that the `others` are numbers >= 0."""
-    object.__setattr__(utility, value, _worth(getattr(utility, value), value))
-    for name in others:
-        object.__setattr__(utility, name, number(getattr(utility, name), name))
-
-
-def _worth(value: Any, path: str) -> float:
-    return number(value, path, maximum=LARGEST_AMOUNT)
+WORTH = Number(maximum=LARGEST_AMOUNT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +78,28 @@ class Sigmoid:
     array([9.82, 5.  , 0.18])
     """
 
-    priority: float
-    decay: float
-    target: float
+    priority: float = entry(
+        WORTH, "gamma1: what finishing at once is worth when the target is far."
+    )
+    decay: float = entry(Number(), "gamma2, per slot; 0: completion time does not matter.")
+    target: float = entry(Number(), "gamma3: target completion, slots after arrival.")
     kind: ClassVar[str] = "sigmoid"
+    meaning: ClassVar[str] = "priority / (1 + exp(decay (d - target))) at delay d."
 
     def __post_init__(self) -> None:
-        _check(self, "decay", "target", value="priority")
+        check(self)
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         with np.errstate(over="ignore"):
             exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
+            # An exponential that overflows is infinite, and the utility 0, as it should be.
             result: FloatArray = self.priority / (1.0 + np.exp(exponent))
         return result
 
     def log_value(self, delay: npt.ArrayLike) -> FloatArray:
         with np.errstate(over="ignore", divide="ignore"):
             exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
+            # From the exponent, not from the value: that is 0 where its logarithm is still finite.
             result: FloatArray = np.log(self.priority) - np.logaddexp(0.0, exponent)
         return result
 
@@ -122,11 +115,12 @@ class Constant:
     array([5., 5.])
     """
 
-    value: float
+    value: float = entry(WORTH, "Worth of the job whenever it completes.")
     kind: ClassVar[str] = "constant"
+    meaning: ClassVar[str] = "The same value whenever the job completes."
 
     def __post_init__(self) -> None:
-        _check(self, value="value")
+        check(self)
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return np.full(np.shape(delay), self.value)
@@ -146,12 +140,13 @@ class Deadline:
     array([5., 5., 0.])
     """
 
-    value: float
-    deadline: float
+    value: float = entry(WORTH, "Worth of the job up to and including the deadline.")
+    deadline: float = entry(Number(), "Slots after arrival.")
     kind: ClassVar[str] = "deadline"
+    meaning: ClassVar[str] = "The value up to and including the deadline, then 0."
 
     def __post_init__(self) -> None:
-        _check(self, "deadline", value="value")
+        check(self)
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return np.where(np.asarray(delay) <= self.deadline, self.value, 0.0)
@@ -181,19 +176,19 @@ class Piecewise:
     array([10.,  8.,  2.,  2.])
     """
 
-    delays: tuple[float, ...]
-    values: tuple[float, ...]
+    delays: tuple[float, ...] = entry(
+        ListOf(Number(), "expected at least one number"),
+        "Slots after arrival, strictly increasing.",
+    )
+    values: tuple[float, ...] = entry(
+        ListOf(WORTH, "expected at least one number"),
+        "One value for each delay, non-increasing.",
+    )
     kind: ClassVar[str] = "piecewise"
+    meaning: ClassVar[str] = "Linear between the points, constant outside them."
 
     def __post_init__(self) -> None:
-        for name, check in (("delays", number), ("values", _worth)):
-            points = getattr(self, name)
-            if not isinstance(points, (list, tuple)) or not points:
-                raise InstanceError(
-                    name, f"expected a non-empty list of numbers, got {describe(points)}"
-                )
-            checked = tuple(check(v, f"{name}[{k}]") for k, v in enumerate(points))
-            object.__setattr__(self, name, checked)
+        check(self)
         if len(self.delays) != len(self.values):
             raise InstanceError("values", f"expected {len(self.delays)} values, one for each delay")
         for k in range(1, len(self.delays)):
@@ -216,4 +211,14 @@ class Piecewise:
         return _log(self(delay))
 
 
-_KINDS = frozenset((Sigmoid, Constant, Deadline, Piecewise))
+UTILITIES: dict[str, type[Any]] = {
+    cls.kind: cls for cls in (Sigmoid, Constant, Deadline, Piecewise)
+}
+UTILITY = Named(
+    "utility",
+    Variant(
+        UTILITIES,
+        "What completing the job some time after its arrival is worth.",
+        lambda value: isinstance(value, Utility),
+    ),
+)

@@ -16,12 +16,6 @@ SMALLEST_AMOUNT = 1e-30  # of a resource or a slot, but for 0: below it, quotien
 LARGEST_SEED = 2**31 - 1  # that HiGHS takes; NumPy takes larger ones
 
 
-def describe(value: Any) -> str:
-    """Short description of a wrong value for an error message."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def number(
     value: Any,
     path: str,
@@ -34,16 +28,17 @@ def number(
     if type(value) is float and minimum < value <= maximum and value < math.inf:
         return value  # nearly all numbers are such: what follows takes ten times as long
     wanted = f"expected a finite number {'>' if above else '>='} {minimum:g}"
+    # True is an integer for Python, and never meant as a number in a file.
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InstanceError(path, f"{wanted}, got {describe(value)}")
+        raise InstanceError(path, wanted, value)
     try:
         result = float(value)
     except OverflowError:
         raise InstanceError(path, f"{wanted}, got an integer too large for a float") from None
     if not math.isfinite(result) or result < minimum or (above and result == minimum):
-        raise InstanceError(path, f"{wanted}, got {describe(value)}")
+        raise InstanceError(path, wanted, value)
     if result > maximum:
-        raise InstanceError(path, f"expected a number <= {maximum:g}, got {describe(value)}")
+        raise InstanceError(path, f"expected a number <= {maximum:g}", value)
     return result
 
 
@@ -52,7 +47,7 @@ def amount(value: Any, path: str) -> float:
     result = number(value, path, maximum=LARGEST_AMOUNT)
     if 0.0 < result < SMALLEST_AMOUNT:
         wanted = f"expected 0 or a number >= {SMALLEST_AMOUNT:g}"
-        raise InstanceError(path, f"{wanted}, got {describe(value)}")
+        raise InstanceError(path, wanted, value)
     return result
 
 
@@ -62,16 +57,16 @@ def integer(value: Any, path: str, *, minimum: int = 0, maximum: int = LARGEST_C
         return value
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not is_integer or value < minimum:
-        raise InstanceError(path, f"expected an integer >= {minimum}, got {describe(value)}")
+        raise InstanceError(path, f"expected an integer >= {minimum}", value)
     if value > maximum:
-        raise InstanceError(path, f"expected an integer <= {maximum}, got {describe(value)}")
+        raise InstanceError(path, f"expected an integer <= {maximum}", value)
     return int(value)
 
 
 def text(value: Any, path: str) -> str:
     """Return `value` if it is a non-empty string."""
     if not isinstance(value, str) or not value:
-        raise InstanceError(path, f"expected a non-empty string, got {describe(value)}")
+        raise InstanceError(path, "expected a non-empty string", value)
     return value
 
 
@@ -87,14 +82,14 @@ def check_unique(names: Iterable[str], path: str, what: str, suffix: str = "") -
 def check_list(value: Any, path: str) -> Sequence[Any]:
     """Return `value` if it is a list."""
     if not isinstance(value, (list, tuple)):
-        raise InstanceError(path, f"expected a list, got {describe(value)}")
+        raise InstanceError(path, "expected a list", value)
     return value
 
 
 def check_keys(data: Any, required: Sequence[str], optional: Sequence[str] = ()) -> None:
     """Raise `InstanceError` unless `data` is an object with these keys and no others."""
     if not isinstance(data, Mapping):
-        raise InstanceError("", f"expected an object, got {describe(data)}")
+        raise InstanceError("", "expected an object", data)
     for name in data:
         if name not in required and name not in optional:
             known = ", ".join((*required, *optional))

@@ -8,6 +8,7 @@ import numpy as np
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Rejection
+from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
@@ -145,9 +146,9 @@ def best_schedule(
     for name, array in arrays.items():
         expected = shapes[name.partition("_")[0]]
         if array.shape != expected:
-            raise ValueError(f"{name}: expected shape {expected}, got {array.shape}")
+            raise InputError(name, f"expected shape {expected}, got {array.shape}")
         if not (np.isfinite(array).all() and (array >= 0).all()):
-            raise ValueError(f"{name}: expected finite numbers >= 0")
+            raise InputError(name, "expected finite numbers >= 0")
     ledger = Ledger.of_arrays(cluster, **arrays)
     return result_of(Search(job, ledger, granularity, min_utility_fraction))
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
+from oasis.model.errors import InputError
+from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.schedule import SERVER, Schedule
@@ -52,7 +54,7 @@ class Commitments:
         self, cluster: Cluster, lookahead: int, bounds: PriceBounds, patience: int | None = None
     ) -> None:
         if bounds.worker.log_lower.shape != (len(cluster.resources),):
-            raise ValueError(f"bounds: expected one for each of {', '.join(cluster.resources)}")
+            raise InputError("bounds", f"expected one for each of {', '.join(cluster.resources)}")
         self.cluster, self.bounds = cluster, bounds
         self.lookahead = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
         given = 2 * self.lookahead if patience is None else patience
@@ -61,7 +63,7 @@ class Commitments:
         self.live: dict[int, LiveJob] = {}
         self.broken: list[int] = []
         self._grid = grid_of(cluster)
-        self._lost: set[tuple[str, int]] = set()
+        self._lost: set[tuple[TaskGroup, int]] = set()
 
     @property
     def now(self) -> int:
@@ -118,7 +120,7 @@ class Commitments:
             return True
         return self._place(live, found)
 
-    def lose(self, servers: Iterable[tuple[str, int]]) -> list[int]:
+    def lose(self, servers: Iterable[tuple[TaskGroup, int]]) -> list[int]:
         """Plan without these servers; keys of the jobs for whose rest nothing pays any more."""
         hit: dict[int, LiveJob] = {}
         for group, index in servers:
@@ -129,16 +131,16 @@ class Commitments:
                     # of the job is searched for as a whole.
                     self._release(live)
             self._lost.add((group, index))
-            getattr(self.ledger, group).lose(index)
+            group.of(self.ledger).lose(index)
         # Placed in order of arrival, and only when all servers are
         # out: no schedule may meet one of them.
         return [key for key, live in hit.items() if not self._place(live, self._find(live))]
 
-    def restore_server(self, group: str, index: int) -> None:
+    def restore_server(self, group: TaskGroup, index: int) -> None:
         """Plan with a server again."""
         self._lost.remove((group, index))
-        capacity = getattr(self.cluster, f"{group}_capacity")[index]
-        getattr(self.ledger, group).set_capacity(index, capacity, getattr(self.bounds, group))
+        capacity = group.capacity(self.cluster)[index]
+        group.of(self.ledger).set_capacity(index, capacity, group.of(self.bounds))
 
     def copy(self) -> Commitments:
         """A copy that shares nothing that changes."""
@@ -196,9 +198,10 @@ class Commitments:
         arrays = rolling.arrays_from_text(state["arrays"])
         self.ledger = Ledger.restored(self.cluster, arrays, state["now"])
         # The saved arrays hold what is used and its prices; which machines are gone is told apart.
-        for group, index in state["lost"]:
+        for name, index in state["lost"]:
+            group = TaskGroup(name)
             self._lost.add((group, index))
-            getattr(self.ledger, group).lose(index)
+            group.of(self.ledger).lose(index)
         floor = self.bounds.min_utility_fraction
         for entry in state["live"]:
             end = entry["job"]["arrival"] + self.patience
@@ -206,8 +209,7 @@ class Commitments:
             self.live[live.key] = live
 
 
-def _uses(live: LiveJob, group: str, server: int) -> bool:
+def _uses(live: LiveJob, group: TaskGroup, server: int) -> bool:
     if live.schedule is None:
         return False
-    rows = live.schedule.workers if group == "worker" else live.schedule.ps
-    return bool((rows[:, SERVER] == server).any())
+    return bool((group.placed(live.schedule)[:, SERVER] == server).any())

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model.cluster import Cluster
+from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.resources import as_array
@@ -177,7 +178,7 @@ class Ledger:
             For a slot before the first one that the ledger still has.
         """
         if origin < self.origin:
-            raise ValueError(f"origin: expected slot {self.origin} or a later one, got {origin}")
+            raise InputError("origin", f"expected slot {self.origin} or a later one, got {origin}")
         # After a longer pause than the horizon every row is new.
         gone = min(origin - self.origin, self.horizon)
         self.origin = origin

@@ -13,14 +13,15 @@ from typing import Any, Self
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Explanation
-from oasis.model.errors import InstanceError, OasisError
+from oasis.model.errors import InputError, InstanceError, describe
 from oasis.model.files import read_archive, write_archive
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.rest import later, rest_of
 from oasis.model.schedule import Schedule
-from oasis.model.validation import describe, integer
+from oasis.model.validation import integer
 from oasis.online import rolling
 from oasis.online.answers import Planned, Quote, change_between
 from oasis.online.best_schedule import admitted, found_by
@@ -114,7 +115,7 @@ class OASiS:
                 expected = f"expected oasis.{kind.__name__}, as OASiS.from_instance makes it"
                 raise TypeError(f"{name}: {expected}, got {describe(value)}")
         if bounds.worker.log_lower.shape != (len(cluster.resources),):
-            raise ValueError(f"bounds: expected one for each of {', '.join(cluster.resources)}")
+            raise InputError("bounds", f"expected one for each of {', '.join(cluster.resources)}")
         self.cluster = cluster
         self.horizon = integer(horizon, "horizon", minimum=1)
         self.bounds = bounds
@@ -171,7 +172,7 @@ class OASiS:
             learned.check_resources(instance.cluster.resources, instance.slot_seconds)
             own = learned.bounds
         if not 0 < scale < math.inf:
-            raise ValueError(f"scale: expected a finite number > 0, got {scale}")
+            raise InputError("scale", f"expected a finite number > 0, got {scale}")
         if scale != 1.0:
             own = own.scaled(scale)
         scheduler = cls(instance.cluster, instance.horizon, own, granularity=granularity)
@@ -322,15 +323,13 @@ class OASiS:
         service = self._service
         if service is not None:
             if not site.slotted:
-                raise ValueError("policy oasis needs slots")
+                raise InputError("", "policy oasis needs slots")
             self.cluster = cluster_of(site)
             found = service.bounds
             self.bounds = found if isinstance(found, PriceBounds) else found(self.cluster)
             self._held = Commitments(self.cluster, self.horizon, self.bounds, service.patience)
             self._servers = [
-                (group, k)
-                for group in ("worker", "ps")
-                for k in range(len(site.machines_for(group)))
+                (group, k) for group in GROUPS for k in range(len(site.machines_for(group)))
             ]
             self._begin(service)
 
@@ -374,7 +373,7 @@ class OASiS:
     @property
     def _commitments(self) -> Commitments:
         if self.settles:
-            raise OasisError("oasis: expected a horizon that rolls (OASiS.rolling)")
+            raise InputError("oasis", "expected a horizon that rolls (OASiS.rolling)")
         return self._held
 
     def _decide_in_service(self, view: View, service: RollingHorizon, held: Commitments) -> Plan:
@@ -498,7 +497,7 @@ class OASiS:
     def making(self) -> dict[str, Any]:
         """What `made` needs to make the same policy again, as plain data."""
         if self._service is None:
-            raise OasisError("oasis: expected a horizon that rolls (OASiS.rolling)")
+            raise InputError("oasis", "expected a horizon that rolls (OASiS.rolling)")
         return {
             "lookahead": self.horizon,
             "bounds": self.bounds.to_dict(),
@@ -579,7 +578,7 @@ class OASiS:
 
 def _source(job: PolicyJob, policy: str) -> Job:
     if job.source is None:
-        raise ValueError(f"policy {policy} needs jobs of an instance, not plain ones")
+        raise InputError("", f"policy {policy} needs jobs of an instance, not plain ones")
     return job.source
 
 

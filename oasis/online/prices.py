@@ -10,6 +10,7 @@ import numpy as np
 
 from oasis.model import document
 from oasis.model.cluster import Cluster
+from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
@@ -198,11 +199,11 @@ class PriceBounds(Summarised):
         >>> instance = oasis.generate("testbed", jobs=3, seed=1)
         >>> oasis.PriceBounds.from_jobs([], instance.cluster, instance.horizon)
         Traceback (most recent call last):
-        ValueError: jobs: expected at least one: without any, nothing is known of prices
+        oasis.model.errors.InputError: jobs: expected at least one job
         """
         if not 0 <= min_utility_fraction < 1:
-            raise ValueError(
-                f"min_utility_fraction: expected 0 <= phi < 1, got {min_utility_fraction}"
+            raise InputError(
+                "min_utility_fraction", f"expected 0 <= phi < 1, got {min_utility_fraction}"
             )
         worker, ps = [], []
         given = 0
@@ -218,7 +219,7 @@ class PriceBounds(Summarised):
             if job.needs_ps:
                 ps.append((*entry, as_array(job.ps, cluster.resources)))
         if not given and not may_know_nothing:
-            raise ValueError("jobs: expected at least one: without any, nothing is known of prices")
+            raise InputError("jobs", "expected at least one job")
         of_worker, of_ps = (
             _price_function(entries, group.capacity(cluster).sum(axis=0), horizon, normalize)
             for group, entries in zip(GROUPS, (worker, ps), strict=True)
@@ -228,7 +229,7 @@ class PriceBounds(Summarised):
     def scaled(self, factor: float) -> PriceBounds:
         """Bounds with U/L multiplied by `factor` > 0, as in the paper's Fig. 6."""
         if not 0 < factor < np.inf:
-            raise ValueError(f"factor: expected a finite number > 0, got {factor}")
+            raise InputError("factor", f"expected a finite number > 0, got {factor}")
         return replace(
             self,
             worker=self.worker.scaled(factor),

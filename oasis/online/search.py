@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from oasis.model import rounding
+from oasis.model.errors import InputError
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
@@ -32,7 +33,7 @@ def check_granularity(granularity: str) -> None:
     """Raise `ValueError` for an unknown unit of work."""
     if granularity not in get_args(Granularity):
         expected = " or ".join(get_args(Granularity))
-        raise ValueError(f"granularity: expected {expected}, got {granularity!r}")
+        raise InputError("granularity", f"expected {expected}", granularity)
 
 
 @dataclass(frozen=True, slots=True)

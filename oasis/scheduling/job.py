@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model import rounding
-from oasis.model.errors import PolicyError
+from oasis.model.errors import InputError, PolicyError
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised
@@ -84,9 +84,9 @@ class TrainingCurve:
         shares = [share for share, _ in self.points]
         rising = all(before < after for before, after in pairwise(shares))
         if len(shares) < 2 or shares[0] != 0.0 or shares[-1] != 1.0 or not rising:
-            raise ValueError(f"points: expected shares that increase from 0 to 1, got {shares}")
+            raise InputError("points", "expected shares that increase from 0 to 1", shares)
         if not all(math.isfinite(value) for _, value in self.points):
-            raise ValueError("points: expected finite values")
+            raise InputError("points", "expected finite values")
 
     def __repr__(self) -> str:
         if len(self.points) <= MOST_SHOWN:
@@ -108,7 +108,7 @@ class TrainingCurve:
             Number of linear pieces.
         """
         if not pace > 0 or pieces < 1:
-            raise ValueError(f"expected pace > 0 and pieces >= 1, got {pace:g} and {pieces}")
+            raise InputError("", f"expected pace > 0 and pieces >= 1, got {pace:g} and {pieces}")
         whole = 1.0 - math.exp(-pace)
         shares = [k / pieces for k in range(pieces + 1)]
         done = [(1.0 - math.exp(-pace * share)) / whole for share in shares]
@@ -206,7 +206,7 @@ class FixedPs:
 
     def __post_init__(self) -> None:
         if self.count < 0:
-            raise ValueError(f"count: expected at least 0 parameter servers, got {self.count}")
+            raise InputError("count", "expected at least 0 parameter servers", self.count)
 
     @property
     def per_worker(self) -> float:
@@ -324,14 +324,16 @@ class PolicyJob(Summarised):
         if cast(object, self.utility) is None:  # not given, as in untyped code
             object.__setattr__(self, "utility", Unvalued())
         if self.ps_rule is not None and self.ps_per_worker:
-            raise ValueError("ps_rule: expected None beside ps_per_worker, which is a rule itself")
+            raise InputError(
+                "ps_rule", "expected None beside ps_per_worker, which is a rule itself"
+            )
         initial = self.initial_workers
         if initial is not None and not self.min_workers <= initial <= self.max_workers:
             expected = f"expected {self.min_workers}..{self.max_workers}"
-            raise ValueError(f"initial_workers: {expected}, got {initial}")
+            raise InputError("initial_workers", f"{expected}", initial)
         if self.gradient_mb and not self.step_time > 0:
             expected = "expected a time > 0 for a job that sends gradients"
-            raise ValueError(f"step_time: {expected}, got {self.step_time}")
+            raise InputError("step_time", f"{expected}", self.step_time)
 
     @property
     def has_utility(self) -> bool:

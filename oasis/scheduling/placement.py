@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from math import fsum
 from typing import Protocol
 
+from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS
 from oasis.scheduling.job import Allocation, Demand, PolicyJob, Tasks
 from oasis.scheduling.site import Site
@@ -439,10 +440,10 @@ def check_placement(name: str | None) -> str | None:
     'spread'
     >>> check_placement("worst-fit")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: placement: expected one of best-fit, ..., minimum-on-one-node, got 'worst-fit'
+    oasis.model.errors.InputError: placement: expected one of best-fit, ..., got 'worst-fit'
     """
     if name is not None and name not in PLACEMENTS:
-        raise ValueError(f"placement: expected one of {', '.join(PLACEMENTS)}, got {name!r}")
+        raise InputError("placement", f"expected one of {', '.join(PLACEMENTS)}", name)
     return name
 
 

@@ -16,8 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from oasis.model.errors import PolicyError
-from oasis.model.validation import describe
+from oasis.model.errors import PolicyError, describe
 from oasis.scheduling.capabilities import Deciding
 
 TOOLKIT = frozenset(("oasis", "offline", "baselines", "experiments"))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from oasis.model.records import Number, check, entry
+from oasis.model.validation import LARGEST_COUNT
 from oasis.scheduling.job import Allocation, PolicyJob
 
 
@@ -60,6 +62,9 @@ class Costs(Protocol):
         ...
 
 
+TIME = Number(maximum=LARGEST_COUNT)  # a clock can still tell it from the next second
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeCosts:
     """Fixed times, the same for every job.
@@ -89,20 +94,20 @@ class ChangeCosts:
     40.0
     """
 
-    start: float = 0.0
-    resume: float = 0.0
-    resize: float = 0.0
-    migrate: float = 0.0
-    save: float = 0.0
-    checkpoint_interval: float | None = None
+    start: float = entry(TIME, "When a job starts.", 0.0)
+    resume: float = entry(TIME, "When it goes on after having been stopped.", 0.0)
+    resize: float = entry(TIME, "When it gets more or fewer workers.", 0.0)
+    migrate: float = entry(TIME, "When tasks of it move.", 0.0)
+    save: float = entry(TIME, "Before what it held is free.", 0.0)
+    checkpoint_interval: float | None = entry(
+        Number(above=True, maximum=LARGEST_COUNT),
+        "Between two checkpoints; work since the last one is lost on eviction. Left out: nothing "
+        "is lost.",
+        None,
+    )
 
     def __post_init__(self) -> None:
-        for name in ("start", "resume", "resize", "migrate", "save"):
-            if not 0.0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name}: expected a time >= 0, got {getattr(self, name)}")
-        if self.checkpoint_interval is not None and not self.checkpoint_interval > 0:
-            expected = f"expected a time > 0 or None, got {self.checkpoint_interval}"
-            raise ValueError(f"checkpoint_interval: {expected}")
+        check(self)
 
     def overhead(
         self, job: PolicyJob, before: Allocation, after: Allocation, started: bool

@@ -6,30 +6,45 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.cluster import COUNT, COUNT_MEANING, server_ids
+from oasis.model.errors import InputError, InstanceError, describe, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.files import write_text
-from oasis.model.instance_file import UTILITIES, packaged_schema, read_json
+from oasis.model.instance_file import file_schema, read_json
+from oasis.model.records import (
+    AMOUNTS,
+    Either,
+    Fixed,
+    Flag,
+    Kind,
+    ListOf,
+    Named,
+    Number,
+    RecordOf,
+    Text,
+    Whole,
+    check,
+    entry,
+    object_schema,
+    parse,
+)
+from oasis.model.resources import check_known
 from oasis.model.summary import Facts, Summarised
-from oasis.model.utility import Utility
+from oasis.model.utility import UTILITY, Utility
 from oasis.model.validation import (
+    LARGEST_AMOUNT,
     LARGEST_COUNT,
-    LARGEST_SIZE,
-    amount,
-    check_keys,
     check_list,
     check_unique,
-    describe,
     integer,
     number,
-    text,
 )
-from oasis.scheduling.job import ByBandwidth, FixedPs, PolicyJob, PsRule, TrainingCurve, Unvalued
+from oasis.scheduling.job import ByBandwidth, FixedPs, PolicyJob, TrainingCurve, Unvalued
 from oasis.scheduling.site import Machine, Site, demand_on, grid_for
-from oasis.simulator.costs import ChangeCosts
+from oasis.simulator.costs import TIME, ChangeCosts
 from oasis.simulator.observation import Observation
 from oasis.simulator.speed import (
     Communication,
@@ -87,6 +102,194 @@ class ElasticWorkload(Summarised):
         return {"speed": self.speed, "costs": self.costs, "observation": self.observation}
 
 
+FORMAT, VERSION = "oasis-elastic-workload", 1
+SPAN = Number(above=True, maximum=LARGEST_COUNT)
+LIMIT = Number(above=True)
+SIZE = Number(maximum=LARGEST_AMOUNT)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineEntry:
+    """Machines of a file of elastic jobs."""
+
+    id: str = entry(Text(), "Name; unique among the machines.")
+    capacity: Mapping[str, float] = entry(
+        AMOUNTS, "What one machine has to give away: GPUs, memory."
+    )
+    count: int = entry(COUNT, COUNT_MEANING, 1)
+    cpu_cores: float = entry(
+        LIMIT, "Cores that all tasks on the machine share; left out: enough for all.", None
+    )
+    link_gbps: float = entry(
+        LIMIT, "Speed of its network link in Gbit/s; left out: no limit.", None
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRange:
+    """How many workers an elastic job may have."""
+
+    min: int = entry(Whole(1))
+    max: int = entry(Whole(1))
+    initial: int | None = entry(Whole(1), default=None)
+
+    def __post_init__(self) -> None:
+        check(self)
+        integer(self.max, "max", minimum=self.min)
+        if self.initial is not None:
+            integer(self.initial, "initial", minimum=self.min, maximum=self.max)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerShare:
+    """How many parameter servers go with the workers of an elastic job."""
+
+    per_worker: float = entry(Number(maximum=1.0))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve(Kind):
+    """The points of a `TrainingCurve`."""
+
+    def parse(self, data: Any) -> TrainingCurve:
+        points: list[tuple[float, float]] = []
+        for k, point in enumerate(check_list(data, "")):
+            if len(check_list(point, f"[{k}]")) != 2:
+                raise InstanceError(f"[{k}]", "expected [share, value]", point)
+            share, value = (number(part, f"[{k}]", minimum=-math.inf) for part in point)
+            points.append((share, value))
+        try:
+            return TrainingCurve(tuple(points))
+        except InputError as error:
+            raise InstanceError("", error.detail) from None
+
+    def schema(self) -> dict[str, Any]:
+        point = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number"}}
+        return {"type": "array", "items": point}
+
+
+@dataclass(frozen=True, slots=True)
+class JobEntry:
+    """A job of a file of elastic jobs."""
+
+    id: str = entry(Text(), "Name; unique among the jobs.")
+    arrival: float = entry(TIME, "Time of submission.")
+    work: float = entry(
+        SPAN, "Seconds that one worker takes, alone and with its parameter server beside it."
+    )
+    workers: int | WorkerRange = entry(
+        Either(Whole(1), WorkerRange),
+        "How many workers it may have: one number for a rigid job.",
+    )
+    worker: Mapping[str, float] = entry(AMOUNTS, "What one worker needs.")
+    ps: Mapping[str, float] | None = entry(AMOUNTS, "What one parameter server needs.", None)
+    parameter_servers: int | ServerShare = entry(
+        Either(Whole(), ServerShare),
+        "How many parameter servers go with its workers: a fixed number, or a share of the "
+        "workers, rounded up.",
+        0,
+    )
+    worker_cpu: float = entry(SIZE, "Cores that one worker keeps busy if it gets them.", 0)
+    ps_cpu: float = entry(SIZE, "Cores that one parameter server keeps busy if it gets them.", 0)
+    gradient_mb: float = entry(
+        SIZE, "Megabytes sent, and again received, by each worker in each step.", 0
+    )
+    step_seconds: float = entry(
+        Number(), "Length of a step without communication; needed where there are gradients.", 0
+    )
+    speedup: tuple[float, ...] | None = entry(
+        ListOf(LIMIT),
+        "Speed with 1, 2, 3, .. workers, as multiples of that of one; left out: n workers are n "
+        "times as fast.",
+        None,
+    )
+    curve: TrainingCurve | None = entry(
+        _Curve(), "Training curve: [share of the work done, value of the evaluation].", None
+    )
+    utility: Utility | None = entry(UTILITY, default=None)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.gradient_mb and not self.step_seconds:
+            expected = "expected a number > 0 where there are gradients"
+            raise InstanceError("step_seconds", expected)
+
+    def policy_job(self, grid: int, resources: Sequence[str]) -> PolicyJob:
+        """The job that a policy sees; its demands are multiples on `grid`."""
+        n, ps = self.workers, self.parameter_servers
+        least, initial, most = (
+            (n.min, n.initial, n.max) if isinstance(n, WorkerRange) else (n, n, n)
+        )
+        return PolicyJob(
+            id=self.id,
+            arrival=self.arrival,
+            work=self.work,
+            worker=demand_on(grid, self.worker, resources),
+            ps=demand_on(grid, self.ps or {}, resources),
+            min_workers=least,
+            initial_workers=initial,
+            max_workers=most,
+            ps_rule=ByBandwidth(ps.per_worker) if isinstance(ps, ServerShare) else FixedPs(ps),
+            worker_cpu=self.worker_cpu,
+            ps_cpu=self.ps_cpu,
+            gradient_mb=self.gradient_mb,
+            step_time=self.step_seconds,
+            curve=self.curve,
+            utility=self.utility or Unvalued(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticFile:
+    """The content of a file of elastic jobs."""
+
+    format: str = entry(Fixed(FORMAT))
+    version: int = entry(Fixed(VERSION), "Of the format.")
+    resources: tuple[str, ...] = entry(
+        ListOf(Text(), "expected at least one entry", unique=True),
+        "What tasks are given for themselves; cores are shared and are none of them.",
+    )
+    machines: tuple[MachineEntry, ...] = entry(
+        ListOf(Named("machine", RecordOf(MachineEntry)), "expected at least one entry"),
+        "Each may host workers and parameter servers.",
+    )
+    jobs: tuple[JobEntry, ...] = entry(
+        ListOf(Named("job", RecordOf(JobEntry)), "expected at least one entry"),
+        "Those of one instant arrive in this order.",
+    )
+    partial_gangs: bool = entry(
+        Flag(),
+        "Whether tasks of a job may be placed while others wait; a job with a part of its tasks "
+        "does not work.",
+        True,
+    )
+    share_links: bool = entry(
+        Flag(), "Whether jobs slow each other down on the links of the machines.", False
+    )
+    costs: ChangeCosts | None = entry(RecordOf(ChangeCosts, "Seconds without work."), default=None)
+    observation: Observation | None = entry(
+        RecordOf(Observation, "How the evaluation of the training is sampled."), default=None
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        check_unique(self.resources, "resources", "resource")
+        for k, machine in enumerate(self.machines):
+            with located_at(f"machines[{k}].capacity"):
+                check_known(machine.capacity, self.resources)
+        for k, job in enumerate(self.jobs):
+            for group in ("worker", "ps"):
+                with located_at(f"jobs[{k}].{group}"):
+                    check_known(getattr(job, group) or {}, self.resources)
+        check_unique((job.id for job in self.jobs), "jobs", "id", ".id")
+
+
 def elastic_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a file of elastic jobs.
 
@@ -98,19 +301,14 @@ def elastic_schema() -> dict[str, Any]:
     >>> elastic_schema()["required"]
     ['format', 'version', 'resources', 'machines', 'jobs']
     """
-    return packaged_schema("oasis.simulator", "elastic")
-
-
-FORMAT, VERSION = "oasis-elastic-workload", 1
-TOP = ("format", "version", "resources", "machines", "jobs")
-COSTS = ("start", "resume", "resize", "migrate", "save", "checkpoint_interval")
-JOB = ("id", "arrival", "work", "workers", "worker")
-JOB_MORE = (
-    *("ps", "parameter_servers", "worker_cpu", "ps_cpu", "gradient_mb", "step_seconds"),
-    *("speedup", "curve", "utility"),
-)
-
-Amounts = dict[str, float]
+    return file_schema(
+        "OASiS workload of elastic jobs",
+        "Jobs that may be resized while they train, the machines they share, and what resizing "
+        "costs them; times in seconds. What a schema cannot say is checked by "
+        "oasis.simulator.read_elastic.",
+        object_schema(ElasticFile),
+        {"machine": object_schema(MachineEntry), "job": object_schema(JobEntry)},
+    )
 
 
 def read_elastic(path: str | os.PathLike[str]) -> ElasticWorkload:
@@ -174,226 +372,50 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
     Traceback (most recent call last):
     oasis.model.errors.InstanceError: version: expected 1, got 2
     """
-    check_keys(data, TOP, ("partial_gangs", "share_links", "costs", "observation"))
-    if data["format"] != FORMAT:
-        raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
-    if type(data["version"]) is not int or data["version"] != VERSION:
-        raise InstanceError("version", f"expected {VERSION}, got {describe(data['version'])}")
-    resources = tuple(
-        text(name, f"resources[{k}]") for k, name in enumerate(_filled(data, "resources"))
-    )
-    check_unique(resources, "resources", "resource")
+    found = parse(ElasticFile, data)
     machines = [
-        entry
-        for k, machine in enumerate(_filled(data, "machines"))
-        for entry in _machine(machine, f"machines[{k}]", resources)
+        (name, machine)
+        for machine in found.machines
+        for name in server_ids(machine.id, machine.count)
     ]
-    check_unique((machine["id"] for machine in machines), "machines", "id", ".id")
-    jobs = []
-    for k, entry in enumerate(_filled(data, "jobs")):
-        with located_at(f"jobs[{k}]"):
-            jobs.append(_job(entry, resources))
-    check_unique((job["id"] for job in jobs), "jobs", "id", ".id")
+    check_unique((name for name, _ in machines), "machines", "id", ".id")
+    rows = [machine.capacity for machine in found.machines]
+    rows += [amounts for job in found.jobs for amounts in (job.worker, job.ps or {})]
+    grid = grid_for(amount for row in rows for amount in row.values())
+    site = Site(
+        found.resources,
+        tuple(
+            Machine(
+                name,
+                tuple(machine.capacity.get(resource, 0.0) for resource in found.resources),
+                grid=grid,
+                cpu_cores=machine.cpu_cores or math.inf,
+                link_gbps=machine.link_gbps or math.inf,
+            )
+            for name, machine in machines
+        ),
+        partial_gangs=found.partial_gangs,
+    )
     return ElasticWorkload(
-        _workload(resources, machines, jobs, _flag(data, "partial_gangs", True)),
-        _speed(machines, jobs, _flag(data, "share_links", False)),
-        _costs(data.get("costs", {})),
-        _observation(data["observation"]) if "observation" in data else None,
+        Workload.of(site, [job.policy_job(grid, found.resources) for job in found.jobs]),
+        _speed(found),
+        found.costs or ChangeCosts(),
+        found.observation,
         data,
     )
 
 
-def _workload(
-    resources: Sequence[str], machines: list[Any], jobs: list[Any], partial: bool
-) -> Workload:
-    rows = [machine["capacity"] for machine in machines]
-    rows += [job[group] for job in jobs for group in ("worker", "ps")]
-    grid = grid_for(amount for row in rows for amount in row.values())
-    site = Site(
-        tuple(resources),
-        tuple(
-            Machine(
-                machine["id"],
-                tuple(machine["capacity"].get(name, 0.0) for name in resources),
-                grid=grid,
-                cpu_cores=machine["cpu_cores"],
-                link_gbps=machine["link_gbps"],
-            )
-            for machine in machines
-        ),
-        partial_gangs=partial,
-    )
-    return Workload.of(
-        site,
-        [
-            PolicyJob(
-                worker=demand_on(grid, job["worker"], resources),
-                ps=demand_on(grid, job["ps"], resources),
-                **{k: v for k, v in job.items() if k not in ("worker", "ps", "speedup")},
-            )
-            for job in jobs
-        ],
-    )
-
-
-def _speed(machines: list[Any], jobs: list[Any], share_links: bool) -> TrainingSpeed:
+def _speed(found: ElasticFile) -> TrainingSpeed:
     """What the file asks for, without the parts that change nothing."""
-    tables = {job["id"]: job["speedup"] for job in jobs if job["speedup"]}
-    shared = any(math.isfinite(machine["cpu_cores"]) for machine in machines)
-    linked = any(math.isfinite(machine["link_gbps"]) for machine in machines)
+    machines, jobs = found.machines, found.jobs
+    tables = {job.id: job.speedup for job in jobs if job.speedup}
+    linked = any(machine.link_gbps for machine in machines) and any(job.gradient_mb for job in jobs)
+    shared = any(machine.cpu_cores for machine in machines)
     return TrainingSpeed(
         ScalingTable(tables) if tables else Linear(),
-        Communication(share_links) if linked and any(job["gradient_mb"] for job in jobs) else None,
-        CpuSharing()
-        if shared and any(job["worker_cpu"] or job["ps_cpu"] for job in jobs)
-        else None,
+        Communication(found.share_links) if linked else None,
+        CpuSharing() if shared and any(job.worker_cpu or job.ps_cpu for job in jobs) else None,
     )
-
-
-def _machine(data: Any, path: str, resources: Sequence[str]) -> list[dict[str, Any]]:
-    """The machines of one entry."""
-    with located_at(path):
-        check_keys(data, ("id", "capacity"), ("count", "cpu_cores", "link_gbps"))
-        name = text(data["id"], "id")
-        count = integer(data.get("count", 1), "count", minimum=1, maximum=LARGEST_SIZE)
-        limits = {
-            key: number(data[key], key, above=True) if key in data else math.inf
-            for key in ("cpu_cores", "link_gbps")
-        }
-        capacity = _amounts(data["capacity"], "capacity", resources)
-    ids = [name] if count == 1 else [f"{name}#{k}" for k in range(count)]
-    return [{"id": each, "capacity": capacity, **limits} for each in ids]
-
-
-def _job(data: Any, resources: Sequence[str]) -> dict[str, Any]:
-    """The fields of a `PolicyJob`, and its speedup."""
-    check_keys(data, JOB, JOB_MORE)
-    least, initial, most = _workers(data["workers"])
-    gradient = _amount(data, "gradient_mb")
-    step = number(data.get("step_seconds", 0.0), "step_seconds")
-    if gradient and not step:
-        raise InstanceError("step_seconds", "expected a number > 0 where there are gradients")
-    return {
-        "id": text(data["id"], "id"),
-        "arrival": _time(data["arrival"], "arrival"),
-        "work": _time(data["work"], "work", above=True),
-        "worker": _amounts(data["worker"], "worker", resources),
-        "ps": _amounts(data.get("ps", {}), "ps", resources),
-        "min_workers": least,
-        "initial_workers": initial,
-        "max_workers": most,
-        "ps_rule": _ps_rule(data.get("parameter_servers", 0)),
-        "worker_cpu": _amount(data, "worker_cpu"),
-        "ps_cpu": _amount(data, "ps_cpu"),
-        "gradient_mb": gradient,
-        "step_time": step,
-        "speedup": tuple(
-            number(speed, f"speedup[{k}]", above=True)
-            for k, speed in enumerate(check_list(data.get("speedup", []), "speedup"))
-        ),
-        "curve": _curve(data["curve"]) if "curve" in data else None,
-        "utility": _utility(data["utility"]) if "utility" in data else Unvalued(),
-    }
-
-
-def _workers(data: Any) -> tuple[int, int | None, int]:
-    """Fewest, initial and most workers: one number for a rigid job."""
-    if not isinstance(data, Mapping):
-        count = integer(data, "workers", minimum=1)
-        return count, count, count
-    with located_at("workers"):
-        check_keys(data, ("min", "max"), ("initial",))
-        least = integer(data["min"], "min", minimum=1)
-        most = integer(data["max"], "max", minimum=least)
-        if "initial" not in data:
-            return least, None, most
-        return least, integer(data["initial"], "initial", minimum=least, maximum=most), most
-
-
-def _ps_rule(data: Any) -> PsRule:
-    if not isinstance(data, Mapping):
-        return FixedPs(integer(data, "parameter_servers"))
-    with located_at("parameter_servers"):
-        check_keys(data, ("per_worker",))
-        share = number(data["per_worker"], "per_worker")
-        if share > 1:
-            raise InstanceError("per_worker", f"expected a number in 0..1, got {share:g}")
-    return ByBandwidth(share)
-
-
-def _curve(data: Any) -> TrainingCurve:
-    points = []
-    for k, point in enumerate(check_list(data, "curve")):
-        if len(check_list(point, f"curve[{k}]")) != 2:
-            raise InstanceError(f"curve[{k}]", f"expected [share, value], got {describe(point)}")
-        share, value = (number(part, f"curve[{k}]", minimum=-math.inf) for part in point)
-        points.append((share, value))
-    try:
-        return TrainingCurve(tuple(points))
-    except ValueError as error:
-        raise InstanceError("curve", str(error).removeprefix("points: ")) from None
-
-
-def _utility(data: Any) -> Utility:
-    with located_at("utility"):
-        kind = data.get("kind") if isinstance(data, Mapping) else None
-        if not isinstance(kind, str) or kind not in UTILITIES:
-            expected = f"expected one of {', '.join(UTILITIES)}"
-            raise InstanceError("kind", f"{expected}, got {describe(kind)}")
-        names = tuple(f.name for f in fields(UTILITIES[kind]))
-        check_keys(data, ("kind", *names))
-        utility: Utility = UTILITIES[kind](**{name: data[name] for name in names})
-    return utility
-
-
-def _costs(data: Any) -> ChangeCosts:
-    with located_at("costs"):
-        check_keys(data, (), COSTS)
-        return ChangeCosts(
-            **{name: _time(data[name], name, above=name == COSTS[-1]) for name in data}
-        )
-
-
-def _observation(data: Any) -> Observation:
-    with located_at("observation"):
-        check_keys(data, ("interval",), ("noise", "seed"))
-        return Observation(
-            _time(data["interval"], "interval", above=True),
-            number(data.get("noise", 0.0), "noise"),
-            integer(data.get("seed", 0), "seed"),
-        )
-
-
-def _amounts(data: Any, path: str, resources: Sequence[str]) -> Amounts:
-    with located_at(path):
-        check_keys(data, (), resources)
-        return {name: amount(data[name], name) for name in data}
-
-
-def _amount(data: Mapping[str, Any], name: str) -> float:
-    return amount(data.get(name, 0.0), name)
-
-
-def _time(value: Any, path: str, *, above: bool = False) -> float:
-    """A time that a clock can still tell apart from the next second."""
-    found = number(value, path, above=above)
-    if found > LARGEST_COUNT:
-        raise InstanceError(path, f"expected at most {LARGEST_COUNT:.0e} seconds, got {found:g}")
-    return found
-
-
-def _flag(data: Mapping[str, Any], name: str, default: bool) -> bool:
-    value = data.get(name, default)
-    if not isinstance(value, bool):
-        raise InstanceError(name, f"expected true or false, got {describe(value)}")
-    return value
-
-
-def _filled(data: Mapping[str, Any], name: str) -> Sequence[Any]:
-    found = check_list(data[name], name)
-    if not found:
-        raise InstanceError(name, "expected at least one entry")
-    return found
 
 
 def elastic_from_window(window: Window, options: MachineOptions) -> ElasticWorkload:

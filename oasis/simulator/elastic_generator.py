@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from oasis.model.errors import InputError
 from oasis.simulator.elastic import FORMAT, VERSION, ElasticWorkload, elastic_from_dict
 
 
@@ -74,9 +75,9 @@ def generate_elastic(
     """
     for name, value in (("jobs", jobs), ("machines", machines), ("gpus", gpus)):
         if value < 1:
-            raise ValueError(f"{name}: expected at least 1, got {value}")
+            raise InputError(name, "expected at least 1", value)
     if not mean_gap >= 0:
-        raise ValueError(f"mean_gap: expected a time >= 0, got {mean_gap}")
+        raise InputError("mean_gap", "expected a time >= 0", mean_gap)
     # One generator in a fixed order of draws: the seed stands for the whole workload.
     rng = np.random.default_rng(seed)
     arrivals = np.cumsum(rng.exponential(mean_gap, jobs)).round(3).tolist()

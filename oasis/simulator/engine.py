@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from time import perf_counter
 
 from oasis.driver.books import BooksView, check_plan
-from oasis.model.errors import PolicyError
-from oasis.model.validation import describe
+from oasis.model.errors import InputError, PolicyError, describe
 from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.capabilities import is_told
 from oasis.scheduling.job import PolicyJob
@@ -303,14 +302,16 @@ def _checked(outages: Iterable[Outage], workload: Workload) -> list[Outage]:
     ordered = sorted(outages, key=lambda outage: outage.begin)
     for outage in ordered:
         if not 0 <= outage.machine < len(workload.site.machines):
-            raise ValueError(f"outages: there is no machine {outage.machine}")
+            raise InputError("outages", f"there is no machine {outage.machine}")
         # A machine can be lost only while it is there, or one return would end two losses.
         if not last.get(outage.machine, -INFINITY) < outage.begin < outage.end:
-            raise ValueError(f"outages: those of machine {outage.machine} overlap or end too early")
+            raise InputError(
+                "outages", f"those of machine {outage.machine} overlap or end too early"
+            )
         whole = all(
             time == math.floor(time) for time in (outage.begin, outage.end) if time < INFINITY
         )
         if workload.site.slotted and not whole:
-            raise ValueError("outages: expected whole slots in a slotted workload")
+            raise InputError("outages", "expected whole slots in a slotted workload")
         last[outage.machine] = outage.end
     return ordered

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oasis.model.records import Number, Whole, check, entry
+from oasis.model.validation import LARGEST_COUNT
 from oasis.scheduling.job import PolicyJob
 
 Piece = tuple[float, float, float, float]  # begin and end of a time at work, work left, rate
@@ -31,15 +33,14 @@ class Observation:
     0.0
     """
 
-    interval: float
-    noise: float = 0.0
-    seed: int = 0
+    interval: float = entry(
+        Number(above=True, maximum=LARGEST_COUNT), "Seconds between two samples."
+    )
+    noise: float = entry(Number(), "Standard deviation of what is added to a sample.", 0.0)
+    seed: int = entry(Whole(), default=0)
 
     def __post_init__(self) -> None:
-        if not 0 < self.interval < math.inf:
-            raise ValueError(f"interval: expected a time > 0, got {self.interval}")
-        if not 0 <= self.noise < math.inf:
-            raise ValueError(f"noise: expected a number >= 0, got {self.noise}")
+        check(self)
 
 
 class Samples:

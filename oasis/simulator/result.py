@@ -21,7 +21,6 @@ from oasis.model.files import frame
 from oasis.model.instance_file import read_json
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised, short
-from oasis.model.validation import describe
 from oasis.online.prices import PriceBounds
 from oasis.simulator.outcome import Outcome
 
@@ -308,6 +307,6 @@ replay, got 'dream'
     if "kind" not in document.mapping(data):
         raise InstanceError("kind", f"missing; {expected}: the document of a command's --json")
     if not isinstance(data["kind"], str) or data["kind"] not in READERS:
-        raise InstanceError("kind", f"{expected}, got {describe(data['kind'])}")
+        raise InstanceError("kind", expected, data["kind"])
     module, _, name = READERS[data["kind"]].partition(":")
     return getattr(import_module(module), name).from_dict(data)

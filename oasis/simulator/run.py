@@ -9,9 +9,9 @@ from itertools import pairwise
 from time import perf_counter
 
 from oasis.model.decision import Decision
+from oasis.model.errors import describe
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import Schedule, placements
-from oasis.model.validation import describe
 from oasis.scheduling.capabilities import Bounded, Settling
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InputError, InstanceError, describe
 from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
-from oasis.model.validation import LARGEST_COUNT, describe, integer
+from oasis.model.validation import LARGEST_COUNT, integer
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.site import Machine, Site, grid_for, policy_job, site_of
 from oasis.traces.plain_job import PlainJob
@@ -99,7 +99,7 @@ def rigid_workload(
     servers = integer(servers, "servers", minimum=1)
     gpus_per_server = integer(gpus_per_server, "gpus_per_server", minimum=1)
     if placement not in ("pooled", "whole"):
-        raise ValueError(f"placement: expected pooled or whole, got {placement!r}")
+        raise InputError("placement", "expected pooled or whole", placement)
     if placement == "pooled":
         servers, gpus_per_server = 1, servers * gpus_per_server
     machines = tuple(Machine(f"s{k}", (float(gpus_per_server),)) for k in range(servers))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import ClassVar, Protocol
 
+from oasis.model.errors import InputError
 from oasis.solvers import Status, relative_gap
 
 # The interval between solution and bound must become shorter by this share of itself to count as
@@ -113,7 +114,7 @@ class Stopping:
 def _checked(value: float | None, name: str, what: str) -> float | None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if value is not None and not (is_number and value >= 0):  # NaN is not
-        raise ValueError(f"{name}: expected {what} >= 0, or None for no criterion, got {value!r}")
+        raise InputError(name, f"expected {what} >= 0, or None for no criterion", value)
     return value
 
 
@@ -287,7 +288,7 @@ def checked(limit: float | None, name: str = "time_limit", unit: str = "seconds"
     """A limit as users give it: None for infinity, which results in JSON cannot say."""
     is_number = isinstance(limit, Real) and not isinstance(limit, bool)
     if limit is not None and not (is_number and limit >= 0):  # NaN is not
-        raise ValueError(f"{name}: expected {unit} >= 0, or None for no limit, got {limit!r}")
+        raise InputError(name, f"expected {unit} >= 0, or None for no limit", limit)
     return None if limit == math.inf else limit
 
 

@@ -16,6 +16,7 @@ import highspy
 import numpy as np
 import pulp
 
+from oasis.model.errors import InputError
 from oasis.solvers import Solution, SolveProgress, Status
 from oasis.solvers.answers import (
     accept,
@@ -229,7 +230,7 @@ def configured(
 ) -> highspy.Highs:
     """HiGHS with the options that every solve here has."""
     if node_limit is not None and node_limit < 1:  # HiGHS stops before it looks at anything
-        raise ValueError(f"node_limit: expected at least 1, got {node_limit}")
+        raise InputError("node_limit", "expected at least 1", node_limit)
     highs = highspy.Highs()
     options: dict[str, Any] = {
         "output_flag": False,

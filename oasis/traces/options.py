@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from oasis.model.errors import InstanceError
-from oasis.model.validation import describe, integer, number
+from oasis.model.errors import InputError, InstanceError
+from oasis.model.validation import integer, number
 
 KEEP = ("spread", "largest", "first")
 RUNS = ("joined", "last", "each")
@@ -16,6 +16,7 @@ ORDERED = (
     ("min_duration", "max_duration"),
     ("min_priority", "max_priority"),
     ("arrival_slots", "horizon"),
+    # Constraint (7) has no solution where a worker sends more than a parameter server takes.
     ("worker_bandwidth_gbps", "ps_bandwidth_gbps"),
 )
 
@@ -99,24 +100,24 @@ class TraceOptions:
             checked = _checked(getattr(self, entry.name), entry)
             object.__setattr__(self, entry.name, checked)
         if self.insensitive + self.critical > 1:
-            raise ValueError("critical: expected insensitive + critical <= 1")
+            raise InputError("critical", "expected insensitive + critical <= 1")
         for low, high in ORDERED:
             if getattr(self, low) > getattr(self, high):
-                raise ValueError(f"{low}: expected at most {high} ({getattr(self, high):g})")
+                raise InputError(low, f"expected at most {high} ({getattr(self, high):g})")
 
 
 def _checked(value: Any, entry: Field[Any]) -> Any:
     minimum, choices = entry.metadata["minimum"], entry.metadata["choices"]
     if isinstance(entry.default, bool):
         if not isinstance(value, bool):
-            raise InstanceError(entry.name, f"expected True or False, got {describe(value)}")
+            raise InstanceError(entry.name, "expected True or False", value)
         return value
     if isinstance(entry.default, int):
         return integer(value, entry.name, minimum=minimum)
     if isinstance(entry.default, float):
         return number(value, entry.name, minimum=minimum, above=entry.metadata["above"])
     if not isinstance(value, str):
-        raise InstanceError(entry.name, f"expected text, got {describe(value)}")
+        raise InstanceError(entry.name, "expected text", value)
     if choices and value not in choices:
         expected = f"expected one of {', '.join(filter(None, choices))}, got {value!r}"
         raise InstanceError(entry.name, expected)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
-from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,11 +14,12 @@ import numpy.typing as npt
 
 from oasis.model.choices import choice
 from oasis.model.cluster import Cluster
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import Sigmoid
-from oasis.model.validation import describe, integer, number
+from oasis.model.validation import integer, number
 from oasis.version import __version__
 from oasis.workloads import work
 from oasis.workloads.presets import (
@@ -61,12 +61,14 @@ def slot_weights(
     else:
         cumulative = np.concatenate([[0.0], np.cumsum(counts)])
         hours = np.arange(horizon + 1) * (slot_seconds / SECONDS_PER_HOUR)
+        # Counts are summed up first, so that slots of any
+        # length, also parts of an hour, get their share.
         rounds, rest = np.divmod(hours, counts.size)
         total = np.interp(rest, np.arange(counts.size + 1), cumulative)
         weights = np.diff(rounds * cumulative[-1] + total)
     weights[last_arrival + 1 :] = 0.0
     if not weights.sum() > 0:
-        raise ValueError("counts: expected an arrival within the horizon, got only zeros")
+        raise InputError("counts", "expected an arrival within the horizon, got only zeros")
     shares: FloatArray = weights / weights.sum()
     return shares
 
@@ -85,16 +87,17 @@ def read_counts(counts: Counts) -> FloatArray:
         try:
             values = np.array(counts, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError("counts: expected a path or an array of numbers") from None
+            raise InputError("counts", "expected a path or an array of numbers") from None
     if values.ndim != 1 or not values.size:
-        raise ValueError(f"counts: expected a non-empty row of counts, got shape {values.shape}")
+        raise InputError("counts", f"expected a non-empty row of counts, got shape {values.shape}")
     if not (np.isfinite(values) & (values >= 0)).all():
-        raise ValueError("counts: expected finite numbers >= 0")
+        raise InputError("counts", "expected finite numbers >= 0")
     return values
 
 
 def fingerprint(counts: FloatArray) -> dict[str, Any]:
     """What the metadata of an instance keeps of `counts`: enough to recognise them."""
+    # The byte order is fixed, so that every machine finds the same digest.
     digest = hashlib.sha256(np.ascontiguousarray(counts, "<f8").tobytes()).hexdigest()
     return {"hours": counts.size, "submits": float(counts.sum()), "sha256": digest}
 
@@ -106,16 +109,16 @@ def _read_file(path: Path) -> list[int]:
         header = next(rows, [])
         if header != HEADER:
             expected = ",".join(HEADER)
-            raise ValueError(f"counts: line 1: expected the header {expected}, got {header}")
+            raise InputError("counts", f"line 1: expected the header {expected}, got {header}")
         for row in rows:
             try:
                 hour, count = map(int, row)
             except ValueError:
                 expected = "expected an hour and a whole number of submits"
-                raise ValueError(f"counts: line {rows.line_num}: {expected}, got {row}") from None
+                raise InputError("counts", f"line {rows.line_num}: {expected}, got {row}") from None
             if hour != len(submits):
                 expected = f"expected hour {len(submits)}"
-                raise ValueError(f"counts: line {rows.line_num}: {expected}, got {hour}")
+                raise InputError("counts", f"line {rows.line_num}: {expected}, got {hour}")
             submits.append(count)
     return submits
 
@@ -157,7 +160,7 @@ def resolve(preset: Any, **given: Any) -> GeneratorSettings:
     ValueError
         Naming the argument.
     """
-    preset = _one_of(preset, "preset", PRESETS)
+    preset = choice(preset, PRESETS, "preset")
     defaults = PRESETS[preset]
     for name in (*SIZES, "slot_seconds"):
         if given[name] is None:
@@ -169,32 +172,25 @@ def resolve(preset: Any, **given: Any) -> GeneratorSettings:
     has_counts = given["counts"] is not None
     if given["arrivals"] is None:
         given["arrivals"] = "google" if has_counts else "uniform"
-    given["arrivals"] = _one_of(given["arrivals"], "arrivals", ARRIVALS)
+    given["arrivals"] = choice(given["arrivals"], ARRIVALS, "arrivals")
     if (given["arrivals"] == "google") != has_counts:
         wanted = "no counts" if has_counts else "hourly counts (a path or an array)"
-        raise ValueError(f"counts: expected {wanted} with arrivals={given['arrivals']!r}")
+        raise InputError("counts", f"expected {wanted} with arrivals={given['arrivals']!r}")
     given["counts"] = read_counts(given["counts"]) if has_counts else None
     known = ("gpu_workers",) if preset == "testbed" else MACHINES
-    given["machines"] = _one_of(given["machines"], "machines", known)
+    given["machines"] = choice(given["machines"], known, "machines")
     given["priority"] = _numbers(given["priority"], "priority", 2)
     if given["priority"][0] > given["priority"][1]:
-        raise ValueError(f"priority: expected low <= high, got {describe(given['priority'])}")
+        raise InputError("priority", "expected low <= high", given["priority"])
     given["mix"] = _numbers(given["mix"], "mix", 3)
     if abs(sum(given["mix"]) - 1) > 1e-9:
-        raise ValueError(f"mix: expected shares with sum 1, got {describe(given['mix'])}")
+        raise InputError("mix", "expected shares with sum 1", given["mix"])
     return GeneratorSettings(preset=preset, **given)
-
-
-def _one_of(value: Any, name: str, known: Collection[str]) -> str:
-    try:
-        return choice(value, known)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
 
 
 def _numbers(values: Any, name: str, size: int) -> tuple[float, ...]:
     if not isinstance(values, (tuple, list)) or len(values) != size:
-        raise ValueError(f"{name}: expected {size} numbers, got {describe(values)}")
+        raise InputError(name, f"expected {size} numbers", values)
     return tuple(number(value, f"{name}[{k}]") for k, value in enumerate(values))
 
 
@@ -281,8 +277,10 @@ def generate(
 
 def _draw(settings: GeneratorSettings) -> Instance:
     table = PRESETS[settings.preset]
+    # Three streams: more machines draw nothing that arrivals and jobs draw from.
     machines, times, jobs = np.random.default_rng(settings.seed).spawn(3)
     cluster = _cluster(machines, settings)
+    # A job needs a slot to run in, so at least slot 0 takes arrivals.
     last = max(0, settings.horizon - 1 - table.quiet_slots)
     weights = slot_weights(settings.counts, settings.horizon, settings.slot_seconds, last)
     arrival = draw_arrivals(times, settings.arrivals, settings.jobs, weights)
@@ -319,6 +317,7 @@ def _work(
     if settings.preset == "testbed":
         return work.testbed(rng, table, arrival, settings.horizon, cluster)
     if settings.preset == "calibrated":
+        # A job completes with a whole slot, so a target of 4.7 slots leaves four.
         allowed = np.minimum(np.floor(target).astype(np.int64), settings.horizon - arrival)
         return work.calibrated(rng, table, allowed, settings.slot_seconds)
     return work.paper(rng, table, arrival.size)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.cluster import Cluster
+from oasis.model.errors import InputError
 from oasis.model.job import GBIT_PER_MB
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray, IntArray
@@ -27,6 +28,8 @@ def demands(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
     """``worker`` and ``ps`` demands, shape (size, R), with b_i <= B_i."""
     worker, ps = (_units(rng, ranges, size) for ranges in (preset.worker, preset.ps))
     bandwidth = rng.uniform(*preset.worker_bandwidth, size=size)
+    # B_i is drawn from the part of its range that b_i
+    # leaves, because (7) cannot hold with b_i > B_i.
     lowest, highest = preset.ps_bandwidth
     set_bandwidth(worker, bandwidth)
     set_bandwidth(ps, rng.uniform(np.maximum(lowest, bandwidth), highest))
@@ -60,6 +63,7 @@ def shares(mix: tuple[float, ...], size: int) -> IntArray:
     """Jobs of each class: `mix` times `size`, largest remainders rounded up, sum `size`."""
     exact = np.array(mix) * size
     counts: IntArray = np.floor(exact).astype(np.int64)
+    # Stable, so that of equal remainders the first class is rounded up on every platform.
     largest = np.argsort(counts - exact, kind="stable")
     counts[largest[: size - counts.sum()]] += 1
     return counts
@@ -84,6 +88,7 @@ def _units(
 
 
 Draw = Callable[[IntArray], tuple[Columns, npt.NDArray[np.bool_]]]
+# Drawing is much faster in arrays: many candidates at once, and the first good one is taken.
 CANDIDATES = 32768  # drawn in one round, for all jobs together
 MAX_PER_JOB = 2048  # drawn in one round for one job
 MAX_ROUNDS = 100
@@ -135,13 +140,17 @@ def calibrated(
     columns = paper(rng, preset, allowed.size)
     redrawn = redraw(allowed.size, draw)
     if redrawn is None:
-        raise ValueError(
-            f"slot_seconds: {slot_seconds:g} s is too short for the preset 'calibrated', "
-            "where sending the gradients must leave time to meet the target"
+        raise InputError(
+            "slot_seconds",
+            f"{slot_seconds:g} s is too short for the preset 'calibrated', "
+            "where sending the gradients must leave time to meet the target",
         )
     room = np.minimum(longest, redrawn.pop("room"))
     set_bandwidth(columns["worker"], redrawn.pop("bandwidth"))
+    # Log-uniform, because the range spans a factor of
+    # 100: uniform draws would hardly ever be small.
     tau = log_uniform(rng, shortest, room)
+    # Rounding may leave the ends of the range by a last digit.
     return columns | redrawn | {"minibatch_time": np.clip(tau, shortest, room)}
 
 
@@ -153,6 +162,7 @@ def testbed(
     def draw(job: IntArray) -> tuple[Columns, npt.NDArray[np.bool_]]:
         columns = _testbed_candidates(rng, preset, job.size, cluster.slot_seconds)
         work = rounding.ceil(columns["chunks"] * columns.pop("length"))
+        # A job that fits nowhere divides by nearly 0, takes for ever, and is drawn again.
         workers = np.maximum(parallelism(columns, cluster), 1e-3)
         limit = np.minimum(preset.duration[1], horizon - arrival[job])
         fits = rounding.ceil(work / workers) <= limit
@@ -160,9 +170,10 @@ def testbed(
 
     columns = redraw(arrival.size, draw)
     if columns is None:
-        raise ValueError(
-            "horizon: expected room for a job of the preset 'testbed' between its arrival "
-            f"and slot {horizon} on the machines given"
+        raise InputError(
+            "horizon",
+            "expected room for a job of the preset 'testbed' between its arrival "
+            f"and slot {horizon} on the machines given",
         )
     return columns
 

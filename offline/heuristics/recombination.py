@@ -19,13 +19,13 @@ from dataclasses import dataclass
 import pulp
 
 from oasis.model import rounding
+from oasis.model.groups import GROUPS
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
 from offline.heuristics.params import AlternationParams
-from offline.model.arrays import GROUPS
 from offline.model.capacities import Limit, limits_of_server, solve_within
 from offline.state import Phase
 
@@ -212,9 +212,8 @@ def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limi
     for group, free in zip(GROUPS, common.free(), strict=True):
         users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
         for k, schedule, chosen in choices:
-            rows = schedule.workers if group == "worker" else schedule.ps
-            demand = common.arrays.group(group).demand[k]
-            for row in rows.tolist():
+            demand = group.of(common.arrays).demand[k]
+            for row in group.placed(schedule).tolist():
                 place, used = (row[SLOT], row[SERVER]), row[COUNT] * demand
                 pairs = zip(used.tolist(), free[place].tolist(), strict=True)
                 if not all(rounding.fits(amount, room) for amount, room in pairs):

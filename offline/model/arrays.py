@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from oasis.model import rounding
+from oasis.model import groups, rounding
 from oasis.model.cluster import Cluster
 from oasis.model.instance import Instance, Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 
-GROUPS = ("worker", "ps")
+# By name: a group is part of what one process tells another.
+GROUPS: tuple[str, ...] = tuple(map(str, groups.GROUPS))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,22 +84,18 @@ class OfflineArrays:
         """The arrays of an instance."""
         cluster, names = instance.cluster, instance.cluster.resources
 
-        def table(group: str) -> FloatArray:
-            rows = [as_array(getattr(job, group), names) for job in instance.jobs]
-            return np.array(rows, dtype=np.float64).reshape(-1, len(names))
+        def arrays(group: groups.TaskGroup) -> GroupArrays:
+            rows = [as_array(group.of(job), names) for job in instance.jobs]
+            demand = np.array(rows, dtype=np.float64).reshape(-1, len(names))
+            return GroupArrays(group.capacity(cluster), demand)
 
-        return cls(
-            instance.jobs,
-            cluster,
-            instance.horizon,
-            instance.slot_seconds,
-            GroupArrays(cluster.worker_capacity, table("worker")),
-            GroupArrays(cluster.ps_capacity, table("ps")),
-        )
+        worker, ps = map(arrays, groups.GROUPS)
+        times = instance.horizon, instance.slot_seconds
+        return cls(instance.jobs, cluster, *times, worker, ps)
 
     def group(self, name: str) -> GroupArrays:
-        """The arrays of a group, "worker" or "ps"."""
-        return self.worker if name == "worker" else self.ps
+        """The arrays of a group, by its name."""
+        return groups.TaskGroup(name).of(self)
 
     def part(self, jobs: Sequence[int]) -> OfflineArrays:
         """The same with these jobs alone, by index."""

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import oasis
-from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.simulator.costs import ChangeCosts
 from tests.kubernetes.cluster import Cluster
@@ -54,8 +54,8 @@ def stepped_through(
         jobs = instance.jobs_by_arrival()
         return [scene.job(job, instance.slot_seconds) for job in jobs if job.arrival == slot]
 
-    def over(brain: Brain) -> bool:
-        return brain.driver.slot is not None and brain.driver.slot >= last
+    def over(reconciler: Reconciler) -> bool:
+        return reconciler.driver.slot is not None and reconciler.driver.slot >= last
 
     own = {"horizon": last, "node_selector": pool(scene)}
     return Stepped(scene, policy, arrivals, over, startup=startup, **own)

@@ -13,8 +13,8 @@ from oasis.kubernetes.api.connection import Connection, RetryParams
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
 from oasis.kubernetes.cluster.nodes import job_object, node_objects
 from oasis.kubernetes.cluster.world import by_job
-from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, NODE_ROLE
 from oasis.kubernetes.objects.manifests import rights
@@ -127,7 +127,7 @@ class Scene:
         connection = Connection.open(str(self.account.kubeconfig(server)), params=params)
         return Controller(Objects(connection), policy, self.settings(**settings), identity, now=now)
 
-    def wait_for(self, what: Callable[[Brain | None], bool], name: str, within: float) -> None:
+    def wait_for(self, what: Callable[[Reconciler | None], bool], name: str, within: float) -> None:
         """Wait for something about the jobs."""
         until(lambda: what(None), name, within)
 

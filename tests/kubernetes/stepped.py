@@ -14,8 +14,8 @@ from typing import Any
 
 from oasis.kubernetes.api.resources import OASIS_JOBS
 from oasis.kubernetes.cluster.pods import is_ending
-from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
@@ -51,7 +51,7 @@ class Stepped:
         scene: Scene,
         policy: Callable[[], Any],
         arrivals: Callable[[int], Sequence[dict[str, Any]]],
-        over: Callable[[Brain], bool],
+        over: Callable[[Reconciler], bool],
         in_slot: Callable[[Controller], None] = lambda _: None,
         *,
         startup: float = 0.0,
@@ -71,27 +71,27 @@ class Stepped:
 
     def _now(self) -> float:
         """The beginning of the slot; when it has begun, the moment at which its new pods work."""
-        brain = self.controller.brain
-        has_begun = brain is not None and brain.driver.slot == self._slot
+        reconciler = self.controller.reconciler
+        has_begun = reconciler is not None and reconciler.driver.slot == self._slot
         return self._time + (self._startup if has_begun else 0.0)
 
-    def _turned(self, brain: Brain | None) -> bool:
+    def _turned(self, reconciler: Reconciler | None) -> bool:
         """Called by the controller after each turn; True ends it."""
         if time.monotonic() > self._asked_since + PATIENCE:
-            raise TimeoutError(f"{self._scene.namespace}: {self._missing(brain)}")
-        if self._missing(brain) is not None:
+            raise TimeoutError(f"{self._scene.namespace}: {self._missing(reconciler)}")
+        if self._missing(reconciler) is not None:
             return False
-        assert brain is not None
-        if brain.driver.slot is not None:
-            if self._over(brain):
+        assert reconciler is not None
+        if reconciler.driver.slot is not None:
+            if self._over(reconciler):
                 return True
             self._in_slot(self.controller)
-        self._begin_next(brain)
+        self._begin_next(reconciler)
         return False
 
-    def _begin_next(self, brain: Brain) -> None:
+    def _begin_next(self, reconciler: Reconciler) -> None:
         """Let the jobs of the next slot arrive, and then the slot begin."""
-        slot = 0 if brain.driver.slot is None else brain.driver.slot + 1
+        slot = 0 if reconciler.driver.slot is None else reconciler.driver.slot + 1
         store = self.controller.watchers[OASIS_JOBS.plural].store
         for body in self._arrivals(slot):
             uid = self._scene.submit(body)["metadata"]["uid"]
@@ -99,30 +99,30 @@ class Stepped:
                 lambda uid=uid: uid in {item["metadata"]["uid"] for item in store.items()},
                 f"the controller sees {body['metadata']['name']}",
             )
-        self._time, self._slot = brain.clock.begin(slot), slot
+        self._time, self._slot = reconciler.clock.begin(slot), slot
         self._asked_since = time.monotonic()
 
-    def _missing(self, brain: Brain | None) -> str | None:
+    def _missing(self, reconciler: Reconciler | None) -> str | None:
         """What the present slot still waits for; None if everything is there."""
-        if brain is None:
+        if reconciler is None:
             return "the controller is not at work"
-        slot = brain.driver.slot
+        slot = reconciler.driver.slot
         if slot is None:
             return None
         if slot != self._slot:
             return f"slot {self._slot} has not begun"
         stores = self.controller.watchers
-        ours = brain.pods_of({name: watcher.store.items() for name, watcher in stores.items()})
-        entries = brain.driver.by_uid
+        ours = reconciler.pods_of({name: watcher.store.items() for name, watcher in stores.items()})
+        entries = reconciler.driver.by_uid
         for uid in ours.keys() | entries.keys():
             held = entries[uid].allocation if uid in entries else None
             wanted = 0 if held is None else held.worker_count + held.ps_count
             found = [pod for pod in ours.get(uid, {}).values() if not is_ending(pod)]
             if len(found) != wanted or len(ours.get(uid, ())) != wanted:
                 return f"slot {slot}: {len(found)} of {wanted} pods of {uid} are there"
-            if held is not None and len(brain.meter.working(uid)) != held.worker_count:
-                return f"slot {slot}: {sorted(brain.meter.working(uid))} of {uid} work"
-        unwritten = [job for job in brain.statuses.values() if job.status != job.written]
+            if held is not None and len(reconciler.meter.working(uid)) != held.worker_count:
+                return f"slot {slot}: {sorted(reconciler.meter.working(uid))} of {uid} work"
+        unwritten = [job for job in reconciler.statuses.values() if job.status != job.written]
         return f"slot {slot}: {len(unwritten)} statuses are not written" if unwritten else None
 
 

@@ -174,13 +174,13 @@ def test_a_controller_that_is_killed_again_and_again_brings_all_jobs_to_their_en
 def test_of_two_controllers_one_acts_and_the_other_takes_over(cluster: Cluster) -> None:
     scene = scene_of(cluster)
     with scene.controller(FIFO, identity="first") as first:
-        until(lambda: first.brain is not None, "the first acts", 20.0)
+        until(lambda: first.reconciler is not None, "the first acts", 20.0)
         with scene.controller(FIFO, identity="second") as second:
             scene.submit(rigid(scene, "job", workers=2, slots=6))
             wait_phases(scene, {"job": "Running"})
-            assert second.brain is None
+            assert second.reconciler is None
             first.stop()
-            until(lambda: second.brain is not None, "the second acts", 20.0)
+            until(lambda: second.reconciler is not None, "the second acts", 20.0)
             assert wait_ended(scene, 1) == {"job": "Completed"}
 
 

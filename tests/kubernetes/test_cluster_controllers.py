@@ -12,8 +12,8 @@ from typing import Any
 
 from baselines import registry
 from oasis.kubernetes.api.resources import PODS
-from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.names import LOSS, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.reporter import Reporter
@@ -87,10 +87,10 @@ class Stage:
                 found.append(body)
         return found
 
-    def is_over(self, brain: Brain) -> bool:
+    def is_over(self, reconciler: Reconciler) -> bool:
         """Whether all jobs have ended; notes which there were."""
-        self.specs |= brain.reader.specs
-        phases = [job.phase for job in brain.statuses.values()]
+        self.specs |= reconciler.reader.specs
+        phases = [job.phase for job in reconciler.statuses.values()]
         return phases == ["Completed"] * len(self.jobs)
 
     def report(self, controller: Controller) -> None:
@@ -134,10 +134,10 @@ def test_on_a_cluster_they_decide_as_in_the_simulator(cluster: Cluster) -> None:
     differ = {}
     for stage in stages:
         controller = stage.stepped.controller
-        assert controller.brain is not None
+        assert controller.reconciler is not None
         assert lost_slots(controller) == 0.0, "all pods were there in every slot"
         assert set(stage.scene.phases().values()) == {"Completed"}
-        wanted = stage.simulated(controller.brain.site).decided
+        wanted = stage.simulated(controller.reconciler.site).decided
         assert len(wanted) > len(stage.jobs), f"{stage.name} resizes or moves jobs here"
         if stage.made[-1].decided != wanted:
             differ[stage.name] = first_difference(stage.made[-1].decided, wanted)

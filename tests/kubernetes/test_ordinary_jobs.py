@@ -47,11 +47,11 @@ def test_a_job_that_is_deleted_in_the_slot_in_which_its_work_is_done(cluster: Cl
         scene.submit(rigid(scene, "other", workers=2, slots=6))
         scene.submit(rigid(scene, "gone", workers=2, slots=1))
         until(lambda: running_workers(scene) == {"other": 2, "gone": 2}, "both run", 40.0)
-        brain = controller.brain
-        assert brain is not None
-        slot = brain.driver.slot
+        reconciler = controller.reconciler
+        assert reconciler is not None
+        slot = reconciler.driver.slot
         assert slot is not None
-        time.sleep(max(0.0, brain.clock.begin(slot + 1) - 0.3 - time.time()))
+        time.sleep(max(0.0, reconciler.clock.begin(slot + 1) - 0.3 - time.time()))
         delete_job(scene, "gone")
         until(lambda: running_workers(scene) == {"other": 2}, "it is gone", 20.0)
     arrived = scene.statuses()["other"]["arrivalSlot"]

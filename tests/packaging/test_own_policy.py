@@ -238,11 +238,17 @@ def test_what_is_not_there_is_one_line(run: Oasis, write: Any, name: str, messag
 
 def test_an_option_that_the_constructor_refuses_is_named(run: Oasis, write: Any) -> None:
     write(
-        CLASS + "    def __init__(self, most=3, rate=0.5):\n        self.most = most\n"
-        "        if most < 1:\n            raise ValueError(f'most: expected > 0, got {most}')\n"
+        "import oasis\n"
+        + CLASS
+        + "    def __init__(self, most=3, rate=0.5):\n        self.most = most\n"
+        "        if most < 1:\n"
+        "            raise oasis.InputError('most', 'expected > 0', most)\n"
+        "        if rate > 9:\n            raise ValueError('rate: too large')\n"
     )
     words = ("run", "instance.json", "--policy", "mine.py:P", "--set")
     assert_refused(run(*words, "mine.py:P.most=0"), "--set mine.py:P.most: expected > 0, got 0")
+    own = f"mine.py:{LINE + 7}: ValueError: rate: too large in its constructor"
+    assert_refused(run(*words, "mine.py:P.rate=10"), own)
     assert_refused(run(*words, "mine.py:P.mots=0"), "no such option; mine.py:P has most, rate")
     assert_refused(run(*words, "mine.py:P.rate=x"), "mine.py:P.rate: expected a finite number")
     code, out, _ = run(*words, "mine.py:P.most=2", "--json")
@@ -289,8 +295,7 @@ def test_a_fault_of_the_toolkit_stays_one(tmp_path: Path, write: Any) -> None:
     for name in ("fifo", f"{tmp_path}/mine.py:P"):
         found, out, err = shell("run", tmp_path / "instance.json", "--policy", name, code=code)
         assert (found, out) == (1, "")
-        assert err.splitlines()[-1] == "KeyError: 1"
-        assert "Traceback" in err
+        assert err.startswith("oasis: a bug: KeyError: 1; ")
 
 
 # --- reproducing a run --------------------------------------------------------------------------

@@ -6,6 +6,7 @@ without any with the same one that has such a machine.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +23,14 @@ from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis import Cluster, Instance, Job, LiveScheduler, PriceBounds, Server
 from oasis.driver.driver import Driver
+from oasis.model.instance_file import instance_to_dict
 from oasis.online.recourse import RecourseParams
 from oasis.solvers import TRUST, Status
 from offline import METHODS, learn_prices, solve
 from offline.column_generation.bound import configuration_bound
+from offline.column_generation.params import ConfigurationParams
+from offline.processes import plain
+from offline.tasks import Child
 from tests.oracle.test_benders import FRACTIONS, SMALL, WHOLE, hurried, proven, unaided
 from tests.properties.test_offline_methods import (
     DIGITS,
@@ -245,6 +250,38 @@ def test_live_schedulers_decide_the_same_and_reopen_their_journal(
     with TemporaryDirectory() as folder:
         one = lived(live(kind, instance), instance, Path(folder, "journal"))
     assert one == lived(live(kind, with_unused(instance)), instance, None)
+
+
+@given(bare(all_instances()))
+def test_a_parameter_server_on_no_machine_is_no_schedule(instance: Instance) -> None:
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    for job_id, schedule in run.schedules.items():
+        slot = schedule.start
+        placed = oasis.Schedule(job_id, schedule.workers, [[slot, 0, 1]])
+        with pytest.raises(oasis.VerificationError, match="server 0 outside the instance"):
+            oasis.verify(instance, {job_id: placed})
+
+
+def test_prices_of_no_machine_reach_another_process(capsys: pytest.CaptureFixture[str]) -> None:
+    instance = oasis.generate("testbed", jobs=3, ps_servers=0, worker_servers=2, seed=1)
+    scheduler = oasis.OASiS.from_instance(instance)
+    run = oasis.simulate(instance, scheduler)
+    ledger = scheduler.ledger
+    problem = {
+        "task": "heuristics",
+        "instance": instance_to_dict(instance),
+        "schedules": plain(run.schedules),
+        "params": ConfigurationParams().to_dict(),
+        "seed": 0,
+        "seconds": 5.0,
+        "bound": run.total_utility * (1 + 1e-9),
+        "prices": [ledger.worker_prices.tolist(), ledger.ps_prices.tolist()],
+    }
+    child = Child(json.loads(json.dumps(problem)))
+    assert child.start.prices is not None
+    assert child.start.prices.ps.shape == ledger.ps_prices.shape
+    child.run()
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"status": "optimal"}
 
 
 @given(bare(all_instances()), of(True, False))

@@ -14,13 +14,7 @@ import oasis
 from baselines.registry import CONTROLLERS
 from experiments.cli import console
 from experiments.cli.options import InstanceFile, PolicySeed, Set, choose_options, known_policies
-from experiments.cli.results import (
-    Delivery,
-    deliver_comparison,
-    errors_name,
-    read_workload,
-    with_delivery,
-)
+from experiments.cli.results import Delivery, deliver_comparison, read_workload, with_delivery
 from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, compare_over_seeds
 from experiments.evaluation.policies import (
     OASIS,
@@ -38,6 +32,7 @@ from experiments.evaluation.tables import (
     compared_rows,
     elastic_rows,
 )
+from oasis.model.errors import InputError, located_at
 from oasis.simulator import ElasticWorkload, Policy
 
 WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
@@ -60,7 +55,7 @@ def compare_on_elastic(
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     with (
         console.counter("comparing", len(names) * len(made.workload.jobs)) as advance,
-        errors_name(file),
+        located_at(source=file),
     ):
         return compare_elastic(
             made,
@@ -145,19 +140,21 @@ def command(
     instance = read_workload(file)
     if isinstance(instance, ElasticWorkload):
         if seeds > 1:
-            raise oasis.OasisError("--seeds: expected 1 on elastic jobs; --policy-seed chooses it")
+            raise oasis.InputError(
+                "--seeds", "expected 1 on elastic jobs; --policy-seed chooses it"
+            )
         comparison = compare_on_elastic(
             instance, file, policies, policy_seed, assignments, slot_seconds
         )
         return deliver_elastic(comparison, file, delivery)
     if slot_seconds is not None:
-        raise ValueError("--slot-seconds: is for elastic jobs, an instance has slots of its own")
+        raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
     names = list(RIVALS) if policies is None else known_policies(policies, "--policies")
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
     if seeds > 1 and not drawn:
         known = ", ".join(having(SEED))
-        raise oasis.OasisError(f"--seeds: expected one of {known} among the policies")
+        raise oasis.InputError("--seeds", f"expected one of {known} among the policies")
     makers = {name: partial(_make, name, instance, chosen[name]) for name in names}
     runs = sum(len(drawn.get(name, [0])) for name in names)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:
@@ -177,6 +174,7 @@ def command(
 
 def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
     """`count` seeds of a policy, from the one that was chosen on."""
+    # From the chosen seed on, so that the first of several runs is the one without --seeds.
     first = int(entry_of(name).resolve(chosen)[SEED])
     return list(range(first, first + count))
 

@@ -10,7 +10,7 @@ import typer
 from experiments.cli import console
 from experiments.cli.options import AsJson, is_stdout, known, output_file
 from experiments.cli.results import write_page
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError
 from oasis.model.examples import EXAMPLES, example_text
 from oasis.version import __version__
 
@@ -40,11 +40,11 @@ def command(
     """
     if name is None:
         if output is not None:
-            raise OasisError("-o: expected the NAME of an example beside it")
+            raise InputError("-o", "expected the NAME of an example beside it")
         _list(as_json)
         return
     if as_json:
-        raise OasisError("--json: lists the examples, expected no NAME beside it")
+        raise InputError("--json", "lists the examples, expected no NAME beside it")
     name = known(name, EXAMPLES, "NAME")
     write_page(example_text(name), Path("-") if output is None else output)
     if output is not None and not is_stdout(output):

@@ -12,8 +12,10 @@ import oasis
 from experiments.cli.commands.generate import describe
 from experiments.cli.console import note
 from experiments.cli.options import Output, flag, is_stdout, naming_flags, with_options
-from experiments.cli.results import errors_name, write_document, write_instance
+from experiments.cli.results import write_document, write_instance
+from experiments.cli.verbose import CommandGroup
 from experiments.evaluation.options import options_of
+from oasis.model.errors import located_at
 from oasis.simulator.elastic import elastic_from_window
 from oasis.traces import OpenbOptions, malformed_lines, read_openb
 from oasis.traces.everything import CHOSEN, loosened
@@ -27,7 +29,7 @@ from oasis.traces.swf import SWF
 from oasis.traces.table import notes_of
 from oasis.traces.window import kept_line
 
-app = typer.Typer(
+app = CommandGroup(
     no_args_is_help=True,
     help="Turn a trace into an instance, or into a workload of elastic jobs. The assumptions made "
     "are options, and are recorded in the instance. A file may be compressed (gzip, bzip2, xz, "
@@ -146,8 +148,9 @@ def _import(
     all_jobs: bool,
 ) -> None:
     options = _options(trace.options, given, all_jobs)
+    # What the user gave stays as it is also with --all: only the rest is chosen to fit.
     fixed = frozenset(given) if all_jobs else None
-    with errors_name(file), naming_flags(options_of(trace.options)):
+    with located_at(source=file), naming_flags(options_of(trace.options)):
         window, found, options = trace.window(file, options, fixed)
         instance = build(trace.name, window, options.cluster(), options, found)
         made = elastic_from_window(window, options) if workload else None

@@ -63,7 +63,7 @@ def command(
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     if not 0 <= min_utility_fraction < 1:
         expected = f"expected 0 <= fraction < 1, got {min_utility_fraction:g}"
-        raise oasis.OasisError(f"--min-utility-fraction: {expected}")
+        raise oasis.InputError("--min-utility-fraction", expected)
     past = [read_instance(file) for file in files]
     try:
         learned = learn_prices(
@@ -73,11 +73,12 @@ def command(
             **limits,
         )
     except oasis.InstanceError as error:
-        where, _, field = error.path.partition(".")
-        index = where.removeprefix("past[").removesuffix("]")
-        if not index.isdigit():
-            raise
-        raise oasis.OasisError(f"{files[int(index)]}: {field}: {error.expected}") from None
+        for k, file in enumerate(files):
+            # The error names a place in a list, which the user knows as a file.
+            inner = error.field.removeprefix(f"past[{k}].")
+            if inner != error.field:
+                error.field, error.sources = inner, (str(file),)
+        raise
     if is_stdout(output):
         console.print_json(learned.to_dict())
     else:

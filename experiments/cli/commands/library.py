@@ -19,15 +19,17 @@ from experiments.cli.options import (
     WorkLimit,
     limits_of,
 )
-from experiments.cli.results import errors_name, read_document, write_instance
+from experiments.cli.results import read_document, write_instance
+from experiments.cli.verbose import CommandGroup
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
+from oasis.model.errors import InputError, located_at
 from oasis.version import __version__
 
 if TYPE_CHECKING:
     from experiments.library.improve import HandedIn, Improvement
 
-app = typer.Typer(
+app = CommandGroup(
     no_args_is_help=True,
     help="200 instances, each with the best schedules and the best bound that are known of it.",
 )
@@ -121,7 +123,7 @@ def check(
     from experiments.library.improve import handed_in  # noqa: PLC0415 (needs an extra)
 
     data = read_document(file)
-    with errors_name(file):
+    with located_at(source=file):
         found = handed_in(_library(directory), data, name)
     _show(found, as_json)
 
@@ -145,9 +147,10 @@ def add(
     )
 
     library, data = _library(directory), read_document(file)
-    with errors_name(file):
+    with located_at(source=file):
         found = handed_in(library, data, name)
-    with sole_writer(library), errors_name(file):
+    # The lock is taken after the verification, which may take long; what is better is found inside.
+    with sole_writer(library), located_at(source=file):
         keep(library, found.problem, found.instance, found.result)
     _show(found, as_json)
 
@@ -203,7 +206,7 @@ def improve(
 def _known(library: Library, name: str) -> LibraryEntry:
     record = library.find(problem_named(name).name)
     if record is None:
-        raise ValueError(f"NAME: nothing is known of {name!r} yet")
+        raise InputError("NAME", f"nothing is known of {name!r} yet")
     return record
 
 

@@ -12,9 +12,10 @@ import oasis
 from experiments.cli import console
 from experiments.cli.commands.verify import Result
 from experiments.cli.options import Style, check_plot
-from experiments.cli.results import errors_name, read_document, read_instance, write_picture
+from experiments.cli.results import read_document, read_instance, write_picture
 from experiments.evaluation.checking import digest_of, named_file
 from experiments.evaluation.provenance import check_digest
+from oasis.model.errors import located_at
 from oasis.simulator.result import result_from_dict
 
 
@@ -51,7 +52,7 @@ def command(
     from experiments.plotting.files import picture_of  # noqa: PLC0415 (needs an extra)
 
     data = read_document(result)
-    with errors_name(result):
+    with located_at(source=result):
         found = _instance(data, instance)
         write_picture(lambda: picture_of(data, result.stem, found), output, style)
     console.note(f"wrote {output}")
@@ -68,7 +69,7 @@ def _instance(data: Any, file: Path | None) -> oasis.Instance | None:
             return None
     named = file or named_file(data)
     if named is None and kind in NEED_INSTANCE:
-        raise oasis.OasisError("names no instance file; expected --instance too")
+        raise oasis.InputError("", "names no instance file; expected --instance too")
     if named is None or (kind == "ratio" and file is None and not named.is_file()):
         _note_without(named)
         return None

@@ -11,11 +11,12 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.options import InstanceFile, Set, choose_options, known_policy, with_options
-from experiments.cli.results import errors_name, read_instance, read_job, with_delivery
+from experiments.cli.results import read_instance, read_job, with_delivery
 from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import quote_facts
+from oasis.model.errors import located_at
 from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
 
@@ -52,7 +53,7 @@ def command(
     instance = read_instance(file)
     job = read_job(job_file)
     change: Change | None = None
-    with errors_name(job_file):
+    with located_at(source=job_file):
         if policy == OASIS:
             decision, parameters = _quote(instance, job, options)
         else:

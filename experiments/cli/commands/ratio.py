@@ -125,6 +125,7 @@ def command(
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress:
             result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
+        # Still inside: Ctrl-C must not cut a result in half while it is written.
         rows = compare_jobs(instance, result)
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
         document |= {"policy": policy} | entry.recorded(options, result.run.parameters)

@@ -20,12 +20,13 @@ from experiments.cli.options import (
     naming_flags,
     with_options,
 )
-from experiments.cli.results import deliver_comparison, errors_name, with_delivery
+from experiments.cli.results import deliver_comparison, with_delivery
 from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay_each
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import REPLAYED, replayed_rows
+from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC, read_content
 from oasis.model.instance_file import parse_json
 from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_workload
@@ -132,7 +133,7 @@ def command(
     placement = known(placement, ("pooled", "whole"), "--placement")
     if format is not None:
         format = known(format, FORMATS, "--format")
-    with errors_name(file):
+    with located_at(source=file):
         content = read_content(file)
         source = source_of(file, content)
         made = None if format else _elastic_workload(source, content)
@@ -142,7 +143,7 @@ def command(
     else:
         given = {"virtual_cluster": virtual_cluster, **reading}
         limits: dict[str, Any] = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
-        with errors_name(file), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
+        with located_at(source=file), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
             kind = FORMATS[format or format_of(source, WANTED)]
             trace = plain_jobs(source, kind, reading_options(kind, given), **limits)
             workload = _workload(trace, servers, gpus_per_server, placement)
@@ -198,6 +199,7 @@ def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[s
 def _elastic_workload(source: TraceSource, content: bytes) -> ElasticWorkload | None:
     """The elastic jobs of a JSON file; None if the file is a trace."""
     kind = source.kind()
+    # sacct --json begins with a brace too, and is a trace.
     if kind is not None and kind.name in FORMATS:
         return None
     if not source.text.lstrip().startswith("{"):
@@ -211,7 +213,7 @@ def _refuse_trace_options(context: typer.Context, reading: tuple[str, ...]) -> N
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = f"--{name.replace('_', '-')}"
-            raise ValueError(f"{option}: is for plain traces, not for a file of elastic jobs")
+            raise InputError(option, "is for plain traces, not for a file of elastic jobs")
 
 
 def _elastic(made: ElasticWorkload, chosen: Chosen, file: Path) -> Comparison:
@@ -236,11 +238,10 @@ def _workload(trace: PlainTrace, servers: int, gpus: int, placement: str) -> Wor
     try:
         return rigid_workload(trace.jobs, servers, gpus, placement)
     except oasis.InstanceError as error:
-        if not error.path.endswith(".gpus"):
-            raise
-        most = gpus if placement == "whole" else servers * gpus
-        hint = f"; --max-gpus {most} leaves such jobs out"
-        raise oasis.InstanceError(error.path, f"{error.expected}{hint}") from None
+        if error.field.endswith(".gpus"):
+            most = gpus if placement == "whole" else servers * gpus
+            error.hint = f"; --max-gpus {most} leaves such jobs out"
+        raise
 
 
 def _replayed(

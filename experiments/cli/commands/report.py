@@ -10,8 +10,9 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.options import Style, is_stdout, output_file
-from experiments.cli.results import errors_name, read_document, read_instance, write_page
+from experiments.cli.results import read_document, read_instance, write_page
 from experiments.evaluation.checking import by_digest, digest_of, instance_of
+from oasis.model.errors import located_at
 
 
 def command(
@@ -68,11 +69,11 @@ def command(
     with drawing_style(style):
         for number, result in enumerate(results, start=1):
             if is_table(result):
-                with errors_name(result):
+                with located_at(source=result):
                     sections.append(sweep_section(str(result), read_sweep(result), number=number))
                 continue
             data = read_document(result)
-            with errors_name(result):
+            with located_at(source=result):
                 section = section_of(str(result), data, _instance(data, given), number=number)
             sections.append(section)
             for note in section.notes:

@@ -12,7 +12,6 @@ import oasis
 from experiments.cli import console
 from experiments.cli.options import PolicySeed, Set, choose_options, known_policy, with_options
 from experiments.cli.results import (
-    errors_name,
     read_document,
     read_instance,
     read_recipe,
@@ -21,6 +20,7 @@ from experiments.cli.results import (
 from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions, entry_of
 from experiments.evaluation.provenance import Recipe, check_reproduced, instance_reference
 from experiments.evaluation.tables import DECISIONS, Utilisation, decision_row, run_facts
+from oasis.model.errors import located_at
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,7 +76,7 @@ def command(
         instance, path = _instance(file)
     else:
         if policy or oasis_options or policy_seed is not None or assignments:
-            raise oasis.OasisError("--from: expected no policy and no options beside it")
+            raise oasis.InputError("--from", "expected no policy and no options beside it")
         recipe = read_recipe(result)
         name, options = _recorded(recipe, result)
         instance, path = _instance(file or _named(recipe, result))
@@ -85,6 +85,7 @@ def command(
     scheduler = entry.make(instance, options)
     with console.counter("deciding", len(instance.jobs)) as advance:
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
+    # Nothing is printed or written before every constraint has been checked.
     oasis.verify(instance, run)
     utilisation = run.outcome.utilisation if run.outcome else {}
 
@@ -94,7 +95,8 @@ def command(
         return run.to_dict() | entry.recorded(options, run.parameters) | named | source
 
     if result is not None:
-        with errors_name(result):
+        with located_at(source=result):
+            # Through JSON, as the recorded document came: there, tuples are lists.
             check_reproduced(read_document(result), json.loads(console.json_text(document())))
     delivery(
         document,
@@ -105,7 +107,7 @@ def command(
 
 def _instance(file: Path | None) -> tuple[oasis.Instance, Path]:
     if file is None:
-        raise oasis.OasisError("FILE: expected an instance file, or --from with a result")
+        raise oasis.InputError("FILE", "expected an instance file, or --from with a result")
     return read_instance(file), file
 
 
@@ -117,31 +119,27 @@ def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
     if entry.imported is not None:
         if recipe.files is None:
             lacks = "does not say what code its policy was; expected policy_files"
-            raise oasis.OasisError(f"--from {result}: {lacks}")
+            raise oasis.InputError(f"--from {result}", lacks)
         # `parameters` may hold more than options; `check_reproduced` compares all of it at the end
         given = {option: value for option, value in given.items() if option in entry.options}
-    try:
+    with located_at(source=f"--from {result}"):
         options = entry.resolve(given)
-    except ValueError as error:
-        raise oasis.OasisError(f"--from {result}: {error}") from None
     if entry.imported is not None or recipe.files is not None:
-        with errors_name(result):
+        with located_at(source=result):
             recipe.check_files(entry.files(options))
     return name, options
 
 
 def _named(recipe: Recipe, result: Path) -> Path:
     if recipe.file is None:
-        raise oasis.OasisError(f"--from {result}: names no instance file; expected FILE too")
+        raise oasis.InputError(f"--from {result}", "names no instance file; expected FILE too")
     return Path(recipe.file)
 
 
 def _check_same(recipe: Recipe, instance: oasis.Instance, path: Path) -> None:
     """Refuse another instance; say that another version may decide otherwise."""
-    try:
+    with located_at(source=path):
         recipe.check(instance)
-    except oasis.OasisError as error:
-        raise oasis.OasisError(f"{path}: {error}") from None
     if recipe.version != oasis.__version__:
         versions = f"version {recipe.version}, this is {oasis.__version__}"
         console.note(f"the result is of {versions}: it may differ")

@@ -54,6 +54,8 @@ def command(
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
             result = solve_offline(instance, method, on_progress=on_progress, seed=seed, **limits)
+        # Outside of `raising`: Ctrl-C must not cut a
+        # result in half while it is checked and written.
         oasis.verify(instance, result)
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
         title = f"offline optimum of {len(instance.jobs)} jobs"

@@ -20,13 +20,14 @@ from experiments.cli.exit_codes import DONE, FAILED_CELLS
 from experiments.cli.options import AsJson, known, naming_flags, not_stdout
 from experiments.cli.progress import LOG_SHARE
 from experiments.cli.sweep_report import interrupted, list_cells, report
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from experiments.sweep import Executor, SweepProgress
 
 
+# A sweep takes longer than one solve, whose log has up to a line a second: ten keep it readable.
 LOG_SECONDS = 10.0  # before the first line off a terminal, and between two at least
 
 Show = Callable[["SweepProgress"], None]
@@ -90,6 +91,7 @@ def _log() -> Show:
     def show(progress: SweepProgress) -> None:
         nonlocal due
         elapsed = monotonic() - begin
+        # The end needs no line: the table follows.
         if elapsed >= due and progress.done < progress.total:
             note(describe(progress, elapsed))
             due = elapsed + max(LOG_SECONDS, LOG_SHARE * elapsed)
@@ -159,11 +161,9 @@ def command(
     from experiments import sweep  # noqa: PLC0415 (needs an extra)
 
     if str(config) == STANDARD_INPUT and output is None:
-        raise ValueError("-o: expected a name for the table, CONFIG is standard input")
-    try:
+        raise InputError("-o", "expected a name for the table, CONFIG is standard input")
+    with located_at(source=config):
         cells = sweep.expand(sweep.read_config(config), base=config.parent)
-    except OasisError as error:
-        raise OasisError(f"{config}: {error}") from None
     path = output or config.with_suffix(".parquet")
     where = _engine(engine, scheduler, processes)
     if dry_run:
@@ -202,14 +202,18 @@ def _engine(name: str, scheduler: str | None, processes: int | None) -> Executor
     name = known(name, ("local", "dask"), "--engine")
     if name == "local":
         if scheduler is not None:
-            raise ValueError("--scheduler: expected --engine dask with it")
+            raise InputError("--scheduler", "expected --engine dask with it")
         return sweep.Local(-1 if processes is None else processes)
     if scheduler is None:
-        raise ValueError("--scheduler: expected the address of a Dask scheduler with --engine dask")
+        raise InputError(
+            "--scheduler", "expected the address of a Dask scheduler with --engine dask"
+        )
     # A scheduler that goes away is said in one line below, not in Dask's traceback.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL + 1)
     if processes is not None:
-        raise ValueError("--processes: expected --engine local with it; Dask uses all its workers")
+        raise InputError(
+            "--processes", "expected --engine local with it; Dask uses all its workers"
+        )
     return sweep.Dask(scheduler)
 
 

@@ -10,8 +10,9 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.options import AsJson, InstanceFile
-from experiments.cli.results import errors_name, read_document, read_instance
+from experiments.cli.results import read_document, read_instance
 from experiments.evaluation.checking import check_document
+from oasis.model.errors import located_at
 
 Result = Annotated[
     Path,
@@ -32,7 +33,7 @@ def command(file: InstanceFile, result: Result, as_json: AsJson = False) -> None
     """
     instance = read_instance(file)
     data = read_document(result)
-    with errors_name(result):
+    with located_at(source=result):
         checked = check_document(instance, data)
     if as_json:
         document = {

@@ -12,12 +12,11 @@ from oasis.kubernetes.names import API_VERSION, HOSTNAME, JOB_UID, KIND, NODE_RO
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
 from oasis.model.cluster import Cluster
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, describe
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import describe
 from oasis.scheduling.site import FINE, Machine, Site, cluster_of
 
 ROLES = (*GROUPS, "both")
@@ -130,6 +129,8 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
             hosts = frozenset(GROUPS) if role == "both" else frozenset({role})
             found.append(Place(name, name, host, hosts, Fraction(1)))
     return tuple(
+        # A machine's index follows from the names alone, so that
+        # it survives a list in another order and a restart.
         sorted(found, key=lambda place: (TaskGroup.WORKER not in place.hosts, natural(place.id)))
     )
 
@@ -254,6 +255,8 @@ def job_object(
     grace_seconds : int
         Time for a checkpoint.
     """
+    # Both times keep their length in slots. That of the exchange follows from megabytes over
+    # bandwidth, so the megabytes are scaled.
     work = {
         "epochs": job.epochs,
         "chunks": job.chunks,
@@ -323,6 +326,7 @@ def node_objects(cluster: Cluster, resources: ResourceMap) -> list[Object]:
         for server, row in zip(group.ids(cluster), table, strict=True):
             name = server.replace("#", "-")
             amounts = resources.requests(dict(zip(cluster.resources, row, strict=True)))
+            # 110 pods is what a kubelet allows by default.
             amounts["pods"] = "110"
             labels = {HOSTNAME: name, NODE_ROLE: str(group)}
             found.append(

@@ -17,12 +17,12 @@ from oasis.kubernetes.api.watching import Watcher
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claims_of
-from oasis.kubernetes.control.brain import Brain
-from oasis.kubernetes.control.hands import Hands
 from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.existing import EXISTING, SELECTOR
 from oasis.scheduling.policy import Policy
 
@@ -73,6 +73,8 @@ class Controller:
                 kind,
                 self._hears(kind.plural),
                 self.stopping,
+                # Pods of all namespaces are watched, because
+                # those of others take room on the nodes too.
                 settings.watched if kind is OASIS_JOBS else None,
                 settings.node_selector if kind is NODES else None,
             )
@@ -99,8 +101,8 @@ class Controller:
             lambda held: self._news.put((self._now(), "lease", str(held), None)),
         )
         stores = {plural: watcher.store for plural, watcher in self.watchers.items()}
-        self.hands = Hands(objects, stores["pods"], settings.writers, self.metrics, stores)
-        self.brain: Brain | None = None
+        self.writer = ClusterWriter(objects, stores["pods"], settings.writers, self.metrics, stores)
+        self.reconciler: Reconciler | None = None
         self._starts: StartUps | None = None
         self._no_nodes, self._try_at = "", 0.0  # what was said about nodes, and when to look again
         self._errors = 0  # turns in a row that an error of ours ended
@@ -129,22 +131,24 @@ class Controller:
         for existing in EXISTING:
             found = self._objects.list_if_served(existing.where, watched, SELECTOR)
             seen[existing.where.plural] = found
-        brain = awake(self._objects, self._policy, self.settings, self.metrics, seen, self._now)
-        brain.boundary_if_due(self._now(), seen)
-        actions = brain.steps(seen, set(), self._now()).actions
-        brain.refused(self.hands.do(actions), self._now())
-        self.hands.close()
+        reconciler = awake(
+            self._objects, self._policy, self.settings, self.metrics, seen, self._now
+        )
+        reconciler.boundary_if_due(self._now(), seen)
+        actions = reconciler.steps(seen, set(), self._now()).actions
+        reconciler.refused(self.writer.do(actions), self._now())
+        self.writer.close()
         return {
-            "slot": brain.driver.slot,
+            "slot": reconciler.driver.slot,
             "actions": [described(action) for action in actions],
             "jobs": {
                 f"{job.meta['namespace']}/{job.meta['name']}": job.news[-1][2]
-                for job in brain.statuses.values()
+                for job in reconciler.statuses.values()
                 if job.news
             },
         }
 
-    def run(self, until: Callable[[Brain | None], bool] | None = None) -> None:
+    def run(self, until: Callable[[Reconciler | None], bool] | None = None) -> None:
         """Act whenever the lease is ours, until `stop` is called or `until` says so.
 
         Raises
@@ -158,16 +162,19 @@ class Controller:
         try:
             while not self.stopping.is_set():
                 self._turn()
-                if until is not None and until(self.brain):
+                if until is not None and until(self.reconciler):
                     break
         finally:
             self._leave()
 
     def _leave(self) -> None:
-        self.hands.close()
+        # Writes under way end before the lease is released: after that another controller may act.
+        self.writer.close()
         held = self.lease.is_held
         self.stopping.set()
         if held:
+            # `stop` has cut short all pauses between attempts;
+            # those of the release may take their time.
             self._objects.connection.stopping.clear()
             try:
                 self.lease.release()
@@ -177,79 +184,96 @@ class Controller:
 
     def _turn(self) -> None:
         """Wait for news or for the next boundary, and do what follows."""
-        brain = self.brain
-        news = self._gather(brain.next_boundary if brain is not None else self._now() + AGAIN)
+        reconciler = self.reconciler
+        news = self._gather(
+            reconciler.next_boundary if reconciler is not None else self._now() + AGAIN
+        )
         failures = [watcher.failure for watcher in self.watchers.values()]
+        # A thread cannot end the process, so this one raises what ended the thread.
         for failure in (*failures, self.lease.failure):
             if failure is not None:
                 raise failure
         if not self.lease.is_held:
-            if self.brain is not None:
+            if self.reconciler is not None:
+                # What is remembered may be outdated from now
+                # on: a takeover begins with the checkpoint.
                 log.warning("the lease is lost: another controller may act")
-                self.brain = None
+                self.reconciler = None
             return
+        # Processor time, not wall clock: a turn that waits for the API server lets no news gather.
         begin = time.thread_time()
         try:
-            if self.brain is None:
+            if self.reconciler is None:
+                # Before each kind was listed once, objects
+                # that are only unknown would look deleted.
                 if not all(watcher.store.synced.is_set() for watcher in self.watchers.values()):
                     return
                 if time.monotonic() < self._try_at and all(kind != "nodes" for _, kind, *_ in news):
                     return
-                self.brain = self._take_over()
-            if self.brain is not None:
-                self._act(self.brain, news)
+                self.reconciler = self._take_over()
+            if self.reconciler is not None:
+                self._act(self.reconciler, news)
             self._errors = 0
         except (ApiError, LostAnswerError) as error:
             self.metrics.failures.inc()
             log.warning("%s; tried again", error)
             if isinstance(error, ApiError) and error.status == 409:
-                self.brain = None  # another controller has written the checkpoint
+                self.reconciler = None  # another controller has written the checkpoint
             self.stopping.wait(AGAIN)
         except Exception:
-            if self.brain is None:  # we cannot begin: how we are run is wrong
+            if self.reconciler is None:  # we cannot begin: how we are run is wrong
                 raise
-            pause = min(AGAIN * 2**self._errors, LONGEST_PAUSE)
+            # An error that stays must not fill the log, so each one in a row doubles the pause.
+            pause = min(
+                AGAIN * 2 ** min(self._errors, 32), LONGEST_PAUSE
+            )  # no power beyond a float
             self._errors += 1
             self.metrics.failures.inc()
             log.exception(
                 "an error of the controller; it goes on from the checkpoint in %g s", pause
             )
-            self.brain = None
+            self.reconciler = None
             self.stopping.wait(pause)
         self._busy = time.thread_time() - begin
 
-    def _take_over(self) -> Brain | None:
+    def _take_over(self) -> Reconciler | None:
         """Begin to act; None as long as the nodes do not allow it, which an operator can change."""
         seen = self._seen()
         try:
-            brain = awake(self._objects, self._policy, self.settings, self.metrics, seen, self._now)
+            reconciler = awake(
+                self._objects, self._policy, self.settings, self.metrics, seen, self._now
+            )
         except NodesError as error:
             if str(error) != self._no_nodes:
                 log.warning("%s; waiting for it", error)
             self._no_nodes, self._try_at = str(error), time.monotonic() + LOOK_AGAIN
             return None
         self._no_nodes = ""
-        log.info("acting with policy %s", brain.driver.policy.name)
-        self._starts = StartUps(brain.clock, self.metrics, seen["pods"])
-        return brain
+        log.info("acting with policy %s", reconciler.driver.policy.name)
+        self._starts = StartUps(reconciler.clock, self.metrics, seen["pods"])
+        return reconciler
 
     def _seen(self) -> Mapping[str, list[Any]]:
         return {name: watcher.store.items() for name, watcher in self.watchers.items()}
 
-    def _act(self, brain: Brain, news: list[tuple[float, str, str, Any]]) -> None:
-        self._count(brain, news)
-        begun = brain.boundary_if_due(self._now(), self._seen())
+    def _act(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
+        # News are counted first: they tell of the slot that may end in the next line.
+        self._count(reconciler, news)
+        begun = reconciler.boundary_if_due(self._now(), self._seen())
+        # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
         if begun and self._starts is not None:
             self._starts.forget_others(seen["pods"])
-        steps = brain.steps(seen, self.hands.ending, self._now())
+        steps = reconciler.steps(seen, self.writer.ending, self._now())
+        # The lease is looked at before each kind of write: planning may have outlasted it.
         if steps.actions and self.lease.is_held:
-            failed = self.hands.do(steps.actions)
-            brain.refused(failed, self._now())
+            failed = self.writer.do(steps.actions)
+            # Statuses are written last, so that they tell of the writes that were refused.
+            reconciler.refused(failed, self._now())
         if self.lease.is_held:
-            self.hands.write_statuses(brain.statuses.values())
+            self.writer.write_statuses(reconciler.statuses.values())
 
-    def _count(self, brain: Brain, news: list[tuple[float, str, str, Any]]) -> None:
+    def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
         """Tell the meter when gangs became complete or broke, as the watch saw it."""
         first: dict[str, float] = {}
         last: dict[str, float] = {}
@@ -261,12 +285,12 @@ class Controller:
                 last[uid] = at
         if not first:
             return
-        ours = brain.pods_of(self._seen())
+        ours = reconciler.pods_of(self._seen())
         for uid, at in first.items():
             pods = ours.get(uid, {})
-            brain.note(uid, pods, last[uid], broken_at=at)
+            reconciler.note(uid, pods, last[uid], broken_at=at)
             if self._starts is not None:
-                self._starts.note(pods.values(), brain.meter.working(uid), last[uid])
+                self._starts.note(pods.values(), reconciler.meter.working(uid), last[uid])
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
         """Wait for changes up to `until`; return the first with those that follow at once.
@@ -275,6 +299,7 @@ class Controller:
         thousands of pods that start one after the other takes at most half of a processor.
         """
         found = []
+        # Without news, half a second passes before the lease and what failed are looked at again.
         timeout = max(0.0, min(until - self._now(), AGAIN))
         try:
             found.append(self._news.get(timeout=timeout))

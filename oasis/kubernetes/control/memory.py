@@ -13,9 +13,9 @@ from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.cluster.pods import condition
-from oasis.kubernetes.control.brain import FORMAT, Brain
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.reconciler import FORMAT, Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.conditions import ADMITTED
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, as_it_was
@@ -31,7 +31,7 @@ def awake(
     metrics: Metrics,
     seen: Mapping[str, list[Any]],
     now: Callable[[], float] = time.time,
-) -> Brain:
+) -> Reconciler:
     """Make a controller go on from the checkpoint, or without one from what the objects say.
 
     Parameters
@@ -61,7 +61,7 @@ def restored(
     seen: Mapping[str, list[Any]],
     checkpoint: Checkpoint,
     now: Callable[[], float] = time.time,
-) -> Brain:
+) -> Reconciler:
     """Make a controller go on from what was remembered, as far as that still holds.
 
     The slots go on where they were counted. What the policy knew is taken over if policy and
@@ -69,42 +69,48 @@ def restored(
     that is left of them. A job that was deleted or edited meanwhile leaves or changes at the next
     boundary, as if the controller had been there.
     """
+    # Work is counted in worker-slots, which mean nothing in slots of another length.
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
     ):
         found = None
     epoch = _epoch(seen, settings, now()) if found is None else found["epoch"]
     clock = SlotClock(settings.slot_seconds, settings.startup_seconds, epoch)
-    brain = Brain(make(), settings, clock, checkpoint, metrics, seen, now)
+    reconciler = Reconciler(make(), settings, clock, checkpoint, metrics, seen, now)
     if found is None:
-        _from_objects(brain, brain.read_specs(seen, now()))
-        return brain
+        _from_objects(reconciler, reconciler.read_specs(seen, now()))
+        return reconciler
     try:
-        _go_on(brain, found, seen, now())
+        _go_on(reconciler, found, seen, now())
     except Exception:
         metrics.failures.inc()
+        # A damaged checkpoint must not keep the controller
+        # from acting: the objects say enough to begin.
         log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
         return restored(None, make, settings, metrics, seen, checkpoint, now)
-    return brain
+    return reconciler
 
 
 def _go_on(
-    brain: Brain, found: Mapping[str, Any], seen: Mapping[str, list[Any]], now: float
+    reconciler: Reconciler, found: Mapping[str, Any], seen: Mapping[str, list[Any]], now: float
 ) -> None:
     """Bring a controller that has just been made into the state of a checkpoint."""
-    brain.reader.recall(found["unwritten"], seen)
-    specs = brain.read_specs(seen, now)
-    brain.done.update(found["done"])
-    driver = brain.driver
+    # Unwritten statuses come first: the reader would
+    # begin with what the objects say, which is older.
+    reconciler.reader.recall(found["unwritten"], seen)
+    specs = reconciler.read_specs(seen, now)
+    reconciler.done.update(found["done"])
+    driver = reconciler.driver
+    # The policy's state is indexed by machine and resource, and fits no other site.
     same = (
         found["policy"] == driver.policy.name
-        and found["site"] == site_text(brain.site)
+        and found["site"] == site_text(reconciler.site)
         and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
     )
     driver.restore(found["driver"], specs, as_it_was, remake=not same)
     if same:
         driver.bring_policy(found["state"])
-        _go_on_counting(brain, seen, now)
+        _go_on_counting(reconciler, seen, now)
     else:
         log.warning(
             "the checkpoint is of other machines or of another policy: all live jobs "
@@ -127,43 +133,43 @@ def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: flo
     return now - max(slots) * settings.slot_seconds
 
 
-def _from_objects(brain: Brain, specs: Mapping[str, JobSpec]) -> None:
+def _from_objects(reconciler: Reconciler, specs: Mapping[str, JobSpec]) -> None:
     """Jobs that were accepted before arrive again, with the work that their status says is left.
 
     None arrives later than now: slots may be counted anew, and annotations may have been edited.
     """
-    now = max(0, brain.clock.slot(brain.now()))
+    now = max(0, reconciler.clock.slot(reconciler.now()))
     for uid, spec in specs.items():
-        with brain.handling(uid, "reading", brain.now()):
-            _remember(brain, uid, spec, now)
+        with reconciler.handling(uid, "reading", reconciler.now()):
+            _remember(reconciler, uid, spec, now)
 
 
-def _remember(brain: Brain, uid: str, spec: JobSpec, now: int) -> None:
-    status = brain.statuses[uid].status
+def _remember(reconciler: Reconciler, uid: str, spec: JobSpec, now: int) -> None:
+    status = reconciler.statuses[uid].status
     conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
     if conditions.get(ADMITTED) == "True":
         seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
-        done = seconds / brain.clock.work_seconds
-        brain.done[uid] = done
-        brain.driver.remember(spec, min(now, status.get("arrivalSlot", 0)), done)
+        done = seconds / reconciler.clock.work_seconds
+        reconciler.done[uid] = done
+        reconciler.driver.remember(spec, min(now, status.get("arrivalSlot", 0)), done)
 
 
-def _go_on_counting(brain: Brain, seen: Mapping[str, list[Any]], now: float) -> None:
+def _go_on_counting(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: float) -> None:
     """Count what ran while nobody looked, from when the pods say that they were Ready.
 
     They say it in whole seconds, so a second is taken off.
     """
-    slot = brain.driver.slot
+    slot = reconciler.driver.slot
     if slot is None:
         return
-    begin = brain.clock.begin(slot)
-    for uid, pods in brain.pods_of(seen).items():
+    begin = reconciler.clock.begin(slot)
+    for uid, pods in reconciler.pods_of(seen).items():
         since = [begin]
         for pod in pods.values():
             ready = condition(pod, "Ready")
             if ready is not None and ready["status"] == "True":
                 since.append(_seconds(ready["lastTransitionTime"]) + 1.0)
-        brain.note(uid, pods, min(now, max(since)))
+        reconciler.note(uid, pods, min(now, max(since)))
 
 
 def _seconds(text: str) -> float:

@@ -9,8 +9,8 @@ from typing import Any
 
 from oasis.kubernetes.objects.schema import PHASES
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError, OasisError, located_at
-from oasis.model.validation import check_list, describe, integer, number, text
+from oasis.model.errors import InstanceError, OasisError, describe, located_at
+from oasis.model.validation import check_list, integer, number, text
 
 ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Late", "Valid"
 IN_STATE = "PolicyState"
@@ -88,6 +88,7 @@ def with_condition(
         "lastTransitionTime": since,
         "observedGeneration": generation,
     }
+    # In one order, so that a status that says the same is equal, and is not written again.
     return [found[kind] for kind in sorted(found)]
 
 
@@ -220,10 +221,10 @@ def _slot(entry: Any) -> None:
 
 def _object(value: Any, path: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise InstanceError(path, f"expected an object, got {describe(value)}")
+        raise InstanceError(path, "expected an object", value)
     return value
 
 
 def _string(value: Any, path: str) -> None:
     if not isinstance(value, str):  # a message may be empty
-        raise InstanceError(path, f"expected a string, got {describe(value)}")
+        raise InstanceError(path, "expected a string", value)

@@ -22,9 +22,9 @@ from oasis.kubernetes.objects.oasis_job import (
     parse_work,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, describe
 from oasis.model.job import Job
-from oasis.model.validation import describe, integer
+from oasis.model.validation import integer
 
 Object = Mapping[str, Any]
 NOTES = "metadata.annotations"
@@ -111,6 +111,7 @@ def _trainjob_parts(found: Object) -> list[PodSet]:
     container = {"resources": trainer.get("resourcesPerNode") or {}}
     template = {"spec": {"containers": [container]}}
     count = int(trainer.get("numNodes") or 1)
+    # The gate stands in the template of its runtime, which this object does not hold.
     return [PodSet("", count, count, template, "spec.trainer", gated=False)]
 
 
@@ -200,6 +201,7 @@ def version_of(found: Object, kind: ExistingKind | None) -> int:
     """A number that changes when the owner edits a job."""
     if kind is None:
         return int(found["metadata"].get("generation", 1))
+    # The generation of other kinds changes with `suspend`, which we write, so it tells no edit.
     return content_version(found, kind)
 
 
@@ -255,7 +257,7 @@ def tasks_of(parts: Sequence[PodSet], notes: Object) -> tuple[PodSet, PodSet | N
         gates = [gate.get("name") for gate in part.template["spec"].get("schedulingGates") or ()]
         if part.gated and names.GATE not in gates:
             path = f"{part.path}.spec.schedulingGates"
-            raise InstanceError(path, f"expected the gate {names.GATE}, got {describe(gates)}")
+            raise InstanceError(path, f"expected the gate {names.GATE}", gates)
     if workers[0].count < 1:
         raise InstanceError(workers[0].path, f"expected at least one pod, got {workers[0].count}")
     return workers[0], servers[0] if servers else None
@@ -278,10 +280,12 @@ def content_version(found: Object, kind: ExistingKind) -> int:
         for name in sorted(notes)
         if name.startswith(f"{names.GROUP}/") and name != names.STATUS
     }
+    # We set the parallelism of such a Job at each resume: a change of it is no edit.
     resized = names.MAXIMUM in notes
     parts = [
         [part.name, None if resized else part.count, part.template] for part in kind.parts(found)
     ]
+    # `hash` of a text differs between processes, and a checkpoint compares this number.
     return zlib.crc32(json.dumps([said, parts], sort_keys=True).encode())
 
 

@@ -13,11 +13,18 @@ from oasis.model.errors import InstanceError, located_at
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import check_keys, describe, integer, number
+from oasis.model.validation import check_keys, integer, number
 
 DEFAULT_GRACE = 30
 RESIZE = ("elastic", "restart")
 ON_REJECTION = ("fail", "retry")
+UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
+    "sigmoid": ("priority", "decayPerSecond", "targetSeconds"),
+    "constant": ("value",),
+    "deadline": ("value", "deadlineSeconds"),
+    "piecewise": ("delaysSeconds", "values"),
+}
+BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,17 +240,10 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
     Deadline(value=5.0, deadline=10.0)
     """
     seconds = clock.slot_seconds
-    kinds = {
-        "sigmoid": ("priority", "decayPerSecond", "targetSeconds"),
-        "constant": ("value",),
-        "deadline": ("value", "deadlineSeconds"),
-        "piecewise": ("delaysSeconds", "values"),
-    }
     with located_at(path):
         kind = data.get("kind") if isinstance(data, Mapping) else None
-        if kind not in kinds:
-            raise InstanceError("kind", f"expected one of {', '.join(kinds)}, got {describe(kind)}")
-        check_keys(data, ("kind", *kinds[kind]))
+        kind = choice(kind, tuple(UTILITY_FIELDS), "kind")
+        check_keys(data, ("kind", *UTILITY_FIELDS[kind]))
         if kind == "sigmoid":
             decay = number(data["decayPerSecond"], "decayPerSecond") * seconds
             target = number(data["targetSeconds"], "targetSeconds") / seconds
@@ -255,9 +255,7 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
             return Constant(data["value"])
         given = data["delaysSeconds"]
         if not isinstance(given, list) or not given:
-            raise InstanceError(
-                "delaysSeconds", f"expected a list of numbers, got {describe(given)}"
-            )
+            raise InstanceError("delaysSeconds", "expected a list of numbers", given)
         delays = [number(d, f"delaysSeconds[{k}]") / seconds for k, d in enumerate(given)]
         return Piecewise(tuple(delays), data["values"])
 
@@ -273,7 +271,7 @@ def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
         if initial is not None:
             initial = integer(initial, "initial", minimum=1)
             if not minimum <= initial <= maximum:
-                raise InstanceError("initial", f"expected {minimum}..{maximum}, got {initial}")
+                raise InstanceError("initial", f"expected {minimum}..{maximum}", initial)
         return data, minimum, initial, maximum
 
 
@@ -305,9 +303,11 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
         if isinstance(data, Mapping) and "workerSeconds" in data:
             check_keys(data, ("workerSeconds",))
             seconds = number(data["workerSeconds"], "workerSeconds", above=True)
+            # The model has a chunk for each worker of the maximum, and each is one mini-batch of
+            # this length: together they are the work that was asked for.
             slots = seconds / clock.work_seconds / maximum
             return {"epochs": 1, "minibatches": 1, "minibatch_time": slots, "gradient_mb": 0.0}
-        check_keys(data, ("epochs", "chunks", "minibatches", "minibatchSeconds"), ("gradientMb",))
+        check_keys(data, BY_MINIBATCH, ("gradientMb",))
         # N_i also caps the workers of the model: the chunks beyond `maximum` become minibatches
         chunks = integer(data["chunks"], "chunks", minimum=1)
         if chunks < maximum:
@@ -333,6 +333,7 @@ def demands_of(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Demands of the model; the bandwidth of a job without parameter servers is none of it."""
     demands = resources.amounts(worker), resources.amounts(ps)
+    # The model would ask for parameter servers wherever workers reserve bandwidth.
     if not has_ps:
         demands[0].pop("bandwidth_gbps", None)
     return demands
@@ -340,9 +341,11 @@ def demands_of(
 
 def _template(data: Any, path: str) -> Mapping[str, Any]:
     if not isinstance(data, Mapping) or not isinstance(data.get("spec"), Mapping):
-        raise InstanceError(path, f"expected a pod template with a spec, got {describe(data)}")
+        raise InstanceError(path, "expected a pod template with a spec", data)
     if not data["spec"].get("containers"):
         raise InstanceError(f"{path}.spec.containers", "expected at least one container")
+    # A node name bypasses the scheduler, and a second
+    # gate would hold the gang after ours has opened.
     for name in ("nodeName", "schedulingGates"):
         if data["spec"].get(name):
             raise InstanceError(f"{path}.spec.{name}", "expected nothing: the plan decides on it")
@@ -363,7 +366,7 @@ def choice(value: Any, among: tuple[str, ...], path: str) -> str:
     'retry'
     """
     if value not in among:
-        raise InstanceError(path, f"expected one of {', '.join(among)}, got {describe(value)}")
+        raise InstanceError(path, f"expected one of {', '.join(among)}", value)
     return str(value)
 
 

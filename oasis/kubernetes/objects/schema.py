@@ -6,6 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oasis.kubernetes.names import API_VERSION, GROUP, KIND, PLURAL, SINGULAR, VERSION
+from oasis.kubernetes.objects.oasis_job import (
+    BY_MINIBATCH,
+    DEFAULT_GRACE,
+    ON_REJECTION,
+    RESIZE,
+    UTILITY_FIELDS,
+)
 
 Schema = dict[str, Any]
 TIME: Schema = {"type": "string", "format": "date-time"}
@@ -73,15 +80,9 @@ def _template(what: str) -> Schema:
 
 
 def _utility() -> Schema:
-    kinds = {
-        "sigmoid": ("priority", "decayPerSecond", "targetSeconds"),
-        "constant": ("value",),
-        "deadline": ("value", "deadlineSeconds"),
-        "piecewise": ("delaysSeconds", "values"),
-    }
-    names = sorted({name for fields in kinds.values() for name in fields})
+    names = sorted({name for fields in UTILITY_FIELDS.values() for name in fields})
     rules = []
-    for kind, fields in kinds.items():
+    for kind, fields in UTILITY_FIELDS.items():
         has = " && ".join(
             f"has(self.{name})" if name in fields else f"!has(self.{name})" for name in names
         )
@@ -92,7 +93,7 @@ def _utility() -> Schema:
     return _object(
         "What completing the job some time after its arrival is worth.",
         {
-            "kind": _text("Form of the function.", *kinds),
+            "kind": _text("Form of the function.", *UTILITY_FIELDS),
             "priority": _number("sigmoid: value of an immediate completion (gamma1)."),
             "decayPerSecond": _number("sigmoid: how fast it falls at the target (gamma2)."),
             "targetSeconds": _number("sigmoid: target, in seconds after arrival (gamma3)."),
@@ -115,9 +116,8 @@ def _utility() -> Schema:
 
 
 def _work() -> Schema:
-    parts = ("epochs", "chunks", "minibatches", "minibatchSeconds")
-    has = " && ".join(f"has(self.{name})" for name in parts)
-    lacks = " && ".join(f"!has(self.{name})" for name in (*parts, "gradientMb"))
+    has = " && ".join(f"has(self.{name})" for name in BY_MINIBATCH)
+    lacks = " && ".join(f"!has(self.{name})" for name in (*BY_MINIBATCH, "gradientMb"))
     return _object(
         "How much there is to do: worker-seconds, or epochs over chunks of minibatches.",
         {
@@ -131,7 +131,7 @@ def _work() -> Schema:
         rules=[
             _rule(
                 f"has(self.workerSeconds) ? ({lacks}) : ({has})",
-                f"expected workerSeconds alone, or all of {', '.join(parts)}",
+                f"expected workerSeconds alone, or all of {', '.join(BY_MINIBATCH)}",
             )
         ],
     )
@@ -175,17 +175,15 @@ def _spec() -> Schema:
             "resizePolicy": _text(
                 "elastic: pods come and go; restart: all pods are ended, with time for a "
                 "checkpoint, and started again.",
-                "elastic",
-                "restart",
-                default="elastic",
+                *RESIZE,
+                default=RESIZE[0],
             ),
             "gracePeriodSeconds": _integer("Time for a checkpoint before a pod ends.", 0)
-            | {"default": 30},
+            | {"default": DEFAULT_GRACE},
             "onRejection": _text(
                 "What becomes of it if it is not admitted: it fails, or is tried again later.",
-                "fail",
-                "retry",
-                default="fail",
+                *ON_REJECTION,
+                default=ON_REJECTION[0],
             ),
         },
         ("utility", "work", "workers"),
@@ -276,6 +274,7 @@ def _status() -> Schema:
 
 
 PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
+# Invalid and Failed are no ends: an edit brings such a job back.
 TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
 
@@ -310,6 +309,8 @@ def custom_resource() -> dict[str, Any]:
         "name": VERSION,
         "served": True,
         "storage": True,
+        # With this subresource our writes of the status leave
+        # the generation alone, which so tells the owner's edits.
         "subresources": {"status": {}},
         "schema": {"openAPIV3Schema": schema},
         "additionalPrinterColumns": [

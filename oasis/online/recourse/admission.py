@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from oasis.model.cluster import Cluster
+from oasis.model.errors import InputError
 from oasis.model.job import Job
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import LiveJob
@@ -98,9 +99,9 @@ class AtPrices:
     ) -> None:
         if not 0 <= min_utility_fraction < 1:
             expected = "expected 0 <= phi < 1"
-            raise ValueError(f"min_utility_fraction: {expected}, got {min_utility_fraction}")
+            raise InputError("min_utility_fraction", f"{expected}", min_utility_fraction)
         if type(memory) is not int or memory < 1:
-            raise ValueError(f"memory: expected an integer >= 1, got {memory!r}")
+            raise InputError("memory", "expected an integer >= 1", memory)
         self.min_utility_fraction = min_utility_fraction
         self._given, self._memory = bounds, memory
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from oasis.model.cluster import Cluster
+from oasis.model.errors import InputError
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.online.recourse.admission import DEFAULT_FLOOR
@@ -92,14 +93,14 @@ class SampledFutures:
     ) -> None:
         for name, value in (("samples", samples), ("memory", memory), ("most_jobs", most_jobs)):
             if type(value) is not int or value < 1:
-                raise ValueError(f"{name}: expected an integer >= 1, got {value!r}")
+                raise InputError(name, "expected an integer >= 1", value)
         if not 0 <= min_utility_fraction < 1:
             expected = "expected 0 <= phi < 1"
-            raise ValueError(f"min_utility_fraction: {expected}, got {min_utility_fraction}")
+            raise InputError("min_utility_fraction", f"{expected}", min_utility_fraction)
         if promise_share is not None and not 0 < promise_share <= 1:
-            raise ValueError(f"promise_share: expected 0 < share <= 1, got {promise_share}")
+            raise InputError("promise_share", "expected 0 < share <= 1", promise_share)
         if learned is not None and not learned.jobs:
-            raise ValueError("prices: expected at least one past job to sample futures from")
+            raise InputError("prices", "expected at least one past job to sample futures from")
         self.min_utility_fraction, self.promise_share = min_utility_fraction, promise_share
         self._learned, self._samples = learned, samples
         self._memory, self._most_jobs, self._seed = memory, most_jobs, seed

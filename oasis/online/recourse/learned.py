@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 
 from oasis.model.cluster import Cluster
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InputError, InstanceError, located_at, readable
 from oasis.model.file_kinds import PRICES
 from oasis.model.files import write_text
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance_file import job_from_dict, job_to_dict, read_json
 from oasis.model.job import Job
+from oasis.model.records import Fixed
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.model.summary import Facts, Summarised, short
-from oasis.model.validation import LARGEST_SIZE, check_keys, check_list, describe, integer, number
+from oasis.model.validation import LARGEST_SIZE, check_keys, check_list, integer, number
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.working_plan import WorkingPlan
@@ -158,10 +159,8 @@ class LearnedPrices(Summarised):
         OSError
             If the file cannot be read.
         """
-        try:
+        with located_at(source=path):
             return cls.from_dict(read_json(path, (PRICES,), "a file of learned prices"))
-        except InstanceError as error:
-            raise InstanceError("", f"{os.fspath(path)}: {error}") from None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
@@ -182,15 +181,13 @@ class LearnedPrices(Summarised):
     def from_dict(cls, data: Any) -> LearnedPrices:
         """Rebuild from `to_dict`, bit for bit; everything is checked."""
         check_keys(data, (*_TOP, *_REST))
-        if data["format"] != FORMAT:
-            raise InstanceError("format", f"expected {FORMAT!r}, got {describe(data['format'])}")
-        if type(data["version"]) is not int or data["version"] != VERSION:
-            raise InstanceError("version", f"expected {VERSION}, got {describe(data['version'])}")
+        for name, value in (("format", FORMAT), ("version", VERSION)):
+            Fixed(value).check(data[name], name)
         size = integer(data["slots_per_day"], "slots_per_day", minimum=1, maximum=LARGEST_SIZE)
         resources = tuple(check_list(data["resources"], "resources"))
         for k, name in enumerate(resources):
             if not isinstance(name, str):
-                raise InstanceError(f"resources[{k}]", f"expected text, got {describe(name)}")
+                raise InstanceError(f"resources[{k}]", "expected text", name)
         tables = {group: _table(data[group], group, (size, len(resources))) for group in GROUPS}
         jobs = []
         for k, entry in enumerate(check_list(data["jobs"], "jobs")):
@@ -220,12 +217,8 @@ def learned_from(
     """
     if prices is None or isinstance(prices, LearnedPrices):
         return prices
-    try:
+    with readable(option), located_at(option):
         return LearnedPrices.read(prices)
-    except InstanceError as error:
-        raise InstanceError(option, str(error)) from None
-    except OSError as error:
-        raise InstanceError(option, f"{os.fspath(prices)}: {error.strerror}") from None
 
 
 def _table(value: Any, path: str, size: tuple[int, int]) -> FloatArray:
@@ -248,7 +241,7 @@ def _bounds(data: Any, size: int) -> PriceBounds:
         with located_at(group):
             _check_price_function(data[group], size)
     if not isinstance(data["normalize"], bool):
-        raise InstanceError("normalize", f"expected true or false, got {data['normalize']!r}")
+        raise InstanceError("normalize", "expected true or false", data["normalize"])
     fraction = number(data["min_utility_fraction"], "min_utility_fraction")
     if fraction >= 1:
         raise InstanceError("min_utility_fraction", f"expected less than 1, got {fraction:g}")
@@ -299,7 +292,7 @@ class AtLearnedPrices:
     def __init__(self, learned: LearnedPrices, min_utility_fraction: float) -> None:
         if not 0 <= min_utility_fraction < 1:
             expected = "expected 0 <= phi < 1"
-            raise ValueError(f"min_utility_fraction: {expected}, got {min_utility_fraction}")
+            raise InputError("min_utility_fraction", f"{expected}", min_utility_fraction)
         self.min_utility_fraction = min_utility_fraction
         self._learned = learned
 

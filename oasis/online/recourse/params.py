@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from oasis.model.errors import InputError
+
 Commitment = Literal["arrival", "start", "none"]
 
 
@@ -63,7 +65,7 @@ class RecourseParams:
         ):
             value = getattr(self, name)
             if type(value) is not int or value < least:
-                raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}")
+                raise InputError(name, f"expected an integer >= {least}", value)
         for name, low, high in (
             ("discount", 0.0, 1.0),
             ("started_bonus", 0.0, math.inf),
@@ -73,13 +75,13 @@ class RecourseParams:
         ):
             value = getattr(self, name)
             if not low <= value <= high or value == math.inf:
-                raise ValueError(f"{name}: expected {low:g} to {high:g}, got {value!r}")
+                raise InputError(name, f"expected {low:g} to {high:g}", value)
         if self.discount == 0:
-            raise ValueError("discount: expected more than 0")
+            raise InputError("discount", "expected more than 0")
 
 
 def check_commitment(commitment: str) -> None:
     """Raise `ValueError` for an unknown level of commitment."""
     if commitment not in get_args(Commitment):
         expected = ", ".join(get_args(Commitment))
-        raise ValueError(f"commitment: expected one of {expected}, got {commitment!r}")
+        raise InputError("commitment", f"expected one of {expected}", commitment)

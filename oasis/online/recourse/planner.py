@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from oasis.model.cluster import Cluster
+from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
 from oasis.online.recourse.admission import AdmissionRule
 from oasis.online.recourse.futures import SampledFutures
@@ -204,18 +205,17 @@ class Planner:
             self.plan.remove(live)
         live.remaining = remaining
 
-    def set_capacity(self, group: str, server: int, holds: bool) -> None:
+    def set_capacity(self, group: TaskGroup, server: int, holds: bool) -> None:
         """A server is lost or back; jobs planned on a lost one leave the plan until `replan`."""
-        capacity = getattr(self._cluster, f"{group}_capacity")[server]
         if not holds:
             # A plan on a lost server is no plan: its jobs look for
             # other places with what they have left.
             for live in list(self.plan.using(group, server)):
                 self.plan.remove(live)
-        servers = getattr(self.plan.ledger, group)
+        servers = group.of(self.plan.ledger)
         if holds:
-            bounds = self.plan.bounds
-            servers.set_capacity(server, capacity, getattr(bounds, group) if bounds else None)
+            bounds, capacity = self.plan.bounds, group.capacity(self._cluster)[server]
+            servers.set_capacity(server, capacity, group.of(bounds) if bounds else None)
         else:
             servers.lose(server)
 

@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from typing import Any, Self
 
 from oasis.model.decision import Decision
-from oasis.model.errors import OasisError
-from oasis.model.groups import GROUPS
+from oasis.model.errors import InputError
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import (
     cluster_from_dict,
@@ -128,7 +128,7 @@ class Recourse:
     ) -> None:
         check_commitment(commitment)
         if seconds is not None and not seconds >= 0:
-            raise ValueError(f"seconds: expected a number >= 0, got {seconds!r}")
+            raise InputError("seconds", "expected a number >= 0", seconds)
         self.commitment: Commitment = commitment
         self.params = params or RecourseParams()
         if rounds is not None:
@@ -167,7 +167,7 @@ class Recourse:
         self.decided: dict[int, Decision] = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
-        self._lost: set[tuple[str, int]] = set()
+        self._lost: set[tuple[TaskGroup, int]] = set()
         self.rounds_given: int | None = None
 
     @classmethod
@@ -277,9 +277,11 @@ class Recourse:
     def reset(self, site: Site) -> None:
         """Begin a new run on `site`."""
         if self.lookahead is None and not (site.slotted and site.horizon is not None):
-            raise ValueError("policy recourse needs slots and a horizon, as an instance has them")
+            raise InputError(
+                "", "policy recourse needs slots and a horizon, as an instance has them"
+            )
         if not site.slotted:
-            raise ValueError("policy recourse needs slots")
+            raise InputError("", "policy recourse needs slots")
         self._servers = [
             (group, k) for group in GROUPS for k in range(len(site.machines_for(group)))
         ]
@@ -488,7 +490,7 @@ class Recourse:
         """
         rule, learned, bounds = self._rule, self._learned, self._bounds
         if not (rule["admission"] is None or isinstance(rule["admission"], str)):
-            raise OasisError("admission: expected a rule by name; another cannot be written down")
+            raise InputError("admission", "expected a rule by name; another cannot be written down")
         return {
             "commitment": self.commitment,
             "seed": self._seed,
@@ -553,7 +555,8 @@ class Recourse:
         plan.now = state["now"]
         arrays = rolling.arrays_from_text(state["arrays"])
         plan.ledger = Ledger.restored(self._cluster, arrays, state["origin"])
-        for group, index in state["lost"]:
+        for name, index in state["lost"]:
+            group = TaskGroup(name)
             self._lost.add((group, index))
             planner.set_capacity(group, index, holds=False)
         for entry in state["live"]:
@@ -578,5 +581,5 @@ class Recourse:
 
 def _source(job: Job | None, policy: str) -> Job:
     if job is None:
-        raise ValueError(f"policy {policy} needs jobs of an instance, not plain ones")
+        raise InputError("", f"policy {policy} needs jobs of an instance, not plain ones")
     return job

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from oasis.model.errors import InputError
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES, SampledFutures
@@ -43,14 +44,14 @@ def admission_rule(
     check_rule_name(admission)
     # Two sources for U and L, or one that the rule never reads: either would be ignored in silence.
     if bounds is not None and (admission != "oasis" or prices is not None):
-        raise ValueError("bounds: expected with admission 'oasis' alone, and no learned prices")
+        raise InputError("bounds", "expected with admission 'oasis' alone, and no learned prices")
     if admission == "futures":
         return SampledFutures(
             prices, samples=samples, min_utility_fraction=min_utility_fraction, seed=seed
         )
     if admission == "learned":
         if prices is None:
-            raise ValueError("prices: expected learned prices for admission 'learned', got none")
+            raise InputError("prices", "expected learned prices for admission 'learned', got none")
         return AtLearnedPrices(prices, min_utility_fraction)
     return AtPrices(bounds if prices is None else prices.bounds, min_utility_fraction)
 
@@ -71,11 +72,11 @@ def check_rule_name(name: str) -> None:
     """Raise `ValueError` for an unknown rule of admission."""
     if name not in get_args(RuleName):
         expected = ", ".join(get_args(RuleName))
-        raise ValueError(f"admission: expected one of {expected}, got {name!r}")
+        raise InputError("admission", f"expected one of {expected}", name)
 
 
 def check_unused(**given: object) -> None:
     """Raise `ValueError` for arguments that matter only where jobs are admitted by a rule."""
     used = [name for name, value in given.items() if value is not None]
     if used:
-        raise ValueError(f"{used[0]}: only jobs that are promised something are admitted by it")
+        raise InputError(used[0], "only jobs that are promised something are admitted by it")

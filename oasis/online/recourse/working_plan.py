@@ -134,11 +134,11 @@ class WorkingPlan:
         """Jobs that have none, in order of arrival."""
         return [live for live in self.live.values() if live.schedule is None]
 
-    def using(self, group: str, server: int) -> Iterator[LiveJob]:
+    def using(self, group: TaskGroup, server: int) -> Iterator[LiveJob]:
         """Jobs that are planned on a server of the group."""
         for live in self.planned():
             assert live.schedule is not None
-            if (TaskGroup(group).placed(live.schedule)[:, SERVER] == server).any():
+            if (group.placed(live.schedule)[:, SERVER] == server).any():
                 yield live
 
     # -- changes -----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from oasis.driver.journal import (
     encoded,
     read_journal,
 )
-from oasis.driver.live import INTERRUPTED, LastingCalls
+from oasis.driver.live import INTERRUPTED, JournaledService
 from oasis.model.errors import InstanceError, OasisError
 from oasis.online.answers import Totals
 from oasis.online.recourse.policy import Recourse
@@ -29,15 +29,15 @@ CLUSTER = builders.cluster(gpus=2.0, servers=2)
 job = partial(builders.job, latest=9.0, workers=4)  # all four GPUs, worth something until delay 9
 
 
-def lasting() -> LastingCalls:
-    return LastingCalls(Recourse.rolling(8), CLUSTER)
+def lasting() -> JournaledService:
+    return JournaledService(Recourse.rolling(8), CLUSTER)
 
 
-def submit(calls: LastingCalls, name: str, slots: int = 1) -> Any:
+def submit(calls: JournaledService, name: str, slots: int = 1) -> Any:
     return calls._call("submit", job=job(name, calls.service.now, slots, 5.0))
 
 
-def jobs_of(calls: LastingCalls) -> list[str]:
+def jobs_of(calls: JournaledService) -> list[str]:
     return [entry.job.id for entry in calls.service.live]
 
 
@@ -56,7 +56,7 @@ def test_what_was_loaded_answers_as_the_saved_one(tmp_path: Path) -> None:
     calls = lasting()
     submit(calls, "a", slots=2)
     calls.save(tmp_path / "state")
-    again = LastingCalls.load(tmp_path / "state")
+    again = JournaledService.load(tmp_path / "state")
     assert (again.calls, again.totals, jobs_of(again)) == (1, Totals(submitted=1), ["a"])
     assert again.service.planned() == calls.service.planned()
     assert submit(again, "b").to_dict() == submit(calls, "b").to_dict()
@@ -67,7 +67,7 @@ def test_a_saved_state_replaces_an_older_one(tmp_path: Path) -> None:
     calls.save(tmp_path / "state")
     submit(calls, "a")
     calls.save(tmp_path / "state")
-    assert jobs_of(LastingCalls.load(tmp_path / "state")) == ["a"]
+    assert jobs_of(JournaledService.load(tmp_path / "state")) == ["a"]
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
@@ -97,12 +97,12 @@ def test_reopening_repeats_the_calls_of_the_journal(tmp_path: Path) -> None:
     submit(calls, "a", slots=3)
     calls._call("advance", now=1)
     submit(calls, "b")
-    again = LastingCalls.reopen(path)
+    again = JournaledService.reopen(path)
     assert (again.calls, again.totals) == (calls.calls, calls.totals)
     assert again.service.planned() == calls.service.planned()
     assert again.notes == ()
     submit(again, "c")
-    assert jobs_of(LastingCalls.reopen(path)) == ["a", "b", "c"]
+    assert jobs_of(JournaledService.reopen(path)) == ["a", "b", "c"]
 
 
 def test_a_checkpoint_shortens_the_journal(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_checkpoint_shortens_the_journal(tmp_path: Path) -> None:
     assert path.stat().st_size < long
     assert read_journal(path).entries == ()
     submit(calls, "d")
-    again = LastingCalls.reopen(path)
+    again = JournaledService.reopen(path)
     assert (again.calls, jobs_of(again)) == (4, ["a", "b", "c", "d"])
 
 
@@ -127,7 +127,7 @@ def test_after_closing_calls_go_on_without_a_journal(tmp_path: Path) -> None:
     submit(calls, "a")
     assert path.stat().st_size == size
     calls.open_journal(tmp_path / "other")  # and another may be opened
-    assert jobs_of(LastingCalls.reopen(tmp_path / "other")) == ["a"]
+    assert jobs_of(JournaledService.reopen(tmp_path / "other")) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_after_closing_calls_go_on_without_a_journal(tmp_path: Path) -> None:
     ],
 )
 def test_journals_out_of_order_are_refused(
-    act: Callable[[LastingCalls, Path], object], message: str, tmp_path: Path
+    act: Callable[[JournaledService, Path], object], message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "journal"
     with pytest.raises(OasisError) as caught:
@@ -176,7 +176,7 @@ def test_after_a_call_that_was_interrupted_nothing_is_answered(
         with pytest.raises(OasisError) as caught:
             attempt()
         assert str(caught.value) == INTERRUPTED
-    assert jobs_of(LastingCalls.reopen(path)) == ["a"]
+    assert jobs_of(JournaledService.reopen(path)) == ["a"]
 
 
 # -- the file of the journal -----------------------------------------------------------------------

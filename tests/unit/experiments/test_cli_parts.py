@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from experiments.cli.commands import (
     solve,
     sweep,
 )
+from experiments.cli.main import main
 from experiments.cli.options import (
     choose_options,
     comma_counts,
@@ -43,7 +45,6 @@ from experiments.cli.options import (
 from experiments.cli.results import (
     Delivery,
     deliver,
-    errors_name,
     read_instance,
     read_job,
     read_recipe,
@@ -55,6 +56,7 @@ from experiments.evaluation import tables as quote_facts
 from experiments.evaluation.options import Option, described
 from experiments.evaluation.policies import POLICIES
 from experiments.sweep.run import SweepProgress
+from oasis.model.errors import located_at
 
 COMMANDS = {
     module.__name__.rpartition(".")[2]: module.command
@@ -75,7 +77,7 @@ class Sizes:
 
     def __post_init__(self) -> None:
         if self.max_jobs < 1:
-            raise ValueError(f"max_jobs: expected at least 1, got {self.max_jobs}")
+            raise oasis.InputError("max_jobs", "expected at least 1", self.max_jobs)
 
 
 def called(*words: str, **how: Any) -> Any:
@@ -126,17 +128,26 @@ def test_every_option_of_every_command_says_what_it_does(name: str) -> None:
 
 
 def test_errors_of_parameters_become_errors_of_flags() -> None:
-    message = r"^--low, --upper-end: expected less$"
-    with (
-        pytest.raises(oasis.OasisError, match=message),
-        naming_flags(("low",), high="--upper-end"),
+    for error, said in (
+        (oasis.InputError("high", "expected less"), "--upper-end: expected less"),
+        (oasis.InputError("mix[1]", "expected less", 2), "--mix: expected less, got 2"),
+        (oasis.InputError("middle", "expected less"), "middle: expected less"),
+        (oasis.InputError("", "low: expected less"), "low: expected less"),
+        (ValueError("low: expected less"), "low: expected less"),
     ):
-        raise ValueError("low, high: expected less")
-    with pytest.raises(oasis.OasisError, match=r"^--mix: expected"), naming_flags(("mix",)):
-        raise ValueError("mix[1]: expected less")
-    for other in ("middle: expected less", "no name", "low: and, high"):
-        with pytest.raises(ValueError, match=r"."), naming_flags(("high",)):
-            raise ValueError(other)
+        with (
+            pytest.raises(type(error), match=f"^{re.escape(said)}$"),
+            naming_flags(("low", "mix"), high="--upper-end"),
+        ):
+            raise error
+    of_a_file = oasis.InputError("horizon", "expected 3").within("")
+    with (
+        pytest.raises(oasis.InputError, match=r"^--bounds: past\.json: horizon: expected 3$"),
+        naming_flags(("bounds", "horizon")),
+        located_at("bounds"),
+        located_at(source="past.json"),
+    ):
+        raise of_a_file
     assert flag("worker_servers") == "--worker-servers"
 
 
@@ -267,7 +278,7 @@ def test_errors_inside_a_file_name_it(tmp_path: Path) -> None:
     for read in (read_instance, read_job, read_recipe):
         with pytest.raises(oasis.OasisError, match=r"bad\.json: "):
             read(path)
-    with pytest.raises(oasis.OasisError, match=r"^a: b: c$"), errors_name(Path("a")):
+    with pytest.raises(oasis.OasisError, match=r"^a: b: c$"), located_at(source=Path("a")):
         raise oasis.InstanceError("b", "c")
 
 
@@ -281,9 +292,65 @@ def test_what_cannot_be_written_is_said_after_the_result_is_printed(
     refuse([])
 
 
+@pytest.mark.parametrize("bug", [KeyError("gpu"), ValueError("horizon: expected 3"), TypeError()])
+def test_a_bug_is_no_bad_input(
+    bug: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command() -> None:
+        """Fail."""
+        raise bug
+
+    monkeypatch.setattr("experiments.cli.commands.example.command", command)
+    for words, ends in (
+        (["example"], "; run again with --verbose for the traceback\n"),
+        (["example", "--verbose"], "\n"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        out, err = capsys.readouterr()
+        assert (ended.value.code, out) == (exit_codes.BUG, "")
+        said = f": {bug}" if str(bug) else ""
+        assert err.endswith(f"oasis: a bug: {type(bug).__name__}{said}{ends}")
+        assert ("Traceback (most recent call last):" in err) == (len(words) > 1)
+        assert (err.count("\n") == 1) == (len(words) == 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (oasis.InputError("jobs", "expected 3", 2), "jobs: expected 3, got 2"),
+        (oasis.SolverError("HiGHS failed"), "HiGHS failed"),
+        (FileNotFoundError(2, "No such file or directory", "a.json"), "a.json: No such file"),
+    ],
+)
+def test_bad_input_is_one_line(
+    error: Exception,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def command() -> None:
+        """Fail."""
+        raise error
+
+    monkeypatch.setattr("experiments.cli.commands.example.command", command)
+    for words in (["example"], ["example", "--verbose"]):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        err = capsys.readouterr().err
+        assert (ended.value.code, err.count("\n")) == (exit_codes.BAD_INPUT, 1)
+        assert err.startswith(f"oasis: {said}")
+
+
 def test_codes_and_what_an_interrupted_sweep_says() -> None:
-    codes = (exit_codes.DONE, exit_codes.BAD_INPUT, exit_codes.LIMIT, exit_codes.FAILED_CELLS)
-    assert (*codes, exit_codes.INTERRUPTED) == (0, 2, 3, 4, 130)
+    codes = (
+        exit_codes.DONE,
+        exit_codes.BUG,
+        exit_codes.BAD_INPUT,
+        exit_codes.LIMIT,
+        exit_codes.FAILED_CELLS,
+    )
+    assert (*codes, exit_codes.INTERRUPTED) == (0, 1, 2, 3, 4, 130)
     assert str(interrupted(None)) == "interrupted"
     assert "3 of 9 cells are recorded" in str(interrupted(SweepProgress(9, 3)))
     with pytest.raises(oasis.OasisError, match=r"No such command 'x'\. \(see 'oasis --help'\)"):

@@ -436,7 +436,7 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
         (("fig3", "--policies", "fifo,lifo"), "got 'lifo'"),
         (("fig3", "--policies", "fifo,fifo"), "--policies: expected each entry once, got fifo"),
         (("fig3", "--job-counts", "3,3"), "--job-counts: expected each entry once, got 3 again"),
-        (("fig5", "--servers-per-group", "3"), "--servers-per-group, --policies: expected neither"),
+        (("fig5", "--servers-per-group", "3"), "--servers-per-group: expected none, Fig. 5"),
         (("fig3", "--min-utility-fraction", "1"), "--min-utility-fraction: expected"),
         (("fig6", "--set", "oasis.scale=2"), "--set: the figure varies oasis.scale itself"),
         (("fig6", "--set", "las.line=strict"), "--set: expected options of oasis, got las"),

@@ -8,7 +8,6 @@ import pytest
 
 import oasis
 from experiments.evaluation.live import live_recourse, quote_recourse
-from experiments.evaluation.options import OptionError
 
 INSTANCE = oasis.generate("testbed", jobs=6, seed=23)
 LATE = replace(INSTANCE.jobs[0], id="late", arrival=4)
@@ -26,7 +25,7 @@ def test_options_reach_the_scheduler() -> None:
 
 
 def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"^recourse.colour: no such option"):
+    with pytest.raises(oasis.InputError, match=r"^recourse.colour: no such option"):
         live_recourse(INSTANCE.cluster, 10, {"colour": "red"})
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import pickle
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
 
-from experiments.evaluation.options import Option, OptionError, described, options_of
+from experiments.evaluation.options import Option, described, options_of
+from experiments.evaluation.policies import entry_of
+from oasis.model.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +119,10 @@ def test_wrong_values_are_refused(kind: Any, value: Any, message: str) -> None:
         Option("x", kind, None).check(value)
 
 
-def test_error_names_owner_and_option_and_travels_between_processes() -> None:
-    error = OptionError("las", "line", "expected strict")
-    again = pickle.loads(pickle.dumps(error))
-    assert str(again) == str(error) == "las.line: expected strict"
-    assert (again.owner, again.option, again.expected) == ("las", "line", "expected strict")
-    assert str(OptionError("dorm", None, "expected less")) == "dorm: expected less"
+def test_an_error_names_the_policy_and_the_option() -> None:
+    with pytest.raises(InputError) as caught:
+        entry_of("las").resolve({"line": "loose"})
+    assert (caught.value.field, caught.value.got) == ("las.line", "'loose'")
+    with pytest.raises(InputError) as caught:
+        entry_of("las").resolved({"line": "loose"})
+    assert caught.value.field == "line"

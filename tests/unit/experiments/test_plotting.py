@@ -375,3 +375,16 @@ def test_a_clip_path_is_named_after_its_turn_not_its_place():
     assert texts[0] == texts[1]
     assert sorted(set(re.findall(r"url\(#(\w+)\)", texts[0]))) == ["clip1", "clip2"]
     assert re.findall(r'clipPath id="(\w+)"', texts[0]) == ["clip1", "clip2"]
+
+
+def test_a_group_without_a_server_has_no_map_of_its_own() -> None:
+    instance = oasis.generate("testbed", jobs=3, ps_servers=0, seed=1)
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    for plot in (
+        partial(plot_utilisation, instance, run.schedules),
+        partial(plot_prices, instance, run),
+    ):
+        with pytest.raises(ValueError, match="group: expected one with servers, got 'ps'"):
+            plot(group="ps")
+        with pytest.raises(ValueError, match="group: expected one of worker, ps, got 'gpu'"):
+            plot(group="gpu")

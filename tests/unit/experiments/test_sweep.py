@@ -16,7 +16,7 @@ from scipy import stats
 import oasis
 from baselines import FIFO
 from experiments.sweep.cells import expand
-from experiments.sweep.config import SweepConfig, explain, read_config, sweep_config
+from experiments.sweep.config import SweepConfig, explained, read_config, sweep_config
 from experiments.sweep.executors import Local, execute
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
@@ -386,8 +386,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"instances": [{"jobs": []}]}, "instances[0].jobs: expected at least one value, got none"),
     ({"instances": [{"preset": "lab"}]}, "instances[0].preset: expected one of paper, "),
     ({"instances": [{"mix": [1, 1, 1]}]}, "instances[0].mix: expected shares with sum 1, got "),
-    ({"instances": [{"counts": "no.csv"}]}, "instances[0].counts: No such file or directory: "),
-    ({"instances": [{"file": "no.json"}]}, "instances[0].file: No such file or directory: "),
+    ({"instances": [{"counts": "no.csv"}]}, "instances[0].counts: no.csv: No such file"),
+    ({"instances": [{"file": "no.json"}]}, "instances[0].file: no.json: No such file"),
     ({"instances": [{"file": "a", "jobs": 3}]}, "instances[0]: expected file alone, got jobs"),
     ({"instances": [{"jobs": [3, 3]}]}, "instances: expected each point once, got preset = "),
     ({"policies": [{"scale": 1.0}]}, "policies[0].name: missing; this key is required"),
@@ -443,8 +443,12 @@ def test_wrong_configuration_is_refused_by_key(change: dict[str, Any], message: 
 def test_a_wrong_table_is_explained_in_one_line_with_its_place() -> None:
     with pytest.raises(ValidationError) as caught:
         SweepConfig.model_validate(SMALL | {"seeds": ["one"]})
-    assert explain(caught.value, {"seeds": ["one"]}, "grid") == (
-        "grid.seeds[0]: expected integer, got 'one'"
+    error = explained(caught.value, {"seeds": ["one"]}, "grid")
+    assert str(error) == "grid.seeds[0]: expected integer, got 'one'"
+    assert (error.field, error.expected, error.got) == (
+        "grid.seeds[0]",
+        "expected integer",
+        "'one'",
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Create, Delete, Open
 from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.conditions import time_text
 from tests.unit.kubernetes.fake_api import FakeConnection
@@ -79,14 +79,14 @@ class Played:
         self.slot = -1
         self._versions = itertools.count(1)
         self._made: list[str] = []
-        self.brain = self.restart()
+        self.reconciler = self.restart()
 
-    def restart(self) -> Brain:
+    def restart(self) -> Reconciler:
         """Another controller takes over, from the checkpoint."""
-        self.brain = awake(
+        self.reconciler = awake(
             self.objects, self.policy, self.settings, self.metrics, self.seen(), self.now
         )
-        return self.brain
+        return self.reconciler
 
     def now(self) -> float:
         return EPOCH + max(0, self.slot) * SLOT
@@ -122,7 +122,7 @@ class Played:
 
     def step(self) -> None:
         self.slot += 1
-        self.brain.boundary_if_due(self.now(), self.seen())
+        self.reconciler.boundary_if_due(self.now(), self.seen())
         self.settle()
 
     def run(self, slots: int) -> None:
@@ -132,18 +132,18 @@ class Played:
     def settle(self) -> None:
         """Carry out what is wanted, until nothing is."""
         for _ in range(50):
-            actions = self.brain.steps(self.seen(), set(), self.now()).actions
+            actions = self.reconciler.steps(self.seen(), set(), self.now()).actions
             if not actions:
                 break
             for action in actions:
                 self._carry_out(action)
-            self.brain.refused([], self.now())
+            self.reconciler.refused([], self.now())
             for uid in self.jobs:
                 mine = {name: pod for name, pod in self.pods.items() if job_of(pod) == uid}
-                self.brain.note(uid, mine, self.now())
+                self.reconciler.note(uid, mine, self.now())
         else:
             raise AssertionError(f"there is always more to do: {actions}")
-        for uid, job in self.brain.statuses.items():  # as `Hands` writes them
+        for uid, job in self.reconciler.statuses.items():  # as `ClusterWriter` writes them
             if uid in self.jobs:
                 self.jobs[uid] = {**self.jobs[uid], "status": dict(job.status)}
                 job.written = dict(job.status)

@@ -164,7 +164,7 @@ def test_a_job_that_is_deleted_while_it_starts(name: str) -> None:
     other = played.submit(rigid("other", 2, 3))
     uid = played.submit(rigid("j", 4, 3))
     played.slot += 1
-    played.brain.boundary_if_due(played.now(), played.seen())
+    played.reconciler.boundary_if_due(played.now(), played.seen())
     played.delete(uid)
     played.settle()
     played.run(3)
@@ -182,8 +182,8 @@ def test_a_job_that_is_deleted_while_it_is_withdrawn() -> None:
         status = {"phase": "Pending", "conditions": [lacking]}
         played.pods[name] = {**pod, "spec": spec, "status": status}
     seen = played.seen()
-    played.brain.steps(seen, set(), played.now())
-    assert played.brain.steps(seen, set(), played.now() + SLOT / 2).withdrawn == {uid}
+    played.reconciler.steps(seen, set(), played.now())
+    assert played.reconciler.steps(seen, set(), played.now() + SLOT / 2).withdrawn == {uid}
     played.delete(uid)
     played.settle()
     played.run(3)
@@ -369,7 +369,7 @@ def test_an_error_when_a_job_is_told_of_leaves_the_others_alone(
     played = Played(policy("fifo"))
     uids = [played.submit(rigid(each, 2, 3)) for each in ("a", "bad", "c")]
     played.run(1)
-    job = played.brain.statuses[uids[1]]
+    job = played.reconciler.statuses[uids[1]]
     monkeypatch.setattr(job, "holds", lambda *_: 1 / 0)
     played.run(1)
     assert played.phase(uids[1]) == "Failed"

@@ -18,13 +18,13 @@ from oasis.kubernetes.acting import Switch, described
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import claimed, claims_of
-from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.checkpoint import Checkpoint
-from oasis.kubernetes.control.hands import Hands
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter, status_of
+from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.existing import (
     JOB,
@@ -71,22 +71,22 @@ def cluster(**items: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {"nodes": [NODE], **{kind: [] for kind in kinds}, **items}
 
 
-def at_work(seen: dict[str, list[Any]]) -> Brain:
+def at_work(seen: dict[str, list[Any]]) -> Reconciler:
     """A controller that has decided once on what is there."""
     checkpoint = Checkpoint(Objects(FakeConnection()), "ns", "c")  # type: ignore[arg-type]
     clock = SlotClock(60.0, 0.0, time.time() - 1)
-    brain = Brain(FIFO(), SETTINGS, clock, checkpoint, Metrics(), seen)
-    assert brain.boundary_if_due(time.time(), seen)
-    return brain
+    reconciler = Reconciler(FIFO(), SETTINGS, clock, checkpoint, Metrics(), seen)
+    assert reconciler.boundary_if_due(time.time(), seen)
+    return reconciler
 
 
-def woken(seen: dict[str, list[Any]]) -> Brain:
+def woken(seen: dict[str, list[Any]]) -> Reconciler:
     """A controller that finds no checkpoint."""
     return awake(Objects(FakeConnection()), FIFO, SETTINGS, Metrics(), seen)  # type: ignore[arg-type]
 
 
-def words(brain: Brain, seen: dict[str, list[Any]]) -> list[tuple[str, str]]:
-    made = [described(action) for action in brain.steps(seen, set(), time.time()).actions]
+def words(reconciler: Reconciler, seen: dict[str, list[Any]]) -> list[tuple[str, str]]:
+    made = [described(action) for action in reconciler.steps(seen, set(), time.time()).actions]
     return [(each["action"], each["job"]) for each in made]
 
 
@@ -95,12 +95,12 @@ def words(brain: Brain, seen: dict[str, list[Any]]) -> list[tuple[str, str]]:
 
 def test_of_a_job_that_was_deleted_within_the_slot_no_pods_are_made() -> None:
     seen = cluster(jobs=[stored(job(2))])
-    brain = at_work(seen)
-    assert words(brain, seen) == [("resume", "ns/job/job-u")]
-    assert words(brain, cluster()) == []
-    brain.note("u", {}, time.time())
-    assert brain.meter.working("u") == frozenset()
-    assert words(brain, seen) == [("resume", "ns/job/job-u")], "its label was set again"
+    reconciler = at_work(seen)
+    assert words(reconciler, seen) == [("resume", "ns/job/job-u")]
+    assert words(reconciler, cluster()) == []
+    reconciler.note("u", {}, time.time())
+    assert reconciler.meter.working("u") == frozenset()
+    assert words(reconciler, seen) == [("resume", "ns/job/job-u")], "its label was set again"
 
 
 def test_an_answer_without_our_label_does_not_bring_an_object_back() -> None:
@@ -111,14 +111,14 @@ def test_an_answer_without_our_label_does_not_bring_an_object_back() -> None:
             return answer
 
     found, store = stored(job(2), 5), ObjectStore()
-    hands = Hands(Answering(), ObjectStore(), 1, Metrics(), {"jobs": store})  # type: ignore[arg-type]
+    writer = ClusterWriter(Answering(), ObjectStore(), 1, Metrics(), {"jobs": store})  # type: ignore[arg-type]
     switch = Switch("u", found, JOB, suspend=True)
     for version, labels, kept in ((6, found["metadata"]["labels"], 1), (8, {}, 0)):
         answer = stored(job(2), version)
         answer["metadata"]["labels"] = labels
-        assert hands.do([switch]) == []
+        assert writer.do([switch]) == []
         assert len(store.items()) == kept
-    hands.close()
+    writer.close()
 
 
 # -- edited annotations --------------------------------------------------------------------------
@@ -126,29 +126,29 @@ def test_an_answer_without_our_label_does_not_bring_an_object_back() -> None:
 
 def test_who_is_worker_stays_as_it_was_read_until_the_object_is_read_again() -> None:
     found = stored(jobset(SERVERS="s"))
-    brain = at_work(cluster(jobsets=[found]))
+    reconciler = at_work(cluster(jobsets=[found]))
     assert read(found, JOBSET).part_names == ("w", "s")
     assert read(job()).part_names == ("", None)
     edited = deepcopy(found)
     edited["metadata"]["annotations"][names.SERVERS] = "bogus"
-    assert words(brain, cluster(jobsets=[edited])) == [("resume", "ns/jobset/job-u")]
-    brain.note("u", {}, time.time())
-    brain.clock = SlotClock(60.0, 0.0, brain.clock.epoch - 60.0)
-    assert brain.boundary_if_due(time.time(), cluster(jobsets=[edited]))
-    assert brain.statuses["u"].phase == "Invalid"
-    assert words(brain, cluster(jobsets=[edited])) == []
+    assert words(reconciler, cluster(jobsets=[edited])) == [("resume", "ns/jobset/job-u")]
+    reconciler.note("u", {}, time.time())
+    reconciler.clock = SlotClock(60.0, 0.0, reconciler.clock.epoch - 60.0)
+    assert reconciler.boundary_if_due(time.time(), cluster(jobsets=[edited]))
+    assert reconciler.statuses["u"].phase == "Invalid"
+    assert words(reconciler, cluster(jobsets=[edited])) == []
 
 
 def test_a_replicated_job_that_is_gone_has_no_pods() -> None:
     found = stored(jobset(SERVERS="s"))
-    brain = at_work(cluster(jobsets=[found]))
+    reconciler = at_work(cluster(jobsets=[found]))
     edited = deepcopy(found)
     edited["spec"]["suspend"] = False
     del edited["spec"]["replicatedJobs"][0]
     running = pod("p", "n0", "Running", labels={JOBSET_NAME: "job-u", REPLICATED_JOB: "w"})
     running["metadata"]["ownerReferences"] = [{"kind": "Job", "uid": "x", "controller": True}]
     seen = cluster(jobsets=[edited], pods=[running])
-    assert words(brain, seen) == [("suspend", "ns/jobset/job-u")]
+    assert words(reconciler, seen) == [("suspend", "ns/jobset/job-u")]
 
 
 @pytest.mark.parametrize(
@@ -199,22 +199,22 @@ def test_a_status_that_we_cannot_have_written_counts_for_nothing(
     with pytest.raises(InstanceError, match=field):
         read_status(status)
     seen = cluster(jobs=[found])
-    brain = woken(seen)
-    assert brain.boundary_if_due(time.time(), seen)
-    assert words(brain, seen) == [("resume", "ns/job/job-u")]
+    reconciler = woken(seen)
+    assert reconciler.boundary_if_due(time.time(), seen)
+    assert words(reconciler, seen) == [("resume", "ns/job/job-u")]
 
 
 def test_a_status_as_we_write_it_is_read_as_it_was_written() -> None:
     seen = cluster(jobs=[stored(job(2))])
-    brain = at_work(seen)
-    brain.clock = SlotClock(60.0, 0.0, brain.clock.epoch - 60.0)
-    assert brain.boundary_if_due(time.time(), seen)
-    written = brain.statuses["u"].body()["metadata"]["annotations"]
+    reconciler = at_work(seen)
+    reconciler.clock = SlotClock(60.0, 0.0, reconciler.clock.epoch - 60.0)
+    assert reconciler.boundary_if_due(time.time(), seen)
+    written = reconciler.statuses["u"].body()["metadata"]["annotations"]
     assert json.loads(written[names.STATUS])["phase"] == "Running"
     found = stored(job(2))
     found["metadata"]["annotations"] |= written
-    assert status_of(found, JOB) == brain.statuses["u"].status
-    assert StatusWriter(found, brain.clock, JOB).written == brain.statuses["u"].status
+    assert status_of(found, JOB) == reconciler.statuses["u"].status
+    assert StatusWriter(found, reconciler.clock, JOB).written == reconciler.statuses["u"].status
 
 
 def test_an_annotation_does_not_move_the_slots_of_the_cluster() -> None:
@@ -232,12 +232,12 @@ def test_an_annotation_does_not_move_the_slots_of_the_cluster() -> None:
         ],
     }
     seen = cluster(jobs=[stored(job(2, STATUS=json.dumps(told)))])
-    brain = woken(seen)
-    assert brain.clock.slot(time.time()) == 0
-    assert brain.boundary_if_due(time.time(), seen)
-    assert [entry.arrived for entry in brain.driver.entries.values()] == [0]
+    reconciler = woken(seen)
+    assert reconciler.clock.slot(time.time()) == 0
+    assert reconciler.boundary_if_due(time.time(), seen)
+    assert [entry.arrived for entry in reconciler.driver.entries.values()] == [0]
     ours = {"metadata": {}, "status": {"arrivalSlot": 7}}
-    assert brain.clock.slot(time.time()) == 0
+    assert reconciler.clock.slot(time.time()) == 0
     ours["metadata"] = {"name": "o", "namespace": "ns", "uid": "o"}
     assert woken(cluster(oasisjobs=[ours])).clock.slot(time.time()) == 8
 
@@ -266,9 +266,9 @@ def test_a_child_job_with_our_label_leaves_its_pods_to_its_jobset() -> None:
     assert items_of(seen, JOB) == []
     assert job_items(seen) == [(JOBSET, parent)]
     assert claimed(running, claims_of(seen)) == "u"
-    brain = at_work(seen)
-    assert brain.statuses.keys() == {"u"}
-    assert ("suspend", "ns/job/job-child") not in words(brain, seen)
+    reconciler = at_work(seen)
+    assert reconciler.statuses.keys() == {"u"}
+    assert ("suspend", "ns/job/job-child") not in words(reconciler, seen)
 
 
 def test_a_jobset_that_a_trainjob_made_is_none_of_its_own() -> None:
@@ -284,7 +284,7 @@ def test_a_jobset_that_a_trainjob_made_is_none_of_its_own() -> None:
 
 def test_jobs_that_are_gone_are_not_kept() -> None:
     seen = cluster(jobs=[stored(job(2))])
-    brain = at_work(seen)
-    assert brain.reader.specs.keys() == {"u"}
-    brain.read_specs(cluster(), time.time())
-    assert brain.reader.specs == {}
+    reconciler = at_work(seen)
+    assert reconciler.reader.specs.keys() == {"u"}
+    reconciler.read_specs(cluster(), time.time())
+    assert reconciler.reader.specs == {}

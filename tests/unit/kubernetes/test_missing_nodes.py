@@ -15,13 +15,15 @@ from baselines import FIFO
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.cluster.nodes import NodesError
-from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import NODE_ROLE
 from tests.unit.kubernetes.fake_api import FakeConnection
+from tests.unit.kubernetes.played import Played, job, pods
 from tests.unit.kubernetes.test_existing_edits import NODE, SETTINGS, cluster
-from tests.unit.kubernetes.test_states_of_policies import EPOCH, brain_of
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.test_states_of_policies import EPOCH, reconciler_of
 
 
 def node(name: str, role: str) -> dict[str, Any]:
@@ -46,10 +48,10 @@ class Seeing(Controller):
     def _seen(self) -> Mapping[str, list[Any]]:
         return self.sees
 
-    def turn(self, kind: str = "nodes") -> Brain | None:
+    def turn(self, kind: str = "nodes") -> Reconciler | None:
         self._news.put((EPOCH, kind, "ADDED", None))
         self._turn()
-        return self.brain
+        return self.reconciler
 
 
 def test_the_controller_begins_when_a_node_takes_workers(
@@ -65,9 +67,9 @@ def test_the_controller_begins_when_a_node_takes_workers(
     controller.sees["nodes"] = [node("a", "worker"), node("b", "gpu")]
     assert controller.turn() is None
     controller.sees["nodes"] = [node("a", "worker"), node("b", "ps")]
-    brain = controller.turn()
-    assert brain is not None
-    assert [place.id for place in brain.places] == ["a", "b"]
+    reconciler = controller.turn()
+    assert reconciler is not None
+    assert [place.id for place in reconciler.places] == ["a", "b"]
     label = f"label {NODE_ROLE}"
     assert [record.message for record in caplog.records][:3] == [
         f"nodes: expected one with the {label}=worker, found none; waiting for it",
@@ -91,17 +93,19 @@ def test_labels_that_make_no_sense_leave_the_machines_as_they_were(
 ) -> None:
     seen = cluster(nodes=[node("n0", "worker"), node("n1", "ps")])
     settings = replace(SETTINGS, ps_share=None, horizon=horizon)
-    brain = brain_of(cluster_policy(policy, {}, lookahead=8, horizon=horizon)(), seen, settings)
-    assert brain.boundary_if_due(EPOCH + 1.0, seen)
-    places, driver = brain.places, brain.driver
+    reconciler = reconciler_of(
+        cluster_policy(policy, {}, lookahead=8, horizon=horizon)(), seen, settings
+    )
+    assert reconciler.boundary_if_due(EPOCH + 1.0, seen)
+    places, driver = reconciler.places, reconciler.driver
     seen["nodes"] = [node(f"n{k}", role) for k, role in enumerate(labels)]
-    assert brain.boundary_if_due(EPOCH + 61.0, seen)
-    assert (brain.places, brain.driver) == (places, driver)
-    assert brain.metrics.failures._value.get() == 1.0
+    assert reconciler.boundary_if_due(EPOCH + 61.0, seen)
+    assert (reconciler.places, reconciler.driver) == (places, driver)
+    assert reconciler.metrics.failures._value.get() == 1.0
     assert "; the machines stay as they were" in caplog.text
     seen["nodes"] = [node("n0", "worker"), node("n1", "ps"), node("n2", "worker")]
-    assert brain.boundary_if_due(EPOCH + 121.0, seen)
-    assert [place.id for place in brain.places] == ["n0", "n2", "n1"]
+    assert reconciler.boundary_if_due(EPOCH + 121.0, seen)
+    assert [place.id for place in reconciler.places] == ["n0", "n2", "n1"]
 
 
 def test_missing_nodes_are_looked_for_again_when_one_changes_and_now_and_then(
@@ -123,12 +127,12 @@ def test_missing_nodes_are_looked_for_again_when_one_changes_and_now_and_then(
 def test_a_node_that_does_not_say_what_it_has_is_waited_for() -> None:
     bare = {**node("a", "worker"), "status": {}}
     with pytest.raises(NodesError, match=r"node a: status\.allocatable: missing"):
-        brain_of(FIFO(), cluster(nodes=[bare, node("b", "ps")]))
+        reconciler_of(FIFO(), cluster(nodes=[bare, node("b", "ps")]))
 
 
 def test_to_begin_without_machines_is_an_error() -> None:
     with pytest.raises(NodesError, match=f"label {NODE_ROLE}=worker, found none"):
-        brain_of(FIFO(), cluster(nodes=[]))
+        reconciler_of(FIFO(), cluster(nodes=[]))
 
 
 def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint(
@@ -137,15 +141,39 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
     controller, pauses = Seeing(), []
     controller.sees["nodes"] = [node("a", "worker"), node("b", "ps")]
     monkeypatch.setattr(controller.stopping, "wait", pauses.append)
-    real = Brain.steps
-    monkeypatch.setattr(Brain, "steps", lambda *_: 1 / 0)
+    real = Reconciler.steps
+    monkeypatch.setattr(Reconciler, "steps", lambda *_: 1 / 0)
     for _ in range(9):
         assert controller.turn() is None
     assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
     assert controller.metrics.failures._value.get() == 9.0
     assert caplog.text.count("ZeroDivisionError") == 9
-    monkeypatch.setattr(Brain, "steps", real)
+    monkeypatch.setattr(Reconciler, "steps", real)
     assert controller.turn() is not None
-    monkeypatch.setattr(Brain, "steps", lambda *_: 1 / 0)
+    monkeypatch.setattr(Reconciler, "steps", lambda *_: 1 / 0)
     controller.turn()
     assert pauses[-1] == 0.5
+    controller._errors = 5000  # a day and more of errors in a row
+    controller.turn()
+    assert pauses[-1] == max(pauses)
+
+
+@pytest.mark.parametrize("name", ["oasis", "recourse", "fifo", "drf"])
+def test_a_job_waits_until_a_node_takes_its_parameter_servers(name: str) -> None:
+    """Nodes are labelled one by one; a job that came before the last of them is not rejected."""
+    played = Played(policy(name))
+    ps_node = played.nodes.pop()
+    played.restart()
+    served = job("served", 4.0, initial=2)
+    served["spec"]["workers"]["template"] = pods(cpu="1", gpu="1", bandwidth="1G")
+    served["spec"]["parameterServers"] = {"template": pods(cpu="1", bandwidth="4G")}
+    alone = job("alone", 4.0, initial=2)
+    first, second = played.submit(served), played.submit(alone)
+    played.run(4)
+    assert played.phase(second) == "Completed"
+    assert played.phase(first) not in ("Rejected", "GivenUp", "Completed")
+    said = [c for c in played.status(first)["conditions"] if c["reason"] == "NoNode"]
+    assert "waits until a node takes parameter servers" in said[0]["message"]
+    played.nodes.append(ps_node)
+    played.run(6)
+    assert played.phase(first) == "Completed"

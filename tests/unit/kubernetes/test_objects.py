@@ -60,7 +60,7 @@ def test_what_is_wrong_is_named(field: str) -> None:
     WRONG[field](made["spec"])
     with pytest.raises(InstanceError) as error:
         parse_job(made, CLOCK, DEFAULT_RESOURCES)
-    assert error.value.path == field
+    assert error.value.field == field
 
 
 @pytest.mark.parametrize(

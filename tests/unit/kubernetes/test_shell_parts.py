@@ -19,9 +19,9 @@ from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.apply import apply_object, kind_of
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS, Objects
-from oasis.kubernetes.control.hands import Hands
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import reference, rows
 from oasis.model.errors import PolicyError
@@ -204,10 +204,10 @@ def test_what_cannot_be_written_is_told_with_its_job() -> None:
         body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}},
     )
     gone = {"metadata": {"name": "q", "namespace": "ns", "uid": "v"}}
-    hands = Hands(Objects(connection), Pods(pod, gone), 2, metrics)  # type: ignore[arg-type]
-    failures = hands.do([Delete("job-1", pod, "Shrunk"), Delete("job-2", gone, "Shrunk")])
-    hands.close()
-    assert "u" in hands.ending
+    writer = ClusterWriter(Objects(connection), Pods(pod, gone), 2, metrics)  # type: ignore[arg-type]
+    failures = writer.do([Delete("job-1", pod, "Shrunk"), Delete("job-2", gone, "Shrunk")])
+    writer.close()
+    assert "u" in writer.ending
     assert [job for job, _ in failures] in ([], ["job-2"])  # deleting what is gone may be no error
     assert 'oasis_pod_actions_total{action="delete"}' in generate_latest(metrics.registry).decode()
 
@@ -219,9 +219,9 @@ def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
         PODS.path("ns"),
         body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}},
     )
-    hands = Hands(Objects(connection), Pods(pod), 2, metrics)  # type: ignore[arg-type]
-    failures = dict(hands.do([Delete("odd", {}, "Ended"), Delete("other", pod, "Ended")]))
-    hands.close()
+    writer = ClusterWriter(Objects(connection), Pods(pod), 2, metrics)  # type: ignore[arg-type]
+    failures = dict(writer.do([Delete("odd", {}, "Ended"), Delete("other", pod, "Ended")]))
+    writer.close()
     assert isinstance(failures["odd"], KeyError)
     assert failures.keys() == {"odd"}
 
@@ -236,9 +236,9 @@ def test_a_status_that_cannot_be_written_does_not_keep_others_from_theirs(
         for name in ("odd", "other")
     ]
     jobs[0].body = None  # type: ignore[assignment, method-assign]
-    hands = Hands(Objects(connection), Pods(), 2, metrics)  # type: ignore[arg-type]
-    hands.write_statuses(jobs)
-    hands.close()
+    writer = ClusterWriter(Objects(connection), Pods(), 2, metrics)  # type: ignore[arg-type]
+    writer.write_statuses(jobs)
+    writer.close()
     assert [job.written is not None for job in jobs] == [False, True]
     assert "Traceback" in caplog.text
     assert metrics.registry.get_sample_value("oasis_job_errors_total", {"doing": "telling"}) == 1

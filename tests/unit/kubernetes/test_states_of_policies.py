@@ -11,9 +11,9 @@ from baselines import FIFO
 from baselines.kod2 import Kod2
 from experiments.cli.commands.kubernetes.reading import _status_row, explained, summary
 from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.control.brain import Brain
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import IN_STATE
@@ -42,73 +42,73 @@ class Moody(FIFO):
         assert state == {}
 
 
-def brain_of(
+def reconciler_of(
     policy: Any, seen: dict[str, list[Any]], settings: ControllerSettings = SETTINGS
-) -> Brain:
+) -> Reconciler:
     checkpoint = Checkpoint(Objects(FakeConnection()), "ns", "c")  # type: ignore[arg-type]
-    return Brain(policy, settings, SlotClock(60.0, 0.0, EPOCH), checkpoint, Metrics(), seen)
+    return Reconciler(policy, settings, SlotClock(60.0, 0.0, EPOCH), checkpoint, Metrics(), seen)
 
 
-def boundary(brain: Brain, slot: int, seen: dict[str, list[Any]]) -> None:
-    assert brain.boundary_if_due(EPOCH + 60.0 * slot + 1.0, seen)
+def boundary(reconciler: Reconciler, slot: int, seen: dict[str, list[Any]]) -> None:
+    assert reconciler.boundary_if_due(EPOCH + 60.0 * slot + 1.0, seen)
 
 
-def state(brain: Brain, uid: str) -> dict[str, Any] | None:
+def state(reconciler: Reconciler, uid: str) -> dict[str, Any] | None:
     """The condition of the object with that uid, if it has one."""
-    found = brain.statuses[uid].status.get("conditions") or ()
+    found = reconciler.statuses[uid].status.get("conditions") or ()
     return next((entry for entry in found if entry["type"] == IN_STATE), None)
 
 
 def test_who_starves_by_kod2_says_so_until_it_runs() -> None:
     first, second = (stored(job(6, uid=uid)) for uid in ("a", "b"))
     seen = cluster(jobs=[first, second])
-    brain = brain_of(Kod2(starve_limit=90.0), seen)
+    reconciler = reconciler_of(Kod2(starve_limit=90.0), seen)
     told = []
     for slot in range(4):
-        boundary(brain, slot, seen)
-        found = state(brain, "b")
+        boundary(reconciler, slot, seen)
+        found = state(reconciler, "b")
         told.append(None if found is None else (found["status"], found["reason"]))
-        assert state(brain, "a") is None, "it runs, which the phase says"
+        assert state(reconciler, "a") is None, "it runs, which the phase says"
     assert told == [None, None, ("True", "Starving"), ("True", "Starving")]
-    item = {**second, "status": brain.statuses["b"].status}
+    item = {**second, "status": reconciler.statuses["b"].status}
     assert summary(item)["reasons"][IN_STATE] == "Starving"
     assert _status_row(summary(item))[-1] == "Waiting Starving"
     (said,) = (entry for entry in explained(item) if entry["type"] == IN_STATE)
     assert said["message"] == "the policy says that it is starving"
     assert "goes before all others" in said["advice"]
-    boundary(brain, 4, cluster(jobs=[second]))  # the first was deleted
-    assert brain.statuses["b"].phase == "Running"
-    assert state(brain, "b") is None
+    boundary(reconciler, 4, cluster(jobs=[second]))  # the first was deleted
+    assert reconciler.statuses["b"].phase == "Running"
+    assert state(reconciler, "b") is None
 
 
 def test_the_words_of_the_policy_go_when_an_edit_makes_the_job_invalid() -> None:
     seen = cluster(jobs=[stored(job(2, uid="a"))])
-    brain = brain_of(Moody(), seen)
-    boundary(brain, 0, seen)
-    assert state(brain, "a") is not None
-    brain.statuses["a"].invalid("workers: expected a whole number", EPOCH + 60.0)
-    assert state(brain, "a") is None
+    reconciler = reconciler_of(Moody(), seen)
+    boundary(reconciler, 0, seen)
+    assert state(reconciler, "a") is not None
+    reconciler.statuses["a"].invalid("workers: expected a whole number", EPOCH + 60.0)
+    assert state(reconciler, "a") is None
 
 
 def test_any_policy_may_have_words_of_its_own() -> None:
     seen = cluster(jobs=[stored(job(2, uid="a"))])
     policy = Moody()
-    brain = brain_of(policy, seen)
-    boundary(brain, 0, seen)
-    found = state(brain, "a")
+    reconciler = reconciler_of(policy, seen)
+    boundary(reconciler, 0, seen)
+    found = state(reconciler, "a")
     assert found is not None
     assert found["reason"] == "ScaledIn"
     for slot, word in enumerate(("running", None), start=1):  # a phase, and no word at all
         policy.word = word
-        boundary(brain, slot, seen)
-        assert state(brain, "a") is None
+        boundary(reconciler, slot, seen)
+        assert state(reconciler, "a") is None
 
 
 def test_a_policy_without_the_method_says_nothing() -> None:
     seen = cluster(jobs=[stored(job(2, uid="a"))])
-    brain = brain_of(FIFO(), seen)
-    boundary(brain, 0, seen)
-    assert state(brain, "a") is None
+    reconciler = reconciler_of(FIFO(), seen)
+    boundary(reconciler, 0, seen)
+    assert state(reconciler, "a") is None
 
 
 @pytest.mark.parametrize("end", ["given_up", "completed"])

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import math
 import pickle
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import oasis
 from oasis.model.errors import InstanceError, OasisError, SolverError, VerificationError, located_at
+from oasis.model.instance_file import instance_from_dict, instance_to_dict
 
 
 @pytest.mark.parametrize("error", [InstanceError, SolverError, VerificationError])
@@ -33,7 +40,7 @@ def test_location_is_prepended_from_the_inside_out() -> None:
     ):
         with pytest.raises(InstanceError) as caught:
             fail(path)
-        assert caught.value.path == full
+        assert caught.value.field == full
 
 
 def test_location_leaves_other_errors_alone() -> None:
@@ -64,3 +71,116 @@ def test_errors_survive_pickling(error: OasisError) -> None:
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert vars(again) == vars(error)
+
+
+BAD_FILES = (  # field of the example, what stands there, what is expected, what is found
+    ("horizon", 0, "an integer >= 1", "0"),
+    ("horizon", True, "an integer >= 1", "True"),
+    ("slot_seconds", -1.0, "a finite number > 0", "-1.0"),
+    ("slot_seconds", "long", "a finite number > 0", "'long'"),
+    ("resources", "gpu", "a list", "'gpu'"),
+    ("worker_servers[0].capacity.gpu", -4, "a finite number >= 0", "-4"),
+    ("worker_servers[0].count", 0, "an integer >= 1", "0"),
+    ("worker_servers[0].id", "", "a non-empty string", "''"),
+    ("jobs[1].arrival", 99, "0..9", "99"),
+    ("jobs[1].epochs", 1.5, "an integer >= 1", "1.5"),
+    ("jobs[1].epochs", None, "an integer >= 1", "None"),
+    ("jobs[1].chunks", "ten", "an integer >= 1", "'ten'"),
+    ("jobs[1].minibatches", False, "an integer >= 1", "False"),
+    ("jobs[1].minibatch_time", math.nan, "a finite number >= 0", "nan"),
+    ("jobs[1].gradient_mb", math.inf, "a finite number >= 0", "inf"),
+    ("jobs[1].worker.cpu", [4], "a finite number >= 0", "[4]"),
+    ("jobs[1].ps.cpu", {}, "a finite number >= 0", "{}"),
+    ("jobs[1].utility.priority", -1, "a finite number >= 0", "-1"),
+    ("jobs[1].utility.decay", None, "a finite number >= 0", "None"),
+    ("jobs[1].utility.kind", "step", "one of sigmoid, constant, deadline, piecewise", "'step'"),
+    ("version", 3, "1", "3"),
+    ("format", "mine", "'oasis-instance'", "'mine'"),
+)
+
+
+@pytest.mark.parametrize("row", BAD_FILES, ids=lambda row: f"{row[0]}={row[1]}")
+def test_what_is_wrong_with_a_file_is_data(row: tuple[str, Any, str, str]) -> None:
+    field, value, expected, got = row
+    data = instance_to_dict(oasis.generate("testbed", jobs=2, horizon=10, seed=1))
+    *path, last = (int(part) if part.isdigit() else part for part in re.findall(r"\w+", field))
+    here: Any = data
+    for part in path:
+        here = here[part]
+    here[last] = value
+    with pytest.raises(oasis.InstanceError) as caught:
+        instance_from_dict(data)
+    error = caught.value
+    assert (error.field, error.expected, error.got) == (field, f"expected {expected}", got)
+    assert str(error) == f"{field}: expected {expected}, got {got}"
+
+
+def test_a_field_that_names_a_file_is_nested_outside_of_it() -> None:
+    with (
+        pytest.raises(oasis.InputError) as caught,
+        located_at(source="sweep.toml"),
+        located_at("instances[2]"),
+        located_at("file"),
+        located_at(source="day.json"),
+        located_at("jobs[3]"),
+    ):
+        raise oasis.InputError("arrival", "expected a slot", "noon", hint="; a number")
+    error = caught.value
+    said = "sweep.toml: instances[2].file: day.json: jobs[3].arrival: expected a slot, got 'noon'"
+    assert str(error) == f"{said}; a number"
+    assert error.sources == (Path("sweep.toml"), "instances[2].file", Path("day.json"))
+    assert (error.field, error.detail) == (
+        "jobs[3].arrival",
+        "expected a slot, got 'noon'; a number",
+    )
+
+
+def test_errors_of_all_kinds_have_the_attributes() -> None:
+    for error in (oasis.OasisError("no"), SolverError("no"), VerificationError("(1)", "no")):
+        assert (error.field, error.expected, error.got, error.sources) == ("", "", None, ())
+        with pytest.raises(type(error), match=r"^day\.json: "), located_at("jobs", "day.json"):
+            raise error
+
+
+PRODUCT = [
+    path
+    for package in ("oasis", "offline", "baselines", "experiments")
+    for path in sorted(Path(__file__).parents[3].joinpath(package).rglob("*.py"))
+]
+
+
+def parses_an_error(tree: ast.AST) -> list[int]:
+    """Lines that take the text of a caught error apart, or look for something in it."""
+    found = []
+    for handler in ast.walk(tree):
+        if not isinstance(handler, ast.ExceptHandler) or handler.name is None:
+            continue
+        texts = (
+            f"str({handler.name})",
+            f"{handler.name}.args",
+            f"{handler.name}.expected",
+            f"{handler.name}.detail",
+        )
+        for node in ast.walk(handler):
+            looked_at: list[ast.AST] = []
+            if isinstance(node, ast.Attribute | ast.Subscript):  # str(error).partition, args[0]
+                looked_at = [node.value]
+            elif isinstance(node, ast.Compare) and type(node.ops[0]).__name__.endswith("In"):
+                looked_at = node.comparators  # "no" in str(error)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re."):
+                looked_at = list(node.args)
+            found += [node.lineno for one in looked_at if ast.unparse(one).startswith(texts)]
+    return found
+
+
+def test_nobody_takes_the_text_of_an_error_apart() -> None:
+    planted = "try:\n    f()\nexcept E as e:\n    head = str(e).partition(': ')[0]\n"
+    assert parses_an_error(ast.parse(planted))
+    assert parses_an_error(ast.parse(planted.replace("str(e).p", "e.args[0].p")))
+    assert parses_an_error(ast.parse(planted.replace("str(e).partition(': ')[0]", "'x' in str(e)")))
+    wrong = {
+        f"{path.parent.name}/{path.name}:{line}"
+        for path in PRODUCT
+        for line in parses_an_error(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert not wrong

@@ -16,7 +16,6 @@ from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
 from oasis.model.instance_file import (
     FORMAT,
-    UTILITIES,
     VERSION,
     cluster_from_dict,
     cluster_to_dict,
@@ -27,7 +26,7 @@ from oasis.model.instance_file import (
     read_json,
 )
 from oasis.model.job import Job
-from oasis.model.utility import Constant, Piecewise, Sigmoid
+from oasis.model.utility import UTILITIES, Constant, Piecewise, Sigmoid
 from tests.strategies import clusters, fewer, instances, jobs
 
 JOB = Job(
@@ -213,12 +212,12 @@ def test_the_path_of_a_bad_field_goes_down_to_the_resource() -> None:
     plain["jobs"][0]["worker"]["gpu"] = "one"
     with pytest.raises(InstanceError) as caught:
         instance_from_dict(plain)
-    assert caught.value.path == "jobs[0].worker.gpu"
+    assert caught.value.field == "jobs[0].worker.gpu"
     plain["jobs"] = []
     plain["worker_servers"][1]["capacity"]["gpu"] = -2
     with pytest.raises(InstanceError) as caught:
         instance_from_dict(plain)
-    assert caught.value.path == "worker_servers[1].capacity.gpu"
+    assert caught.value.field == "worker_servers[1].capacity.gpu"
 
 
 @pytest.mark.parametrize(

@@ -121,11 +121,11 @@ def test_work_and_parameter_servers_agree_with_the_reference(
         ),
         (
             {"worker": {}},
-            "worker.bandwidth_gbps: expected > 0 for a job with gradients to send, got 0",
+            "worker.bandwidth_gbps: expected > 0 for a job with gradients to send, got 0.0",
         ),
         (
             {"ps": {"bandwidth_gbps": 0.5}},
-            "worker.bandwidth_gbps: expected at most ps.bandwidth_gbps (0.5), got 1",
+            "worker.bandwidth_gbps: expected at most ps.bandwidth_gbps (0.5), got 1.0",
         ),
     ],
 )

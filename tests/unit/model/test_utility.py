@@ -116,7 +116,7 @@ def test_piecewise_is_linear_between_points_and_constant_outside() -> None:
         (Constant, (True,), "value: expected a finite number >= 0, got True"),
         (Deadline, (1.0, -1), "deadline: expected a finite number >= 0, got -1"),
         (Deadline, ("1", 1), "value: expected a finite number >= 0, got '1'"),
-        (Piecewise, ((), ()), "delays: expected a non-empty list of numbers, got ()"),
+        (Piecewise, ((), ()), "delays: expected at least one number"),
         (Piecewise, ((0.0,), (1.0, 0.0)), "values: expected 1 values, one for each delay"),
         (Piecewise, ((0.0, 0.0), (1.0, 1.0)), "delays[1]: expected strictly increasing delays"),
         (Piecewise, ((0.0, 1.0), (1.0, 2.0)), "values[1]: expected non-increasing values"),

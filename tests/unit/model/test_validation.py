@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, describe
 from oasis.model.validation import (
     LARGEST_COUNT,
     LARGEST_SIZE,
@@ -21,7 +21,6 @@ from oasis.model.validation import (
     check_keys,
     check_list,
     check_unique,
-    describe,
     integer,
     number,
     text,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
 from oasis.model.utility import Constant
 from oasis.online.commitments import Commitments
@@ -54,7 +55,7 @@ def test_all_losses_come_before_anything_is_placed_again() -> None:
     """A job that is placed while one of two lost servers still counts would move twice."""
     held = commitments()
     held.submit(0, job("a", 2))
-    assert held.lose([("worker", 0), ("worker", 1)]) == [0]
+    assert held.lose([(TaskGroup.WORKER, 0), (TaskGroup.WORKER, 1)]) == [0]
     assert held.live == {}
     assert held.broken == [0]
 
@@ -63,12 +64,12 @@ def test_what_was_saved_goes_on() -> None:
     held = commitments()
     held.submit(0, job("a", 3))
     held.advance(1)
-    held.lose([("worker", 1)])
+    held.lose([(TaskGroup.WORKER, 1)])
     again = commitments()
     again.restore(held.state())
     assert again.state() == held.state()
     assert again.now == 1
-    again.restore_server("worker", 1)
+    again.restore_server(TaskGroup.WORKER, 1)
     assert again.state() != held.state()
 
 

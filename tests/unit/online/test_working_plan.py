@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.cluster import Cluster, Server
+from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
 from oasis.model.utility import Constant
 from oasis.online.prices import PriceBounds
@@ -147,9 +148,9 @@ def test_kept_promises_come_before_value() -> None:
 
 def test_jobs_on_a_server_are_found_by_group_and_index() -> None:
     plan = plan_of(job("a", 1, 5.0, workers=2), job("b", 1, 5.0, workers=4))
-    assert [live.job.id for live in plan.using("worker", 0)] == ["a", "b"]
-    assert [live.job.id for live in plan.using("worker", 1)] == ["b"]
-    assert list(plan.using("ps", 0)) == []
+    assert [live.job.id for live in plan.using(TaskGroup.WORKER, 0)] == ["a", "b"]
+    assert [live.job.id for live in plan.using(TaskGroup.WORKER, 1)] == ["b"]
+    assert list(plan.using(TaskGroup.PS, 0)) == []
 
 
 def test_undoing_goes_back_to_the_mark_and_no_further() -> None:

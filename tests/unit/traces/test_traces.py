@@ -84,7 +84,7 @@ def test_a_wrong_header_names_the_column(tmp_path, header):
     with pytest.raises(InstanceError, match=r"expected this column once in the header") as caught:
         table(tmp_path, f"{header}\n1,2\n")
     missing = [name for name in ("a", "b") if header.split(",").count(name) != 1]
-    assert caught.value.path == f"column {missing[0]}"
+    assert caught.value.field == f"column {missing[0]}"
 
 
 def test_malformed_rows_are_told_in_sentences():

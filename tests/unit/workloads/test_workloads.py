@@ -1,9 +1,11 @@
 """`generate`: ranges of every preset, what calibration promises, determinism, bad arguments."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from oasis import OASiS, simulate
 from oasis.model import instance_file as io
 from oasis.version import __version__
 from oasis.workloads.generator import generate
@@ -274,3 +276,32 @@ def test_a_testbed_without_room_is_named():
         generate("testbed", horizon=1)
     with pytest.raises(ValueError, match=r"^machines"):
         generate("testbed", machines="as_printed")
+
+
+@pytest.mark.parametrize("preset", ["paper", "calibrated"])
+def test_without_parameter_servers_workers_exchange_the_gradients(preset):
+    """All-reduce: the same jobs, but for what belongs to parameter servers."""
+    sizes = {"jobs": 50, "worker_servers": 5, "seed": 3}
+    with_ps, without = (generate(preset, ps_servers=k, **sizes) for k in (1, 0))
+    assert without.cluster.ps_ids == ()
+    assert without.cluster.worker_servers == with_ps.cluster.worker_servers
+    for one, other in zip(with_ps.jobs, without.jobs, strict=True):
+        assert not other.needs_ps
+        assert other.gradient_mb == other.bandwidth == other.ps_bandwidth == 0
+        assert other.minibatch_time == one.minibatch_slots(with_ps.slot_seconds)
+        assert other.work(3600.0) == one.work(3600.0)
+        assert (other.arrival, other.utility, other.chunks) == (
+            one.arrival,
+            one.utility,
+            one.chunks,
+        )
+        assert {**other.worker, "bandwidth_gbps": one.bandwidth} == dict(one.worker)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_testbed_jobs_without_parameter_servers_can_finish_alone(seed):
+    instance = generate("testbed", ps_servers=0, seed=seed)
+    for job in instance.jobs:
+        single = replace(instance, jobs=(job,))
+        run = simulate(single, OASiS.from_instance(single, min_utility_fraction=0.0))
+        assert job.utility(run.decisions[0].completion - job.arrival) == run.total_utility

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from experiments.cli.commands.kubernetes import reading, running
+from experiments.cli.verbose import CommandGroup
 
-app = typer.Typer(
+app = CommandGroup(
     no_args_is_help=True,
     help="Schedule training jobs on a Kubernetes cluster: OasisJobs are admitted and placed by "
     "any policy of the registry, as `oasis run` does in simulation.\n\n"

@@ -61,7 +61,7 @@ def connect(kubeconfig: Path | None, context: str | None, *, dry_run: bool = Fal
 
     path = None if kubeconfig is None else str(kubeconfig)
     if path is not None and not Path(path).is_file():
-        raise oasis.OasisError(f"--kubeconfig: expected a file, got {path}")
+        raise oasis.InputError("--kubeconfig", f"expected a file, got {path}")
     return Objects(Connection.open(path, context), dry_run)
 
 
@@ -77,11 +77,12 @@ def share(text: str | None) -> Fraction | None:
     if text is None:
         return None
     try:
+        # Exact, so that the two parts of a node add up to the node.
         found = Fraction(text)
     except (ValueError, ZeroDivisionError):
         found = Fraction(0)
     if not 0 < found < 1:
-        raise oasis.OasisError(f"--ps-share: expected a number between 0 and 1, got {text!r}")
+        raise oasis.InputError("--ps-share", "expected a number between 0 and 1", text)
     return found
 
 
@@ -119,8 +120,8 @@ def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
     found = Checkpoint(objects, system, name).read()
     if found is None:
         expected = "expected the checkpoint of a controller"
-        raise oasis.OasisError(
-            f"--controller-name {name}: {expected} in namespace {system}; found none"
+        raise oasis.InputError(
+            f"--controller-name {name}", f"{expected} in namespace {system}; found none"
         )
     memory: dict[str, Any] = found
     return memory

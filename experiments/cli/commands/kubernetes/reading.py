@@ -37,7 +37,7 @@ from experiments.cli.commands.kubernetes.cluster import (
 )
 from experiments.cli.console import note
 from experiments.cli.options import AsJson, Output, Picture, ResultFile, known, naming_flags
-from experiments.cli.results import deliver, errors_name, write_instance
+from experiments.cli.results import deliver, write_instance
 from oasis.driver.live import KNOWN
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
@@ -45,6 +45,7 @@ from oasis.kubernetes.objects.conditions import decision_message, reason_word, t
 from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, job_items, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
+from oasis.model.errors import located_at
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, 
         if item["metadata"]["name"] == wanted:
             return item
     expected = f"expected a job of kind {kind} in namespace {namespace}"
-    raise oasis.OasisError(f"NAME: {expected}, got {name!r}")
+    raise oasis.InputError("NAME", f"{expected}", name)
 
 
 def explained(found: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -291,11 +292,12 @@ def quote(
     objects = connect(kubeconfig, context)
     memory = memory_of(objects, namespace, name)
     clock = clock_of(memory)
-    with errors_name(file):
+    with located_at(source=file):
         spec = parse_job(found, clock, resource_map(gpu, bandwidth, storage))
     policy = remembered(memory)
+    # A job that is submitted now is decided on at the next boundary.
     now = max(clock.slot(time.time()) + 1, memory["driver"]["slot"])
-    with errors_name(file):
+    with located_at(source=file):
         quote = policy.foresee(replace(spec.job, arrival=now), now)
     if as_json:
         console.print_json(quote.to_dict())
@@ -313,19 +315,19 @@ def read_object(file: Path) -> dict[str, Any]:
     """
     import yaml  # noqa: PLC0415 (needs an extra)
 
-    with errors_name(file):
+    with located_at(source=file):
         content = read_content(file)
         text = content.decode("utf-8", errors="replace")
         refuse_other(kind_of(text), ("kubernetes", "csv"), f"an {KIND}", str(file))
-    try:
-        found = yaml.safe_load(content.decode("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise oasis.OasisError(f"{file}: expected YAML: {error}") from None
-    if not isinstance(found, dict) or found.get("kind") != KIND:
-        raise oasis.OasisError(f"{file}: kind: expected {KIND} of {API_VERSION}")
-    meta = found.get("metadata")
-    if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
-        raise oasis.OasisError(f"{file}: metadata.name: expected a name")
+        try:
+            found = yaml.safe_load(content.decode("utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise oasis.InputError("", f"expected YAML: {error}") from None
+        if not isinstance(found, dict) or found.get("kind") != KIND:
+            raise oasis.InputError("kind", f"expected {KIND} of {API_VERSION}")
+        meta = found.get("metadata")
+        if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
+            raise oasis.InputError("metadata.name", "expected a name")
     found["metadata"] = {"namespace": "default", "uid": "quoted", "generation": 1, **meta}
     return found
 
@@ -340,9 +342,9 @@ def remembered(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
     """
     making = memory["making"]
     if making is None or making["lookahead"] is None:
-        raise oasis.OasisError(
-            f"policy {memory['policy']} gives no quotes: it does not plan ahead, as oasis and "
-            "recourse without --horizon do"
+        raise oasis.InputError(
+            f"policy {memory['policy']} gives no quotes",
+            "it does not plan ahead, as oasis and recourse without --horizon do",
         )
     return KNOWN[memory["policy"]].remembered(making, memory["state"])
 
@@ -403,6 +405,7 @@ def import_cluster(
     specs = list(_jobs_there(objects, jobs, clock, resources))
     known = [slot for slot, _, _ in specs if slot is not None]
     first, last = min(known, default=0), max(known, default=0)
+    # By slot, then in order of creation, as the controller takes jobs in.
     rows = sorted(
         ((last if slot is None else slot) - first, age, k, spec)
         for k, (slot, age, spec) in enumerate(specs)

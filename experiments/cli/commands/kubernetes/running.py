@@ -33,16 +33,16 @@ from experiments.cli.commands.kubernetes.cluster import (
     share,
 )
 from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
-from experiments.cli.results import errors_name
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.kubernetes.objects.manifests import IMAGE, everything
+from oasis.model.errors import located_at
 
 if TYPE_CHECKING:
-    from oasis.kubernetes.control.brain import Brain
     from oasis.kubernetes.control.controller import Controller
+    from oasis.kubernetes.control.reconciler import Reconciler
 
 
 def install(
@@ -172,7 +172,7 @@ def run(
     (options,) = choose_options([policy], assignments).values()
     of = None
     if bounds is not None:
-        with errors_name(bounds):
+        with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
     make = cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
     with naming_flags(
@@ -205,6 +205,7 @@ def run(
 
     metrics = Metrics()
     objects.connection.on_attempt = metrics.attempt
+    # With the process id, because two controllers of one name would both hold the lease.
     who = identity or os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
     controller = Controller(objects, make, settings, who, metrics)
     if dry_run:
@@ -229,8 +230,8 @@ def _run(controller: Controller, stop_after: int | None) -> None:
         for number in (signal.SIGTERM, signal.SIGINT)
     }
 
-    def over(brain: Brain | None) -> bool:
-        slot = None if brain is None else brain.driver.slot
+    def over(reconciler: Reconciler | None) -> bool:
+        slot = None if reconciler is None else reconciler.driver.slot
         return bool(asked) or (stop_after is not None and slot is not None and slot >= stop_after)
 
     try:

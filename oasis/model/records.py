@@ -1,0 +1,458 @@
+"""Records: what files consist of, declared once, as the fields of a dataclass.
+
+A field says with `entry` what may stand in it and what it means. From that follow the check of the
+constructor (`check`), the reader of plain data with the path of whatever is wrong (`parse`), the
+writer (`plain`) and the JSON Schema (`object_schema`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar
+
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.resources import ResourceVector
+from oasis.model.validation import (
+    LARGEST_AMOUNT,
+    LARGEST_COUNT,
+    SMALLEST_AMOUNT,
+    amount,
+    check_keys,
+    check_list,
+    integer,
+    number,
+    text,
+)
+
+T = TypeVar("T")
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What may stand in a field: anything, unless a subclass says more."""
+
+    def check(self, value: Any, path: str) -> Any:
+        """The value as the constructor keeps it; `InstanceError` at `path` if it is wrong."""
+        return value
+
+    def parse(self, data: Any) -> Any:
+        """What the constructor is given for plain data; it checks numbers and texts itself."""
+        return data
+
+    def plain(self, value: Any) -> Any:
+        """Plain data of a value, the inverse of `parse`."""
+        return list(value) if isinstance(value, tuple) else value
+
+    def schema(self) -> Schema:
+        """JSON Schema of the plain data."""
+        return {}
+
+
+def _shown(value: Any) -> Any:
+    """A number as JSON shows it best: as an integer where it is one that a float can tell apart."""
+    is_whole = type(value) is float and abs(value) <= LARGEST_COUNT and value == int(value)
+    return int(value) if is_whole else value
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Kind):
+    """A finite number from `minimum`, or `above` it, to `maximum`.
+
+    Examples
+    --------
+    >>> Number(above=True).check(2, "horizon"), Number(above=True).schema()
+    (2.0, {'type': 'number', 'exclusiveMinimum': 0})
+    """
+
+    minimum: float = 0.0
+    above: bool = False
+    maximum: float = math.inf
+
+    def check(self, value: Any, path: str) -> float:
+        return number(value, path, minimum=self.minimum, above=self.above, maximum=self.maximum)
+
+    def schema(self) -> Schema:
+        found: Schema = {"type": "number"}
+        if self.minimum > -math.inf:
+            found["exclusiveMinimum" if self.above else "minimum"] = _shown(self.minimum)
+        return found | ({"maximum": _shown(self.maximum)} if self.maximum < math.inf else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Amount(Kind):
+    """A number that sums and quotients can bear: 0, unless `above`, or not too small or large."""
+
+    above: bool = False
+
+    def check(self, value: Any, path: str) -> float:
+        if self.above:
+            number(value, path, above=True, maximum=LARGEST_AMOUNT)
+        return amount(value, path)
+
+    def schema(self) -> Schema:
+        limits = {"minimum": SMALLEST_AMOUNT, "maximum": LARGEST_AMOUNT}
+        return {"type": "number"} | (limits if self.above else {"anyOf": [{"const": 0}, limits]})
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Kind):
+    """An integer from `minimum` to `maximum`."""
+
+    minimum: int = 0
+    maximum: int = LARGEST_COUNT
+
+    def check(self, value: Any, path: str) -> int:
+        return integer(value, path, minimum=self.minimum, maximum=self.maximum)
+
+    def schema(self) -> Schema:
+        return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Kind):
+    """A text that is not empty."""
+
+    def check(self, value: Any, path: str) -> str:
+        return text(value, path)
+
+    def schema(self) -> Schema:
+        return {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(Kind):
+    """True or false."""
+
+    def check(self, value: Any, path: str) -> bool:
+        if not isinstance(value, bool):
+            raise InstanceError(path, "expected true or false", value)
+        return value
+
+    def schema(self) -> Schema:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed(Kind):
+    """One value alone, such as the version of a format."""
+
+    value: Any
+
+    def parse(self, data: Any) -> Any:
+        return self.check(data, "")
+
+    def check(self, value: Any, path: str) -> Any:
+        if type(value) is not type(self.value) or value != self.value:
+            raise InstanceError(path, f"expected {self.value!r}", value)
+        return value
+
+    def schema(self) -> Schema:
+        whole = {"type": "integer"} if isinstance(self.value, int) else {}
+        return {"const": self.value} | whole
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts(Kind):
+    """Amounts by resource."""
+
+    def check(self, value: Any, path: str) -> ResourceVector:
+        with located_at(path):
+            return ResourceVector.of(value)
+
+    def plain(self, value: Any) -> Any:
+        return dict(value)
+
+    def schema(self) -> Schema:
+        return {
+            "type": "object",
+            "description": "Amounts by resource; one left out is 0.",
+            "propertyNames": {"minLength": 1},
+            "additionalProperties": Amount().schema(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Kind):
+    """A list of `item`; `filled` is what is said of an empty one, nothing if it may be empty."""
+
+    item: Kind
+    filled: str = ""
+    unique: bool = False
+
+    def check(self, value: Any, path: str) -> tuple[Any, ...]:
+        parts = enumerate(check_list(value, path))
+        found = tuple(self.item.check(part, f"{path}[{k}]") for k, part in parts)
+        if self.filled and not found:
+            raise InstanceError(path, self.filled)
+        return found
+
+    def parse(self, data: Any) -> Any:
+        found = []
+        for k, part in enumerate(check_list(data, "")):
+            with located_at(f"[{k}]"):
+                found.append(self.item.parse(part))
+        return tuple(found)
+
+    def plain(self, value: Any) -> Any:
+        return [self.item.plain(part) for part in value]
+
+    def schema(self) -> Schema:
+        found: Schema = {"type": "array"}
+        if self.filled:
+            found["minItems"] = 1
+        if self.unique:
+            found["uniqueItems"] = True
+        return found | {"items": self.item.schema()}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOf(Kind):
+    """A record of this class, which plain data are read into."""
+
+    record: type[Any]
+    meaning: str = ""
+
+    def parse(self, data: Any) -> Any:
+        return parse(self.record, data)
+
+    def plain(self, value: Any) -> Any:
+        return plain(value)
+
+    def schema(self) -> Schema:
+        return object_schema(self.record, self.meaning)
+
+
+@dataclass(frozen=True, slots=True)
+class Either(Kind):
+    """A plain value, or a record that says more."""
+
+    value: Kind
+    record: type[Any]
+
+    def check(self, value: Any, path: str) -> Any:
+        return value if isinstance(value, self.record) else self.value.check(value, path)
+
+    def parse(self, data: Any) -> Any:
+        return parse(self.record, data) if isinstance(data, Mapping) else data
+
+    def schema(self) -> Schema:
+        return {"oneOf": [self.value.schema(), object_schema(self.record)]}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant(Kind):
+    """One of several records; their attribute ``kind`` tells which.
+
+    Parameters
+    ----------
+    records : mapping of str to type
+        Classes by kind.
+    meaning : str
+        Of all of them.
+    accepts : callable, optional
+        Whether the constructor takes a value that is of no such class.
+    """
+
+    records: Mapping[str, type[Any]]
+    meaning: str = ""
+    accepts: Callable[[Any], bool] = lambda _: False
+
+    def check(self, value: Any, path: str) -> Any:
+        if type(value) not in self.records.values() and not self.accepts(value):
+            raise InstanceError(path, f"expected a {path}", value)
+        return value
+
+    def parse(self, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            raise InstanceError("", "expected an object with a kind", data)
+        if "kind" not in data:
+            raise InstanceError("kind", "expected an object with a kind", data)
+        kind = data["kind"]
+        if not isinstance(kind, str) or kind not in self.records:
+            raise InstanceError("kind", f"expected one of {', '.join(self.records)}", kind)
+        return parse(self.records[kind], data, tag="kind")
+
+    def plain(self, value: Any) -> Any:
+        for kind, cls in self.records.items():
+            if type(value) is cls:
+                return {"kind": kind, **plain(value)}
+        raise InstanceError("", f"expected one of {', '.join(self.records)} to write a file")
+
+    def schema(self) -> Schema:
+        forms = []
+        for kind, cls in self.records.items():
+            form = object_schema(cls, cls.meaning)
+            form["properties"] = {"kind": {"const": kind}, **form["properties"]}
+            forms.append({**form, "required": ["kind", *form["required"]]})
+        return {"description": self.meaning, "oneOf": forms}
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Kind):
+    """Another kind, whose schema stands once under ``$defs``."""
+
+    name: str
+    of: Kind
+
+    def check(self, value: Any, path: str) -> Any:
+        return self.of.check(value, path)
+
+    def parse(self, data: Any) -> Any:
+        return self.of.parse(data)
+
+    def plain(self, value: Any) -> Any:
+        return self.of.plain(value)
+
+    def schema(self) -> Schema:
+        return {"$ref": f"#/$defs/{self.name}"}
+
+
+AMOUNTS = Named("amounts", Amounts())
+
+
+def entry(kind: Kind, meaning: str = "", default: Any = MISSING, *, absent: Any = MISSING) -> Any:
+    """A field of a record.
+
+    Parameters
+    ----------
+    kind : Kind
+        What may stand in it.
+    meaning : str
+        A sentence for the schema.
+    default : object, optional
+        What it is where it is left out; a field without one is required.
+    absent : plain data, optional
+        What it is where plain data leave it out, though the constructor requires it.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Machine:
+    ...     id: str = entry(Text(), "Its name.")
+    ...     count: int = entry(Whole(minimum=1), "So many of them.", 1)
+    ...     def __post_init__(self):
+    ...         check(self)
+    >>> parse(Machine, {"id": "w", "count": 2}), plain(Machine("w"))
+    (Machine(id='w', count=2), {'id': 'w'})
+    >>> parse(Machine, {"id": "w", "count": 0})
+    Traceback (most recent call last):
+    oasis.model.errors.InstanceError: count: expected an integer >= 1, got 0
+    """
+    return field(default=default, metadata={"kind": kind, "meaning": meaning, "absent": absent})
+
+
+class _Form:
+    """What the fields of a class are, looked up once: jobs are made by the thousand."""
+
+    def __init__(self, record: type[Any]) -> None:
+        self.entries = {one.name: one for one in fields(record) if "kind" in one.metadata}
+        kinds: dict[str, Kind] = {name: one.metadata["kind"] for name, one in self.entries.items()}
+        given = {name: one.metadata["absent"] for name, one in self.entries.items()}
+        self.absent = {name: value for name, value in given.items() if value is not MISSING}
+        self.required = [
+            name
+            for name, one in self.entries.items()
+            if one.default is MISSING and name not in self.absent
+        ]
+        self.optional = [name for name in kinds if name not in self.required]
+        self.checks = [
+            (name, kind.check, self.entries[name].default is None) for name, kind in kinds.items()
+        ]
+        self.writers = [
+            (name, self.entries[name].default, kind.plain) for name, kind in kinds.items()
+        ]
+        # those that do more than hand on what the constructor checks
+        self.parsers = {
+            name: kind.parse for name, kind in kinds.items() if type(kind).parse is not Kind.parse
+        }
+
+
+_FORMS: dict[type[Any], _Form] = {}
+
+
+def _form(record: type[Any]) -> _Form:
+    if record not in _FORMS:
+        _FORMS[record] = _Form(record)
+    return _FORMS[record]
+
+
+def check(record: Any) -> None:
+    """Check all fields of a frozen record and keep them as their kinds have them.
+
+    To be called by ``__post_init__``; what several fields together must obey is checked there.
+    """
+    for name, checked, is_optional in _form(type(record)).checks:
+        value = getattr(record, name)
+        if not (is_optional and value is None):
+            found = checked(value, name)
+            # Most values are kept as they are: to set an attribute of a frozen record is slow.
+            if found is not value:
+                object.__setattr__(record, name, found)
+
+
+def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
+    """A record from plain data.
+
+    Parameters
+    ----------
+    record : type
+        Its class.
+    data : plain data
+        An object with its fields.
+    tag : str
+        A key beside the fields that has been read already.
+    **more
+        Arguments of the class that do not stand in the data.
+
+    Raises
+    ------
+    InstanceError
+        With the path of the offending field.
+    """
+    form = _form(record)
+    check_keys(data, [tag, *form.required] if tag else form.required, form.optional)
+    values = {**form.absent, **data}
+    values.pop(tag, None)
+    for name, read in form.parsers.items():
+        if name in values:
+            with located_at(name):
+                values[name] = read(values[name])
+    return record(**values, **more)
+
+
+def plain(record: Any) -> dict[str, Any]:
+    """Plain data of a record, the inverse of `parse`; what is as by default is left out."""
+    found = {}
+    for name, default, write in _form(type(record)).writers:
+        value = getattr(record, name)
+        if default is MISSING or value != default:
+            try:
+                found[name] = write(value)
+            except InstanceError as error:
+                raise error.within(name) from None
+    return found
+
+
+def properties(record: type[Any]) -> dict[str, Schema]:
+    """JSON Schema of each field of a record."""
+    found = {}
+    for name, one in _form(record).entries.items():
+        said = {"description": one.metadata["meaning"]} if one.metadata["meaning"] else {}
+        value = one.metadata["absent"] if one.default is MISSING else one.default
+        default = {} if value is MISSING or value is None else {"default": _shown(value)}
+        found[name] = one.metadata["kind"].schema() | default | said
+    return found
+
+
+def object_schema(record: type[Any], meaning: str = "") -> Schema:
+    """JSON Schema of the plain data of a record."""
+    return {
+        "type": "object",
+        **({"description": meaning} if meaning else {}),
+        "properties": properties(record),
+        **({"required": list(required)} if (required := _form(record).required) else {}),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,161 @@
+"""Records: one declaration gives the check, the reader, the writer and the schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from oasis.model.errors import InstanceError
+from oasis.model.instance_file import instance_schema
+from oasis.model.records import (
+    AMOUNTS,
+    Amount,
+    Either,
+    Fixed,
+    Flag,
+    ListOf,
+    Number,
+    RecordOf,
+    Text,
+    Variant,
+    Whole,
+    check,
+    entry,
+    object_schema,
+    parse,
+    plain,
+    properties,
+)
+from oasis.simulator.elastic import elastic_schema
+
+
+@dataclass(frozen=True)
+class Span:
+    low: float = entry(Number(above=True), "Begin.")
+    high: float | None = entry(Amount(), "End.", None)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Dot:
+    at: int = entry(Whole(0, 9))
+    meaning = "A point."
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Box:
+    name: str = entry(Text(), "Its name.")
+    spans: tuple[Span, ...] = entry(ListOf(RecordOf(Span), "expected at least one span"), "Parts.")
+    size: int | Dot = entry(Either(Whole(1), Dot), "Sizes.", 1)
+    shape: Any = entry(Variant({"dot": Dot}, "Shapes."), default=None)
+    held: Any = entry(AMOUNTS, "Amounts.", None)
+    is_open: bool = entry(Flag(), "Whether it is open.", False)
+    version: int = entry(Fixed(1), "Version.", 1)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+WHOLE: dict[str, Any] = {
+    "name": "a",
+    "spans": [{"low": 1, "high": 2}, {"low": 3}],
+    "size": {"at": 4},
+    "shape": {"kind": "dot", "at": 5},
+    "held": {"gpu": 1},
+    "is_open": True,
+}
+
+
+def test_plain_data_make_the_round_trip() -> None:
+    box = parse(Box, WHOLE)
+    assert box.spans == (Span(1.0, 2.0), Span(3.0))
+    assert (box.size, box.shape, box.held["gpu"], box.is_open) == (Dot(4), Dot(5), 1.0, True)
+    again = plain(replace(box, size=2))
+    assert again == WHOLE | {"size": 2}
+    assert plain(Box("b", (Span(1),))) == {"name": "b", "spans": [{"low": 1.0}]}
+    assert parse(Box, again) == replace(box, size=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "detail"),
+    [
+        ({"name": ""}, "name", "expected a non-empty string, got ''"),
+        ({"spans": []}, "spans", "expected at least one span"),
+        ({"spans": {}}, "spans", "expected a list, got {}"),
+        ({"spans": [{"low": 1}, {}]}, "spans[1].low", "missing; this key is required"),
+        ({"spans": [{"low": 0}]}, "spans[0].low", "expected a finite number > 0, got 0"),
+        (
+            {"spans": [{"low": 1, "end": 2}]},
+            "spans[0].end",
+            "unknown key; expected one of",
+        ),
+        (
+            {"spans": [{"low": 1, "high": 1e31}]},
+            "spans[0].high",
+            "expected a number <= 1e+30, got 1e+31",
+        ),
+        ({"size": 0}, "size", "expected an integer >= 1, got 0"),
+        ({"size": {"at": 10}}, "size.at", "expected an integer <= 9, got 10"),
+        ({"shape": {"at": 1}}, "shape.kind", "expected an object with a kind, got {'at': 1}"),
+        ({"shape": {"kind": "box"}}, "shape.kind", "expected one of dot, got 'box'"),
+        ({"shape": {"kind": "dot", "at": "x"}}, "shape.at", "expected an integer >= 0, got 'x'"),
+        ({"held": {"gpu": -1}}, "held.gpu", "expected a finite number >= 0, got -1"),
+        ({"held": 3}, "held", "expected an object of amounts, got 3"),
+        ({"is_open": 1}, "is_open", "expected true or false, got 1"),
+        ({"version": True}, "version", "expected 1, got True"),
+        ({"more": 1}, "more", "unknown key"),
+    ],
+)
+def test_what_is_wrong_has_its_path(change: dict[str, Any], field: str, detail: str) -> None:
+    with pytest.raises(InstanceError) as caught:
+        parse(Box, WHOLE | change)
+    assert caught.value.field == field
+    assert caught.value.detail.startswith(detail)
+
+
+def test_the_constructor_checks_the_same() -> None:
+    with pytest.raises(InstanceError, match=r"^size: expected an integer >= 1, got 0$"):
+        Box("a", (Span(1),), size=0)
+    with pytest.raises(InstanceError, match=r"^shape: expected a shape, got 3$"):
+        Box("a", (Span(1),), shape=3)
+
+
+def test_the_schema_says_what_the_reader_takes() -> None:
+    found = properties(Box)
+    assert found["name"] == {"type": "string", "minLength": 1, "description": "Its name."}
+    assert found["size"]["oneOf"][0] == {"type": "integer", "minimum": 1, "maximum": 2**53}
+    assert found["size"]["default"] == 1
+    assert "default" not in found["held"]
+    span = object_schema(Span)
+    assert found["spans"] == {
+        "type": "array",
+        "minItems": 1,
+        "items": span,
+        "description": "Parts.",
+    }
+    assert span["required"] == ["low"]
+    assert span["properties"]["low"] == {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "description": "Begin.",
+    }
+    assert found["shape"]["oneOf"][0]["properties"]["kind"] == {"const": "dot"}
+    assert object_schema(Box)["required"] == ["name", "spans"]
+    assert object_schema(Box)["additionalProperties"] is False
+
+
+def test_every_field_of_the_shipped_files_says_what_it_means() -> None:
+    for schema in (instance_schema(), elastic_schema()):
+        parts = [schema, *(part for part in schema["$defs"].values() if "properties" in part)]
+        told = {name: one for part in parts for name, one in part["properties"].items()}
+        assert {name for name, one in told.items() if not one.get("description")} <= {
+            "format",
+            "utility",
+        }
