@@ -193,7 +193,7 @@ class Search:
         return first_if_best(self._first_costs(rooms, len(used)), used, self.utility, self.work)
 
     def soonest(self) -> int | None:
-        """A slot before which the work cannot be complete, by what is quickly known.
+        """A slot before which the work cannot be complete, from the bounds of `_at_most`.
 
         None if it cannot be complete by the last completion that counts.
         """
@@ -298,7 +298,7 @@ class Search:
         return self._first_costs(rooms, len(rooms.fit)), rooms.lengths
 
     def _has_room(self, end: int) -> bool:
-        """Whether the work fits until slot `end`; a quick look often says no."""
+        """Whether the work fits into the slots before `end`."""
         if end <= self.start:
             return False
         # A bound on the room comes first: it needs one number per slot and
@@ -337,9 +337,9 @@ class Search:
         return rows
 
     def _at_most(self, starts: IntArray) -> IntArray:
-        """No more workers than so many fit in one slot of each run: what is quickly known of them.
+        """An upper bound on the workers that fit in one slot of each run, from sums over servers.
 
-        It is what would fit if all servers of a group were one.
+        It is the number that would fit if all servers of a group were one.
         """
         job = self.job
         # Were all servers of a group one, no less would fit; nothing is rounded per server.

@@ -87,9 +87,9 @@ class ServerGroup:
         return margin
 
     def units_at_most(self, demand: FloatArray, slots: IntArray, most: int) -> IntArray:
-        """No more units of `demand` (R,) than so many fit in each of `slots`, at most `most`.
+        """An upper bound on the units of `demand` (R,) that fit in each of `slots`; (q,).
 
-        It is what would fit if all servers were one, so it is quickly known; (q,).
+        It is the number that would fit if all servers were one, and at most `most`.
         """
         if self.spare is None:
             return np.full(len(slots), most)
@@ -317,11 +317,11 @@ class ServerGroup:
         return np.searchsorted(self.server, servers, side="right") - 1
 
     def _open(self, servers: IntArray) -> IntArray:
-        """Give every one of `servers` a column of its own; the columns.
+        """Give every one of `servers` a column of its own, and return these columns.
 
-        A column is opened from its front, so the servers before the last one asked for get columns
-        too. At least twice as many are opened as this column has opened before, so that this
-        happens only a logarithmic number of times.
+        Servers leave a shared column in the order of their index, so all servers before the last
+        one asked for get columns as well. Each time at least twice as many leave as before, so that
+        a column is split only a logarithmic number of times.
         """
         shared = self._column(servers)
         crowded = self.copies[shared] > 1

@@ -69,8 +69,8 @@ def accept(status: Any, what: str) -> None:
 def dropped(highs: highspy.Highs) -> float:
     """What to add to the bound that HiGHS states for a mixed-integer model, in its own objective.
 
-    It drops what is better than its incumbent by no more than its feasibility tolerance, also where
-    no gap is allowed, and states the value of the incumbent as the bound.
+    HiGHS discards nodes that are better than its incumbent by no more than its feasibility
+    tolerance, even if no gap is allowed, and then reports the value of the incumbent as the bound.
     """
     tolerance: float = highs.getOptionValue("mip_feasibility_tolerance")[1]
     is_maximum = highs.getObjectiveSense()[1] == highspy.ObjSense.kMaximize

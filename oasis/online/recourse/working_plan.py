@@ -82,7 +82,7 @@ class WorkingPlan:
             group.of(self.ledger).reprice(group.of(bounds))
 
     def _lift(self, live: LiveJob) -> float:
-        """More than any schedule of the rest of a job can cost: a promise is kept at any price."""
+        """An amount above the cost of every schedule of a promised job; 0 for all other jobs."""
         if self.bounds is None or live.promise is None:
             return 0.0
         rent = 0.0
