@@ -14,7 +14,7 @@ from oasis.scheduling import NOTHING, Allocation, Placement, Plan, PolicyJob, Ro
 
 
 class Turns:
-    """Two rooms: what is free, and what would be if all whose turn has not come had left.
+    """Free capacity twice: as it is, and without the running jobs whose turn has not come.
 
     A job goes where there is free room; only if it does not fit there does it displace others. So
     nobody is moved or paused for the sake of a job that an idle machine could take.

@@ -370,7 +370,7 @@ class Driver(Generic[Spec]):
         self._wake_at = plan.wake_at
         late = self.policy.late if isinstance(self.policy, Promising) else frozenset[int]()
         outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
-        # Rejected jobs first: what they held is part of what the changes count on.
+        # Rejected jobs leave the books first, so that nothing below takes them for admitted.
         for index, reason in plan.rejected.items():
             self._reject(self.entries.pop(index), str(reason), outcome)
         for index, allocation in plan.changes.items():

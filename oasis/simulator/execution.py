@@ -79,9 +79,9 @@ class Execution:
     def carry_out(self, plan: Plan) -> bool:
         """Do what `plan` says, which has been checked; whether anything changed."""
         jobs, now = self._state.jobs, self._state.now
-        # What rejected jobs held is free for the changes that follow.
         for index, reason in plan.rejected.items():
             progress = jobs[index]
+            # A job that is given up may have run: its time and work up to now still count.
             progress.advance(now)
             progress.refusal = str(reason)
             self._leave(progress)

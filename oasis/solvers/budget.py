@@ -246,7 +246,7 @@ class Budget:
 
     @property
     def left_without_news(self) -> float:
-        """What remains for a step that reports no solution or bound before it ends; at most `left`."""
+        """What remains for a step that reports nothing before its end; at most `left`."""
         return min(self.left, self.stopping.left(self.meter.read()))
 
     @property
