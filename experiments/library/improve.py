@@ -33,6 +33,7 @@ from oasis.online.recourse.policy import Recourse
 from oasis.simulator import simulate
 from oasis.simulator.result import result_from_dict
 from oasis.solvers import SolveProgress
+from oasis.solvers.budget import Stop
 from offline import OfflineResult, Phase, Status, solve
 from offline.state import trivial_bound
 
@@ -63,6 +64,13 @@ class Effort:
     method: str = "auto"
     seed: int = 0
     patterns: tuple[str, ...] = ()
+
+    @property
+    def stop(self) -> Stop:
+        """When a solve ends: by work if that is limited, else by time."""
+        if self.work_limit is not None:
+            return Stop(work_limit=self.work_limit)
+        return Stop(time_limit=self.time_limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +181,7 @@ def improve_one(
     result = solve(
         instance,
         effort.method,
-        effort.time_limit,
-        work_limit=effort.work_limit,
+        stop=effort.stop,
         seed=effort.seed,
         warm_start=start,
         on_progress=on_progress,

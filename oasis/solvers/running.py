@@ -252,7 +252,7 @@ class RunningSolve:
         """Whether a criterion is met; where work counts, `_watch` asks instead, at its checks."""
         budget = self._budget
         if budget.is_repeatable:
-            return False
+            return budget.stopping.is_late
         return budget.stopping.check(budget.meter.read()) is not None
 
     def _abandoned(self) -> Solution:

@@ -445,7 +445,7 @@ def test_a_tiny_limit_encloses_the_optimum_of_jobs_at_odds(
 ) -> None:
     best = oasis.verify(instance, optimum(instance))
     for warm_start in (None, {}):
-        result = solve_benders(instance, seconds, warm_start=warm_start)
+        result = solve_benders(instance, time_limit=seconds, warm_start=warm_start)
         assert oasis.verify(instance, result) == result.objective
         assert result.objective <= best * (1 + PROOF)
         assert result.upper_bound >= best * (1 - PROOF)
