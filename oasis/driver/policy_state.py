@@ -83,6 +83,7 @@ def policy_state(policy: Policy) -> Any:
 
     What the policy does afterwards does not change it.
     """
+    # A policy may hand out its own lists: without a copy they would go on changing.
     return deepcopy(policy.state()) if isinstance(policy, Persistent) else encode(policy)
 
 
@@ -118,11 +119,14 @@ class _Encoder:
         self._kept: list[Any] = []  # so that no id is used twice
 
     def value(self, value: Any) -> Any:
+        # Exact types of numbers: np.float64 is a float, too, and
+        # would come back as one of Python's.
         if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
             return value
         leaf = _leaf(value)
         if leaf is not None:
             return leaf
+        # Two names for one object stay two names for one object, and a cycle ends.
         if id(value) in self._seen:
             return {"is": "again", "number": self._seen[id(value)]}
         number = self._seen[id(value)] = len(self._kept)
@@ -132,6 +136,7 @@ class _Encoder:
     def _compound(self, value: Any) -> dict[str, Any]:
         kind = type(value)
         if kind in _NAMES:
+            # The order of a set differs from process to process; a checkpoint must not.
             items = sorted(value, key=repr) if kind in (set, frozenset) else value
             return {"is": _NAMES[kind], "items": [self.value(item) for item in items]}
         if isinstance(value, dict):
@@ -150,6 +155,7 @@ class _Encoder:
         if isinstance(value, np.random.Generator):
             return {"is": "random", "state": value.bit_generator.state}
         name = name_of(kind, self._own)
+        # What could not be read back is refused now, not when the state is needed.
         if not name.startswith((*PACKAGES, ":")):
             raise OasisError(f"policy state: expected plain data, got {name}")
         if isinstance(value, tuple):
@@ -165,6 +171,7 @@ class _Encoder:
 def _leaf(value: Any) -> dict[str, Any] | None:
     """What is written in one piece; None for what has parts."""
     if isinstance(value, PolicyJob):
+        # Jobs, machines and functions are the driver's or the code's: they are named, not copied.
         return {"is": "job", "index": value.index}
     if isinstance(value, Site):
         return {"is": "site"}
@@ -220,6 +227,7 @@ class _Decoder:
         made: dict[Any, Any] = fresh if type(fresh) is dict else {}
         before = dict(made)
         made.clear()
+        # Noted before its parts are read: a part may refer back to the whole.
         self._made[data["number"]] = made
         for key, item in data["items"]:
             name = self.value(key)
@@ -253,6 +261,7 @@ class _Decoder:
         self._made[data["number"]] = made
         before = attributes(made)
         for name, item in data["items"].items():
+            # A frozen dataclass refuses assignments, so its own setter is passed by.
             object.__setattr__(made, name, self.value(item, before.get(name)))
         return made
 

@@ -86,6 +86,7 @@ class Stopping:
             Value of the best solution that is at hand and verified: the gap is that of it alone.
         """
         width = math.inf if solution is None else bound - solution
+        # Measured from the last real improvement, so that many tiny ones add up to one.
         if width < self._width * (1 - LEAST_PROGRESS):
             self._width, self._since = width, now
         if self.gap > 0 and relative_gap(verified, bound) <= self.gap:
@@ -98,6 +99,7 @@ class Stopping:
 
     def check(self, now: float) -> Status | None:
         """The criterion that is met when so much has been spent; None if there is none yet."""
+        # First, so that what another process has found can still keep this one going.
         if self.listen is not None:
             self.listen()
         if self.met is None and self.is_late:
@@ -113,6 +115,7 @@ class Stopping:
 
     def end(self, status: Status) -> None:
         """End the solve with `status`, unless it has ended before."""
+        # The first reason stays: what comes after is a consequence of it.
         self.met = self.met or status
 
     def left(self, now: float) -> float:
@@ -224,13 +227,15 @@ class Budget:
     @property
     def left(self) -> float:
         """What remains, at least 0; inf without a limit, and 0 once a criterion is met."""
+        # Asked in this order, because a check far behind the limit
+        # would meet criteria that came later.
         if self._limit_came_first or self.stopping.check(self.meter.read()) is not None:
             return 0.0
         return math.inf if self.limit is None else max(0.0, self.limit - self.elapsed)
 
     @property
     def left_without_news(self) -> float:
-        """What remains for a step that tells of nothing before its end; at most `left`."""
+        """What remains for a step that reports nothing before its end; at most `left`."""
         return min(self.left, self.stopping.left(self.meter.read()))
 
     @property
@@ -251,6 +256,7 @@ class Budget:
         """Whether the limit is spent, and no criterion was met before it was."""
         if self.limit is None or self.elapsed < self.limit or self.stopping.met is not None:
             return False
+        # Both are passed: the one that was passed first is the reason.
         return self.started + self.limit <= self.stopping.patient_until
 
     def charge(self, work: float) -> None:

@@ -31,7 +31,7 @@ PRODUCT_LINES = 69_600  # aim: 49,000; 771 lines of schemas in JSON, never count
 PRODUCT_FILES = 340
 TEST_LINES = 72_500  # aim: 53,000
 SINGLE_IMPORTER = 45
-COMMENT_SHARE = 0.0035  # aim: 0.015
+COMMENT_SHARE = 0.02  # aim: 0.015
 
 
 def test_the_house_only_gets_smaller() -> None:
