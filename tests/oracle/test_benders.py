@@ -302,7 +302,7 @@ def proven(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CountModel, "forbid", noted)
         result = solve_benders(
-            instance, None, params=params or hurried(), warm_start=warm_start, on_progress=watch
+            instance, time_limit=None, params=params or hurried(), warm_start=warm_start, on_progress=watch
         )
     parts |= set(watch.phases)
     assert oasis.verify(instance, result) == result.objective
@@ -374,7 +374,7 @@ def masters(instance: Instance, params: BendersParams) -> list[str]:
         unaided(patch)
         result = solve_benders(
             instance,
-            None,
+            time_limit=None,
             params=params,
             warm_start={},
             on_progress=lambda progress: entered.append(progress.phase),
