@@ -116,6 +116,7 @@ def policy_state(policy: Policy, live: Container[int]) -> Any:
 
     What the policy does afterwards does not change it.
     """
+    # A policy may hand out its own lists: without a copy they would go on changing.
     return deepcopy(policy.state()) if isinstance(policy, Persistent) else encode(policy, live)
 
 
@@ -151,11 +152,14 @@ class _Encoder:
         self._kept: list[Any] = []  # so that no id is used twice
 
     def value(self, value: Any) -> Any:
+        # Exact types: np.float64 is a float and an enum may be a str, and
+        # each would come back as one of Python's.
         if value is None or type(value) in (bool, float, int, str):
             return value
         leaf = self._leaf(value)
         if leaf is not None:
             return leaf
+        # Two names for one object stay two names for one object, and a cycle ends.
         if id(value) in self._seen:
             return {"is": "again", "number": self._seen[id(value)]}
         number = self._seen[id(value)] = len(self._kept)
@@ -164,6 +168,7 @@ class _Encoder:
 
     def _leaf(self, value: Any) -> dict[str, Any] | None:
         """What is written in one piece; None for what has parts."""
+        # Live jobs, machines and functions are the driver's or the code's: they are named.
         if isinstance(value, PolicyJob) and value.index in self._live:
             return {"is": "job", "index": value.index}
         if isinstance(value, Site):
@@ -183,6 +188,7 @@ class _Encoder:
         kind = type(value)
         name = _NAMES.get(kind)
         if name in _SEQUENCES:
+            # The order of a set differs from process to process; a checkpoint must not.
             items = sorted(value, key=repr) if kind in (set, frozenset) else value
             most = {"most": value.maxlen} if kind is deque else {}
             return {"is": name, **most, "items": [self.value(item) for item in items]}
@@ -215,6 +221,7 @@ class _Encoder:
 
     def _class(self, kind: type[Any]) -> str:
         name = name_of(kind, self._own)
+        # What could not be read back is refused now, not when the state is needed.
         if not name.startswith((*PACKAGES, ":")):
             raise _unwritable(name)
         return name
@@ -300,6 +307,7 @@ class _Decoder:
                 raise OasisError("policy state: a defaultdict has no counterpart in a fresh policy")
         before = dict(made)
         made.clear()
+        # Noted before its parts are read: a part may refer back to the whole.
         self._made[data["number"]] = made
         for key, item in data["items"]:
             name = self.value(key)
@@ -335,6 +343,7 @@ class _Decoder:
         self._made[data["number"]] = made
         before = attributes(made)
         for name, item in data["items"].items():
+            # A frozen dataclass refuses assignments, so its own setter is passed by.
             object.__setattr__(made, name, self.value(item, before.get(name)))
         return made
 

@@ -27,6 +27,8 @@ def placements(rows: npt.ArrayLike) -> IntArray:
     table = given.astype(np.int64, copy=False)
     if table is not given and not (table == given).all():
         raise InputError("placements", "expected rows of integers (slot, server, count)")
+    # Sorted by slot, then server: equal schedules are
+    # equal arrays, and a slot is found by bisection.
     table = table[np.lexsort((table[:, SERVER], table[:, SLOT]))]
     table.flags.writeable = False
     return table
@@ -154,6 +156,7 @@ def _rows(value: Any) -> IntArray:
 
 def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
     """Add what `rows` of `demand` (R,) occupy to `used` (T, servers, R); no other place changes."""
+    # `add.at`, because a server may stand in several rows of a slot, which `+=` would count once.
     np.add.at(used, (rows[:, SLOT], rows[:, SERVER]), rows[:, COUNT, None] * demand)
 
 

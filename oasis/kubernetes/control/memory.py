@@ -70,6 +70,7 @@ def restored(
     deleted or edited meanwhile leaves or changes at the next boundary, as if the controller had
     been there.
     """
+    # Work is counted in worker-slots, which mean nothing in slots of another length.
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
     ):
@@ -84,6 +85,8 @@ def restored(
         _go_on(reconciler, found, seen, now())
     except Exception:
         metrics.failures.inc()
+        # A damaged checkpoint must not keep the controller
+        # from acting: the objects say enough to begin.
         log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
         return restored(None, make, settings, metrics, seen, checkpoint, now)
     return reconciler
@@ -93,10 +96,13 @@ def _go_on(
     reconciler: Reconciler, found: Mapping[str, Any], seen: Mapping[str, list[Any]], now: float
 ) -> None:
     """Bring a controller that has just been made into the state of a checkpoint."""
+    # Unwritten statuses come first: the reader would
+    # begin with what the objects say, which is older.
     reconciler.reader.recall(found["unwritten"], seen)
     specs = reconciler.read_specs(seen, now)
     reconciler.done.update(found["done"])
     driver = reconciler.driver
+    # The policy's state is indexed by machine and resource, and fits no other site.
     same = (
         found["policy"] == driver.policy.name
         and found["site"] == site_text(reconciler.site)

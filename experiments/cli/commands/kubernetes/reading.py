@@ -295,6 +295,7 @@ def quote(
     with located_at(source=file):
         spec = parse_job(found, clock, resource_map(gpu, bandwidth, storage))
     policy = remembered(memory)
+    # A job that is submitted now is decided on at the next boundary.
     now = max(clock.slot(time.time()) + 1, memory["driver"]["slot"])
     with located_at(source=file):
         quote = policy.foresee(replace(spec.job, arrival=now), now)
@@ -405,6 +406,7 @@ def import_cluster(
     specs = list(_jobs_there(objects, jobs, clock, resources))
     known = [slot for slot, _, _ in specs if slot is not None]
     first, last = min(known, default=0), max(known, default=0)
+    # By slot, then in order of creation, as the controller takes jobs in.
     rows = sorted(
         ((last if slot is None else slot) - first, age, k, spec)
         for k, (slot, age, spec) in enumerate(specs)
