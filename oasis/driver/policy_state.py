@@ -47,16 +47,7 @@ _FUNCTIONS = (BuiltinFunctionType, FunctionType, MethodType, partial, type, np.u
 _FACTORIES: dict[str, Callable[[], Any]] = {
     made.__name__: made for made in (bool, dict, float, int, list, set, str, tuple)
 }
-_BIT_GENERATORS: dict[str, type[Any]] = {
-    made.__name__: made
-    for made in (
-        np.random.MT19937,
-        np.random.PCG64,
-        np.random.PCG64DXSM,
-        np.random.Philox,
-        np.random.SFC64,
-    )
-}
+_BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")  # of numpy.random
 
 
 def encode(policy: Any, live: Container[int]) -> Any:
@@ -203,7 +194,7 @@ class _Encoder:
             return _written(value)
         if kind is np.random.Generator:
             source = value.bit_generator
-            if _BIT_GENERATORS.get(type(source).__name__) is not type(source):
+            if type(source).__name__ not in _BIT_GENERATORS:
                 raise _unwritable(name_of(type(source), self._own))
             state = self.value(source.state)
             return {"is": "random", "type": type(source).__name__, "state": state}
@@ -236,13 +227,8 @@ def _written(array: np.ndarray[Any, Any]) -> dict[str, Any]:
         raise _unwritable(f"an array of {array.dtype}")
     content = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
     shape, fixed = list(array.shape), not array.flags.writeable
-    return {
-        "is": "array",
-        "type": array.dtype.str,
-        "shape": shape,
-        "fixed": fixed,
-        "data": content,
-    }
+    kind = array.dtype.str
+    return {"is": "array", "type": kind, "shape": shape, "fixed": fixed, "data": content}
 
 
 def _called(function: Any) -> str:
@@ -293,7 +279,8 @@ class _Decoder:
         return made
 
     def _generator(self, data: dict[str, Any], _: Any) -> np.random.Generator:
-        source = _BIT_GENERATORS[data["type"]]()
+        kind = _BIT_GENERATORS[_BIT_GENERATORS.index(data["type"])]  # nothing else is made
+        source = getattr(np.random, kind)()
         source.state = self.value(data["state"])
         return np.random.Generator(source)
 
