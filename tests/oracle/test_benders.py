@@ -302,7 +302,11 @@ def proven(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CountModel, "forbid", noted)
         result = solve_benders(
-            instance, time_limit=None, params=params or hurried(), warm_start=warm_start, on_progress=watch
+            instance,
+            time_limit=None,
+            params=params or hurried(),
+            warm_start=warm_start,
+            on_progress=watch,
         )
     parts |= set(watch.phases)
     assert oasis.verify(instance, result) == result.objective
