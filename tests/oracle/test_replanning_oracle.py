@@ -48,7 +48,7 @@ def test_schedules_verify_and_values_rise_to_the_optimum_at_most(
     free, ps_free = (
         np.zeros((arrays.horizon, *group.capacity.shape)) for group in (arrays.worker, arrays.ps)
     )
-    duals = DualValues.of(arrays, free, ps_free, PARAMS.priority)
+    duals = DualValues.of(arrays, free, ps_free)
     rng, separation = np.random.default_rng(seed), Separation(model, PARAMS.cuts)
     primal = PrimalHeuristic(model, separation, best, duals, rng, PARAMS.primal)
     params = ReplanningParams(first_jobs=len(arrays.jobs), least_tries=3, span=span)
