@@ -64,6 +64,7 @@ class FixedCounts:
 
     def draw(self, job: PolicyJob) -> tuple[int, int] | None:
         """Workers and parameter servers of `job`; None if not even the smallest ever fit."""
+        # What the owner asked for is not redrawn, not even smaller: it runs so or not at all.
         workers = job.fixed_workers
         if workers is not None:
             ps = job.ps_needed(workers)
@@ -71,12 +72,16 @@ class FixedCounts:
         if self._rng is None or not job.ps_most(job.max_workers):
             most_workers, wanted_ps = job.max_workers, 0
         else:
+            # Both numbers in one draw for every such job, so that the next
+            # job's do not depend on this one's size.
             most_workers, wanted_ps = self._rng.integers(LEAST, MOST + 1, size=2).tolist()
             most_workers = min(most_workers, job.max_workers)
         most_workers = min(most_workers, self._empty.most_workers(job))
         for workers in range(most_workers, job.min_workers - 1, -1):
             least = job.ps_needed(workers)
             most = job.ps_most(workers) if least else 0  # nothing to collect: no parameter server
+            # The parameter servers that were drawn, or else the
+            # fewest: workers are what does the work.
             for ps in dict.fromkeys((min(max(wanted_ps, least), most), least)):
                 if self._empty.holds(job, workers, ps):
                     return workers, ps
@@ -136,6 +141,7 @@ class Gpus:
         """GPUs of `job` with `workers`."""
         if self._resource is None:
             return float(workers)
+        # Among jobs with GPUs, one without would have no service and stay first for ever.
         return workers * (dict(job.worker).get(self._resource, 0) / self._grid or 1.0)
 
 

@@ -144,6 +144,8 @@ class Dorm(BasePolicy):
         room = Room(self._site, view.capacity(), view.down())
         for index, allocation in held.items():
             room.hold(self._jobs[index], allocation)
+        # Without an answer there is no fair partition to protect,
+        # and an idle machine is worth nothing.
         limit = math.inf if after is None else self._most_loss
         self._start_waiting(held, room, fairness, limit)
         if not any(given.workers for given in held.values()):
@@ -177,6 +179,7 @@ class Dorm(BasePolicy):
         room = Room(self._site, view.capacity(), view.down())
         for index in others:
             room.hold(self._jobs[index], before[index])
+        # The limit is one on all jobs: those left out have used up their part of it.
         charged = fairness.total({index: before[index] for index in others})
         running = sum(1 for allocation in before.values() if allocation.workers)
         partition = self._partition(
@@ -198,6 +201,7 @@ class Dorm(BasePolicy):
         """The jobs that the MILP decides on, within `places`."""
         waiting = [index for index in self._jobs if not before[index].workers]
         running = [index for index in self._jobs if before[index].workers]
+        # The MILP can gain most on the least fair ones; equal ones in order of arrival.
         running.sort(key=lambda index: (-fairness.loss(index, before[index].worker_count), index))
         chosen: list[int] = []
         places = 0
@@ -206,6 +210,8 @@ class Dorm(BasePolicy):
                 places += len(self._site.machines_for("worker"))
                 if any(self._jobs[index].ps_line):
                     places += len(self._site.machines_for("ps"))
+                # A job with more places than the limit is decided on
+                # alone: otherwise it never would be.
                 if chosen and places > self.places:
                     return chosen
                 chosen.append(index)

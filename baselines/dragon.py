@@ -61,6 +61,7 @@ class IdleClock:
         """So much of `machine` is free from `now` on."""
         levels = self._levels[machine]
         since = now
+        # What came free last is taken first, so that the oldest idle amount keeps its age.
         while levels and levels[-1][0] > free:
             since = levels.pop()[1]
         if free > (levels[-1][0] if levels else 0):
@@ -69,6 +70,7 @@ class IdleClock:
     def use(self, machine: int, free: int) -> None:
         """What has been idle for longest on `machine` is used, until `free` is left."""
         levels = self._levels[machine]
+        # The other way round: what alarms gave away was the part that had been idle for longest.
         used = (levels[-1][0] if levels else 0) - free
         self._levels[machine] = [(level - used, since) for level, since in levels if level > used]
 
@@ -114,6 +116,7 @@ class FewestNodes:
             return None
         before = room.free.copy()
         placed: dict[int, int] = {}
+        # Filling the roomiest first takes the fewest machines, as all workers are alike.
         for machine in sorted(hosts, key=lambda m: (-most[m], m)):
             here = min(most[machine], workers - sum(placed.values()))
             if here:
@@ -165,6 +168,8 @@ class Ladder:
         """
         least = job.min_workers
         few = (least, job.ps_needed(least))
+        # The order of the public code: all workers near, all
+        # anywhere, then the fewest in the same way.
         tries: tuple[tuple[Placement, tuple[int, int]], ...] = (
             (OneNode(), (workers, ps)),
             (Spread(), (workers, ps)),
@@ -217,6 +222,7 @@ def smallest_urgent(
     >>> smallest_urgent(waiting, lambda job: job.id != "c", lambda job: sizes[job.id]).id
     'a'
     """
+    # Within a size all jobs are as large, and the first to arrive waited longest.
     first = [next((job for job in same if is_urgent(job)), None) for same in sizes]
     urgent = [job for job in first if job is not None]
     return min(urgent, key=lambda job: (size(job), job.index), default=None)
@@ -239,6 +245,7 @@ def victims_by_surplus(able: Iterable[PolicyJob], held: Held) -> list[PolicyJob]
     >>> [job.id for job in victims_by_surplus([a, b], held)]
     ['b', 'a']
     """
+    # The sort is stable: among equals the order of launch stays.
     return sorted(able, key=lambda job: -surplus(job, held[job.index]))
 
 
@@ -267,6 +274,7 @@ def victims_in_order(able: Sequence[PolicyJob], held: Held, request: int) -> Seq
     [1, 0]
     """
     spare = sum(surplus(job, held[job.index]) for job in able)
+    # Strictly more, as in the public code, whatever the text says.
     return able if spare > request else []
 
 
@@ -389,6 +397,7 @@ def grow_beside_servers(room: Room, able: Iterable[PolicyJob], held: Held) -> Ch
     """
     changes: Changes = {}
     jobs = list(able)
+    # Round by round, one worker each, as the public code goes through its queue.
     while jobs:
         still = []
         for job in jobs:
@@ -564,6 +573,7 @@ class Dragon(LocalityAware):
 
     def decide(self, view: View) -> Plan:
         self._begin(view)
+        # The order of Fig. 5: urgent jobs, then the queue, and only then what stays idle.
         self._note_waiting(view)
         self.scale_down_for_urgent(view.now)
         self.launch_first_that_fits()
@@ -615,6 +625,7 @@ class Dragon(LocalityAware):
             idle = {machine: amount for machine, amount in idle.items() if amount}
             able = {machine: running.growing_on(machine) for machine in idle}
             self._resize(grow_where_they_run(self._room, able, running.held, idle, self._gpu))
+        # The public code has one clock for all GPUs: any launch or resize sets it back.
         elif not self._plan.changes and self._last_change + self._lambda <= now:
             self._resize(grow_beside_servers(self._room, running.growing(), running.held))
         for machine, row in enumerate(self._room.free):

@@ -75,6 +75,8 @@ class Pools:
         """What all machines have together, shape (K,), from what each of them has, (R,)."""
         amounts: list[list[float]] = [[] for _ in range(self._size)]
         for machine, row in zip(self._site.machines, rows, strict=True):
+            # A set, so that a machine that hosts both groups is
+            # counted once where they share a pool.
             for offset in {self._offsets[group] for group in machine.hosts}:
                 for resource, amount in enumerate(row):
                     amounts[offset + resource].append(amount)
@@ -187,6 +189,8 @@ class Portions:
         """
         portion = self.of_task(job, TaskGroup.WORKER)
         per_worker, fixed = job.ps_line
+        # Each worker carries its part of the parameter servers, so
+        # that shares stay linear in workers.
         part = per_worker + fixed / job.min_workers
         if part:
             portion += part * self.of_task(job, TaskGroup.PS)
@@ -257,6 +261,7 @@ def fair_shares(
         Dominant share of each job; 0 for one that takes nothing.
     """
     shares = dict.fromkeys(portions, 0.0)
+    # All dominant shares grow at the pace of 1: one number is the level of all that still grow.
     pace = {index: portion / portion.max() for index, portion in portions.items() if portion.max()}
     caps = {index: float(portions[index].max()) * most[index] for index in pace}
     left = supply.copy()
@@ -265,6 +270,8 @@ def fair_shares(
     while growing:
         drain = np.sum([pace[index] for index in growing], axis=0)
         used = drain > 0
+        # To the next event: a resource runs out, or a job has all it can use. One of them ends in
+        # each step, so there are as many steps as jobs and resources at most.
         step = min(
             float((left[used] / drain[used]).min()),
             min(caps[index] for index in growing) - level,
@@ -273,6 +280,7 @@ def fair_shares(
         left = np.maximum(0.0, left - step * drain)
         for index in growing:
             shares[index] = min(level, caps[index])
+        # Exhausted but for rounding: otherwise steps of 1e-17 would go on for ever.
         empty = left <= NEGLIGIBLE
         growing = [
             index
@@ -344,6 +352,8 @@ class DRF(BasePolicy):
     def decide(self, view: View) -> Plan:
         plan = Plan()
         self._book.update(view, plan)
+        # From the empty cluster, whatever jobs hold: the shares depend
+        # on nothing but the jobs that are there.
         for index, allocation in self._fill(Room(self._site, view.capacity(), view.down())).items():
             if allocation != view.allocation(self._book.jobs[index]):
                 plan.changes[index] = allocation
@@ -366,6 +376,7 @@ class DRF(BasePolicy):
             _, index, workers, ps = heappop(line)
             job = jobs[index]
             added = self._grow(job, workers, ps, room, how)
+            # A job whose task did not fit is not entered again: what is free only shrinks.
             if added is not None:
                 for mine, tasks in zip(held[index], added, strict=True):
                     for machine, count in tasks:
@@ -388,6 +399,7 @@ class DRF(BasePolicy):
         self, job: PolicyJob, workers: int, ps: int, room: Room, how: Placement
     ) -> Allocation | None:
         """Put the next task of `job` into `room`; None if it fits nowhere."""
+        # A gang works with its minimum or not at all: its first task is the whole of it.
         more = 1 if workers else job.min_workers
         ps_more = max(0, job.ps_needed(workers + more) - ps)
         return how.place(room, job, more, ps_more)
@@ -465,6 +477,7 @@ class FinishTimeFairness(Ordered):
 
     def before_serving(self, view: View) -> None:
         """Count those who were there, and rank those who wait: all become less fair with time."""
+        # The book still has the jobs of the time that passed: it is updated after this.
         self._job_time += len(self._book.jobs) * (view.now - self._now)
         self._now = view.now
         for job in view.finished:
@@ -481,6 +494,7 @@ class FinishTimeFairness(Ordered):
 
     def key(self, job: PolicyJob, workers: int, view: View) -> Rank:
         if job.index in self._running and self._leases[job.index] > view.now:
+            # A job with a lease goes before all jobs that are offered GPUs, so it keeps its own.
             return LEASED, 0.0
         return OFFERED, -significant(self.rho(job, workers, view))
 
@@ -491,6 +505,7 @@ class FinishTimeFairness(Ordered):
         sharing = (self._job_time - before) / age if age else sum(1 for _ in view.jobs())
         _, ps = self._book.counts[job.index]
         alone = job.work / workers
+        # A job that needs more than 1/N of the machines would run slower on its part alone.
         alone *= max(1.0, sharing * self._shares.dominant(job, workers, ps))
         return (age + view.remaining(job) / workers) / alone if alone else math.inf
 

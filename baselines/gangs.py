@@ -75,6 +75,7 @@ class GangQueue:
     def add(self, job: PolicyJob) -> None:
         """Put `job` into the queue, at its place."""
         self._jobs[job.index] = job
+        # Kept in order, so that the first of each size is found without looking at the others.
         insort(self._sizes.setdefault(self.size(job), []), job.index, key=self._rank_of)
 
     def remove(self, job: PolicyJob) -> None:
@@ -83,6 +84,7 @@ class GangQueue:
             return
         size = self.size(job)
         same = self._sizes[size]
+        # Ranks are distinct, so bisection finds the job itself.
         del same[bisect_left(same, self._rank(job), key=self._rank_of)]
         if not same:
             del self._sizes[size]
@@ -123,6 +125,7 @@ class GangQueue:
             How many were launched.
         """
         launched = 0
+        # Only the first of each size can be next, and sizes are few where jobs are many.
         heads = [
             (key(self._jobs[same[0]]), same[0])
             for size, same in self._sizes.items()
@@ -192,6 +195,7 @@ class RunningJobs:
             self._launched += 1
         self.held[index] = allocation
         workers = allocation.worker_count
+        # The sets are kept up to date at each change, so that no question goes through all jobs.
         for machine in before.machines:
             self._growing.get(machine, set()).discard(index)
         self._can_grow.discard(index)
@@ -272,6 +276,7 @@ def add_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Al
     room.take(machine, job.worker, 1)
     workers[machine] = workers.get(machine, 0) + 1
     for _ in range(job.ps_needed(count) - held.ps_count):
+        # Beside most of its workers: what goes between them does not cross the network.
         host = next((m for m in _by_workers(room, workers) if room.fits(m, job.ps)), None)
         if host is None:
             room.free = before
@@ -328,6 +333,8 @@ def shrink(room: Room, job: PolicyJob, held: Allocation, workers: int) -> Alloca
     """
     while held.worker_count > workers:
         homes = dict(held.ps)
+        # The machines that are nearly empty of this job come free first; the last index
+        # among equals, so that those in front stay packed.
         machine, _ = min(held.workers, key=lambda task: (task[0] in homes, task[1], -task[0]))
         held = drop_worker(room, job, held, machine)
     return held
@@ -399,6 +406,7 @@ class GangController(BasePolicy):
     def request(self, job: PolicyJob) -> Counts | None:
         """What `job` asks for; None if not even the fewest tasks fit the empty cluster."""
         asked = job.min_workers if job.initial_workers is None else job.initial_workers
+        # A request that never fits would block a queue for ever.
         for workers in range(asked, job.min_workers - 1, -1):
             ps = job.ps_needed(workers)
             if self._empty.holds(job, workers, ps):
@@ -409,6 +417,8 @@ class GangController(BasePolicy):
         """Enter what happened and look at what is free."""
         self._plan = Plan()
         for job in (*view.finished, *view.evicted):
+            # A job that its owner took back may be in either;
+            # removing it from both needs no question.
             self._queue.remove(job)
             self._running.remove(job)
         for job in (*self._book.update(view, self._plan), *view.evicted):

@@ -90,6 +90,8 @@ class Gittins(Ordered):
 
     def decide(self, view: View) -> Plan:
         plan = super().decide(view)
+        # The time held is noted as a start without breaks: when the job
+        # is gone, it cannot be asked for any more.
         for index, held in plan.changes.items():
             if held.workers:
                 self._begun[index] = view.now - view.attained(self._book.jobs[index])
@@ -149,6 +151,8 @@ class Services:
         """A job took `service`; one that took just as much as a level has belongs to it."""
         if not service:
             return  # it was never in any level
+        # Services are sums of floats: a job that ended at the end
+        # of a level must not fall behind it.
         level = bisect_left(self._ends, service * (1 - TOLERANCE))
         self._count[level] += 1
         self._total[level] += service
@@ -159,11 +163,15 @@ class Services:
 
     def _index(self, level: int) -> float:
         begin = self._ends[level - 1] if level else 0.0
+        # Running sums over the levels from here on, so that each d costs one step.
         ended = list(accumulate(self._count[level:]))
         spent = list(accumulate(self._total[level:]))
         best = 0.0
         for count, total, end in zip(ended, spent, [*self._ends[level:], math.inf], strict=True):
             beyond = ended[-1] - count  # who takes more than this
+            # E min(S - a, d) times the number of jobs: what those took that end
+            # by then, and d for each other. The last end is infinite and no job
+            # is beyond it: 0 times infinity would be nan.
             time = total - count * begin + (beyond * (end - begin) if beyond else 0.0)
             if count:
                 best = max(best, count / time if time > 0 else math.inf)

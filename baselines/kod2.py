@@ -85,11 +85,13 @@ class Weights:
         asked = math.fsum(self._shares.of(job.worker, job.worker_cpu))
         if self.form == DIFFERENCE:
             return job.min_workers - asked
+        # A job that asks for nothing goes before all others.
         return job.min_workers / asked if asked else math.inf
 
     @staticmethod
     def sigmoid(raw: float) -> float:
         """The weight (1) that w' gives, between 0 and 1."""
+        # Two forms of the same, so that the exponential never overflows.
         return 1.0 / (1.0 + math.exp(-raw)) if raw >= 0 else math.exp(raw) / (1.0 + math.exp(raw))
 
 
@@ -143,6 +145,8 @@ def scale_in_order(
     ['b']
     """
     mine, mine_entered = weight(new), entered(new)
+    # Among equals the earlier one keeps its workers, or equal jobs
+    # could take them from one another in turn.
     victims = [job for job in running if weight(job) != mine or not entered(job) < mine_entered]
     return sorted(victims, key=lambda job: (weight(job), entered(job)))
 
@@ -188,8 +192,10 @@ def scale_in(
     changes: Changes = {}
     for job in victims:
         homes = dict(held[job.index].ps)
+        # Workers away from their parameter server send over the network, so they go first.
         order = sorted(held[job.index].workers, key=lambda task: (task[0] in homes, task[0]))
         now, spare = held[job.index], held[job.index].worker_count - job.min_workers
+        # Lines 9-32, one worker at a time, as the text has it.
         for machine in (machine for machine, count in order for _ in range(count)):
             if printed and (found := on_node(machine)) is not None:
                 return changes, found
@@ -247,8 +253,10 @@ def scale_out(
 
     everywhere = room.site.machines_for("worker")
     for demand in {job.worker for job in able}:
+        # Jobs of one demand share the list, which only shrinks while they take.
         hosts[demand] = [machine for machine in everywhere if has_room(machine, demand)]
     able = [job for job in able if hosts[job.worker]]
+    # The weightiest first, and of equals the earlier one, as in the order of launches.
     for job in sorted(able, key=lambda job: (-weight(job), entered(job))):
         now = held[job.index]
         for machine in hosts[job.worker]:
@@ -344,8 +352,10 @@ class Kod2(GangController):
         self._begin(view)
         if not self.printed:
             self.raise_starving(view.now)
+        # Each launch changes which job weighs most, so the algorithm begins again.
         while self._queue and self.launch_by_weight(view.now):
             pass
+        # Last: what is free goes to running jobs only if no waiting job could use it.
         self.grow()
         self._plan.wake_at = self._next_starving(view.now)
         return self._plan
@@ -374,6 +384,8 @@ class Kod2(GangController):
         """Lines 27-29 of Algorithm 1: jobs that wait longer than STARVELIMIT get more weight."""
         while self._limits and self._limits[0][0] <= now:
             limit, index = heappop(self._limits)
+            # An entry of an earlier wait, before the job ran and lost
+            # a machine, says nothing of this one.
             if index in self._queue and self._since[index] + self._limit == limit:
                 self._starving.add(index)
                 heappush(self._starving_heap, index)
@@ -381,6 +393,7 @@ class Kod2(GangController):
     def launch_by_weight(self, now: float) -> bool:
         """Lines 5-30 of Algorithm 1; whether a job was launched."""
         head = min(self._heads(), key=self._order)
+        # Only a job that weighs as much as all that run may take workers from them.
         top = self._running_weights[-1] if self._running_weights else -math.inf
         if self.raw_weight(head) >= top:
             return self.launch_or_scale_in(head)
@@ -393,6 +406,7 @@ class Kod2(GangController):
     def launch_or_scale_in(self, head: PolicyJob) -> bool:
         """Lines 5-17: launch the weightiest waiting job at its minimum, by scale-in if need be."""
         if self._launch(head) is None:
+            # Jobs at their minimum give nothing; as printed, the loop looks at them all the same.
             victims = self._running if self.printed else self._running.shrinking()
             made = scale_in(
                 self._room,

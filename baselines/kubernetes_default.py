@@ -111,6 +111,8 @@ class KubernetesDefault(BasePolicy):
             self._recreate(set(view.lost))
         for index in sorted(self._bind(self._room(view))):
             allocation = self._allocation(index)
+            # In the model an incomplete gang may hold nothing, so it
+            # holds nothing until its last pod is bound.
             if self._site.partial_gangs or self._is_whole(index):
                 plan.changes[index] = allocation
         return plan
@@ -123,6 +125,8 @@ class KubernetesDefault(BasePolicy):
             servers = [Pod(job, TaskGroup.PS)] * ps
             pods.append(servers + [Pod(job, TaskGroup.WORKER)] * workers)
             self._bound[job.index] = {group: {} for group in GROUPS}
+        # By turns is how two gangs each come to hold half of a
+        # cluster, which is what this rival shows.
         turns = chain.from_iterable(zip_longest(*pods)) if self.interleave else chain(*pods)
         self._enter(pod for pod in turns if pod is not None)
 
@@ -164,6 +168,7 @@ class KubernetesDefault(BasePolicy):
     def _bind(self, room: Room) -> set[int]:
         """Bind pods in the order of the queue; the jobs that got any."""
         changed = set()
+        # One entry per size, by the turn of its first pod: the heap walks the queue in its order.
         first = [(line[0][0], size) for size, line in self._lines.items()]
         heapify(first)
         while first:

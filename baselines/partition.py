@@ -109,6 +109,8 @@ class Partition:
             self._require(pulp.lpSum(changes) <= most_changes, "adjustment")
         for (machine, resource), load in self._loads.items():
             room = free[machine][resource]
+            # In shares of what is free: HiGHS's tolerance is absolute,
+            # and grid units are far too large for it.
             row = pulp.LpAffineExpression((v, amount / room) for v, amount in load)
             self._require(row <= 1, f"capacity_{machine}_{resource}")
 
@@ -125,6 +127,8 @@ class Partition:
             )
             for candidate, tasks in zip(self._candidates, self._tasks, strict=True)
         }
+        # HiGHS forgives 1e-9 in each row; the check of plans counts in
+        # whole grid units and forgives nothing.
         if not self._is_exact(answer):
             return "a solution that rounding breaks", None
         return str(solution.status), answer
@@ -137,6 +141,7 @@ class Partition:
     ) -> tuple[pulp.LpVariable, list[pulp.LpVariable]]:
         """Rows (3), (6), (7) of a job, its fairness loss and whether it is adjusted."""
         job = candidate.job
+        # A job that runs is kept running: its lower limit is 1.
         runs = self.problem.add_variable(f"runs_{k}", int(candidate.runs), 1, pulp.LpInteger)
         most = (job.max_workers, job.ps_needed(job.max_workers))
         workers, ps = (self._add_tasks(k, job, *each) for each in zip(GROUPS, most, strict=True))
@@ -146,10 +151,13 @@ class Partition:
         servers = self._add_count(f"p_{k}", ps, max(job.max_workers, fixed))
         self._require(count >= job.min_workers * runs, f"fewest_{k}")
         self._require(count <= job.max_workers * runs, f"(3)_{k}")
+        # The same tolerance as `ps_needed`, or the MILP would ask
+        # for one server more than the rule.
         slack = TOLERANCE * max(1.0, needed * job.max_workers)
         self._require(servers >= needed * count + fixed * runs - slack, f"(6)_{k}")
         # no more of them than (6) asks for, and so no more than workers (7)
         self._require(servers <= needed * count + (fixed + 1 - MARGIN) * runs, f"(7)_{k}")
+        # The absolute value of the distance as two rows: the limit on the sum presses it down.
         loss = self.problem.add_variable(f"loss_{k}", 0)
         self._require(loss >= candidate.per_worker * count - candidate.fair, f"above_{k}")
         self._require(loss >= candidate.fair - candidate.per_worker * count, f"below_{k}")
@@ -190,6 +198,8 @@ class Partition:
             for machine, task in tasks.items():
                 count = before.get(machine, 0)
                 more = int(task.upBound) - count
+                # Without a change both rows pin the count to what it
+                # was; with one they say nothing.
                 self._require(task <= count + more * change, f"most_{group}_{k}_{machine}")
                 if count:
                     least = count - count * change

@@ -14,7 +14,7 @@ from oasis.scheduling import NOTHING, Allocation, Placement, Plan, PolicyJob, Ro
 
 
 class Turns:
-    """Two rooms: what is free, and what would be if all whose turn has not come had left.
+    """Free capacity twice: as it is, and without the running jobs whose turn has not come.
 
     A job goes where there is free room; only if it does not fit there does it displace others. So
     nobody is moved or paused for the sake of a job that an idle machine could take.
@@ -128,6 +128,8 @@ class Levels:
 
     def level(self, service: float) -> int:
         """The level of a job with so much service; one that has reached an end is beyond it."""
+        # The timer rings at the end of a level; rounding must not leave the job just
+        # short of it, or the timer would ring again at once.
         return bisect_right(self.ends, service * (1 + TOLERANCE))
 
     def since_end(self, job: PolicyJob, workers: int, view: View) -> float:
@@ -212,6 +214,7 @@ class Ordered(OneLine):
     def decide(self, view: View) -> Plan:
         plan = Plan()
         self._update(view, plan)
+        # While no job waits, all that run go on: no turns need to be played.
         if self._waiting:
             self._serve(view, plan)
             self.after_serving()
@@ -227,6 +230,7 @@ class Ordered(OneLine):
         for job in (*view.finished, *view.evicted):
             if self._running.pop(job.index, None) is None:  # its owner took it back: it waited
                 self._waiting = [key for key in self._waiting if key[1] != job.index]
+        # Before the new jobs are entered: their keys are those of the order as it is now.
         self.before_serving(view)
         for job in self._book.update(view, plan):
             insort(self._waiting, self._key(job, view))
@@ -237,6 +241,7 @@ class Ordered(OneLine):
         return self.key(job, self._book.counts[job.index][0], view), job.index
 
     def _serve(self, view: View, plan: Plan) -> None:
+        # Sorted at each event, as keys of running jobs change while they run.
         running = sorted(self._key(job, view) for job in self._running.values())
         # `served` of the waiting and `first` of the running jobs have had their turn. Running jobs
         # that go before every waiting one stay where they are, so their turns are not played.
@@ -264,6 +269,7 @@ class Ordered(OneLine):
                     plan.changes[job.index] = NOTHING
             served, first = served + waits, first + (not waits)
         self._waiting[:served] = passed
+        # A strict line is blocked at the job that does not fit: those behind it are paused, too.
         for key in running[first:]:
             plan.changes[key[1]] = NOTHING
             insort(self._waiting, key)

@@ -39,6 +39,7 @@ class FirstNode:
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         """Put all tasks into `room`; return None and change nothing if they do not fit."""
+        # If even all machines together have too little room, no node needs to be tried.
         hosts = room.fitting(room.site.machines_for("worker"), job.worker)
         if sum(room.count(machine, job.worker, workers) for machine in hosts) < workers:
             return None
@@ -102,6 +103,7 @@ def scale_down(
     changes: Changes = {}
     for job in victims:
         now, spare = held[job.index], held[job.index].worker_count - job.min_workers
+        # One worker at a time: no victim gives more than the new job needs.
         for machine in (m for m, count in held[job.index].workers for _ in range(count)):
             if not spare:
                 break
@@ -113,6 +115,7 @@ def scale_down(
     found = place()
     if found is not None:
         return changes, found
+    # Scaling down has failed: no job gives a worker for nothing.
     room.free = before
     return None
 
@@ -163,6 +166,7 @@ def scale_down_as_printed(
     last: int | None = None
     for job in running:
         now, spare = held[job.index], held[job.index].worker_count - job.min_workers
+        # Lines 7 and 18: looked at before a worker is taken, and one worker a machine at most.
         for last, _ in held[job.index].workers:
             if fits(last):
                 return changes
@@ -212,6 +216,7 @@ def scale_up(room: Room, able: Iterable[PolicyJob], held: Held, rank: Weighting)
     """
     growing = list(able)
     machines = room.site.machines_for("worker")
+    # Jobs with the same demand fit on the same machines: one pass for each demand.
     fitting = {demand: room.fitting(machines, demand) for demand in {job.worker for job in growing}}
     growing = sorted((job for job in growing if fitting[job.worker]), key=rank)
     changes: Changes = {}
@@ -328,10 +333,12 @@ class PriorityQueue(GangController):
         Once the best waiting job is not worth more than all that run, launching others does not
         change that, so that the queue is walked once.
         """
+        # Lines 2-6: only a job worth more than all that run may take workers from them.
         while (best := self._best_if_worth_most()) is not None:
             if self._launch(best) is None and not self.scale_down_for(best):
                 return
             self._queue.remove(best)
+        # Lines 17-21: otherwise every job that fits is launched, in order of the queue.
         self._queue.launch_all(self.weighting, self._launch, set())
 
     def schedule_as_printed(self) -> None:
@@ -352,6 +359,7 @@ class PriorityQueue(GangController):
     def scale_down_for(self, best: PolicyJob) -> bool:
         """Scale-down for `best`, which is launched if it succeeds; whether it did."""
         counts = self._book.counts[best.index]
+        # Those at the end of the order are worth least, so they give first.
         victims = sorted(self._running.shrinking(), key=self.weighting, reverse=True)
         made = scale_down(
             self._room,

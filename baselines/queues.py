@@ -61,6 +61,7 @@ class Misfits:
 
     def has(self, job: PolicyJob, workers: int, ps: int) -> bool:
         """Whether a job of the size of `job`, with so many tasks, did not fit."""
+        # An empty set is the usual case; it is told apart before a key is built.
         return bool(self._sizes) and (job.worker, job.ps, workers, ps) in self._sizes
 
     def add(self, job: PolicyJob, workers: int, ps: int) -> None:
@@ -129,6 +130,8 @@ class Queued(OneLine):
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
+        # A finished job that waits was taken back by its owner; any
+        # other left the line when it started.
         if view.finished and self._waits:
             self._take_out(view.finished)
         for job in (*self._book.update(view, plan), *view.evicted):
@@ -147,6 +150,8 @@ class Queued(OneLine):
 
     def _enter(self, job: PolicyJob, view: View) -> None:
         workers, _ = self._book.counts[job.index]
+        # The index breaks ties: by arrival, and a job that lost a
+        # server comes back to its old place.
         insort(self._line, (self.key(job, workers, view), job.index))
         self._waits.add(job.index)
 
@@ -162,6 +167,7 @@ class Queued(OneLine):
             if found is None:
                 break
             plan.changes[index] = found
+        # A strict line starts from its head without gaps, so that the started ones are a prefix.
         del self._line[: len(plan.changes)]
 
     def _fit(self, room: Room, plan: Plan) -> list[Key]:
@@ -328,10 +334,13 @@ class EASY(Queued):
         now = Room(self._site, view.free(), view.down())
         for index, allocation in plan.changes.items():
             now.occupy(jobs[index], allocation)
+        # Once per event: a job that starts below either is gone by
+        # then or leaves the head's places free.
         promised, later = self._promise(now, view, plan)
         # Two sets of sizes that did not fit: a job that ends in time needs room now, one that does
         # not needs room beside the head as well, and may fail where an equal one succeeds.
         quick, slow = Misfits(), Misfits()
+        # The head itself was tried already and waits for its promise.
         stay = self._line[:1]
         for key in self._line[1:]:
             job, tasks = jobs[key[1]], counts[key[1]]
@@ -368,6 +377,7 @@ class EASY(Queued):
         """When `job` ends if it runs from now on."""
         workers, _ = self._book.counts[job.index]
         end = view.now + view.remaining(job) / workers
+        # A slot is held to its end, so that its machines come free with the slot.
         return float(rounding.ceil(end)) if self._site.slotted else end
 
     def _start(self, job: PolicyJob, now: Room, later: Room | None) -> Allocation | None:

@@ -28,6 +28,7 @@ def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
         return np.ones(1)
     worth = np.zeros(int(horizon) + 1)
     first = int(job.arrival)
+    # The last entry stays 0: it is what all completions after the horizon are worth.
     worth[first:-1] = job.utility(np.arange(int(horizon) - first))
     return worth
 
@@ -66,12 +67,15 @@ class Prospects:
         self._ends = now + left
         self._worth = np.array(tables).reshape(len(left), -1)
         self._rows = np.arange(len(left))
+        # Used for every pair of jobs below, and the same for all of them.
         self._now_worth = self._at(self._ends)
         self.present = self._now_worth / (1 + discount * left)
 
     def cost(self, k: int) -> float:
         """What the other jobs lose if they wait until job `k` is done, times the share it takes."""
         lost = self._lost(k)
+        # A job does not compete with itself; of the others it holds
+        # up as much as it takes of the cluster.
         return float(lost.sum() - lost[k]) * self._shares[k]
 
     def rewards(self, weight: float) -> FloatArray:
@@ -110,6 +114,7 @@ class Prospects:
         return self._now_worth - self._at(self._ends + self.left[k])
 
     def _at(self, ends: FloatArray) -> FloatArray:
+        # Work that ends at time e completes in the slot ceil(e) - 1.
         slots: IntArray = (rounding.ceil(ends) - 1).astype(np.int64)
         found: npt.NDArray[np.float64] = self._worth[
             self._rows, np.clip(slots, 0, self._worth.shape[1] - 1)
@@ -203,11 +208,14 @@ class RRH(BasePolicy):
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
+        # Finished jobs are struck first: they compete with no newcomer any more.
         for job in view.finished:
             self._strike(job)
         for job in view.arrived:
             if self._book.enter(job, plan):
                 self._admit(job, view, plan)
+        # Arrivals and completions, as in the paper, and losses and returns of machines, which it
+        # does not have. In between rewards change, but no job is moved.
         if view.finished or view.arrived or view.evicted or view.returned:
             self._serve(view, plan)
         return plan
@@ -220,6 +228,7 @@ class RRH(BasePolicy):
         # The candidate schedule: all accepted jobs and this one, by reward, early arrivals first.
         order = sorted(range(len(rewards)), key=lambda k: (-rewards[k], k))
         value, cost = prospects.candidate(newest, order)
+        # A job that earns nothing is refused at a negative threshold, too.
         if value - cost <= self.threshold or value <= 0:
             self._strike(job)
             gain = f"gain {value:.6g} - {cost:.6g}"

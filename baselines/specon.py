@@ -106,7 +106,10 @@ class Container:
             The time.
         """
         last, self.value = self.value, value
+        # Growth (1) has the unit of the evaluation function; as a share of
+        # the largest value, one alpha fits all jobs.
         self.largest = max(self.largest, abs(value))
+        # One value has no growth yet.
         if last is None:
             return False
         growth, before = abs(value - last), self.growth
@@ -114,6 +117,7 @@ class Container:
         share = growth / self.largest if self.largest else 0.0
         if share > alpha:
             self.category, self.converged_at = Category.PROGRESSING, None
+        # Slow but not slower than the last time, a container stays in its category.
         elif share < alpha and growth < before:
             if self.category is Category.CONVERGED:
                 return True
@@ -164,6 +168,7 @@ class InTurn:
                 if found is not None:
                     self._after = machine + 1
                     return found
+        # It waits for a machine to come free, as the paper's containers never span two.
         if self._fits_one_machine(room, job, workers, ps):
             return None
         return self._by_task.place(room, job, workers, ps)
@@ -231,6 +236,7 @@ def choose_host(
     scores = {worker: worker_score(containers, weights) for worker, containers in on.items()}
     assert container.home is not None
     own = scores[container.home]
+    # Lines 5-10: the lowest score first; a worker without room is passed over for the next.
     for score in sorted({score for score in scores.values() if score < own}):
         able = [w for w in scores if scores[w] == score and has_room(container, w)]
         if able:
@@ -270,6 +276,7 @@ def rebalance(
         for each in everyone.values()
         if each.home is not None and not each.rebalanced and each.category is Category.CONVERGED
     ]
+    # The shortest converged duration first: the container that converged last is moved.
     line.sort(key=lambda each: (now - (each.converged_at or 0.0), each.job.index))
     idle = [worker for worker, containers in on.items() if not containers]
     if idle:  # lines 10-18
@@ -280,6 +287,7 @@ def rebalance(
         sources = set(on) - set(candidates)
     for worker in candidates:
         able = (each for each in line if each.home in sources and has_room(each, worker))
+        # One for each worker: after it, the worker is no longer idle.
         found = next(able, None)
         if found is not None:
             line.remove(found)
@@ -426,11 +434,14 @@ class SpeCon(GangController):
             self._looks = max(self._looks, int(view.now // interval))
             while self._looks * interval <= view.now:
                 self._looks += 1
+            # All are looked at before any is moved, or the first move
+            # would change what the next one sees.
             for container in self.look_at_containers(view):
                 self.reallocate(container, view.now)
         self.even_out(view.now)
         if len(self.log) > decided:  # a move may have made room for one that waits
             self.place_in_turn()
+        # Without anybody to look at, no timer is needed.
         if self._watched:
             self._plan.wake_at = self._looks * interval
         return self._plan
@@ -461,6 +472,7 @@ class SpeCon(GangController):
 
         Whatever is decided is the once in its life that it is decided (lines 9, 15 and 20).
         """
+        # Set before the decision: also a container that stays has had its one decision.
         container.migrated = True
         self._watched.discard(container.job.index)
         host = choose_host(container, self._workers(), self._weights, self._has_room, self._usage)

@@ -5,17 +5,25 @@ from oasis.model.extras import require
 require("solving offline", "pulp", "highspy")
 
 from oasis.solvers import Status
+from oasis.solvers.budget import Gap, NoImprovement, Stop, TimeLimit, WorkLimit
 from offline.benders.params import BendersParams
-from offline.benders.solve import solve_benders
-from offline.both import BothParams, solve_both
+from offline.both import BothParams
 from offline.column_generation.bound import ConfigurationBound, configuration_bound
 from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
-from offline.column_generation.solve import solve_configuration
-from offline.enumeration import EnumerationParams, solve_brute_force
+from offline.enumeration import EnumerationParams
 from offline.learning import learn_prices
-from offline.model.milp import CompactParams, solve_milp
+from offline.model.milp import CompactParams
 from offline.result import Milestone, OfflineResult
-from offline.solve import METHODS, AutoParams, solve
+from offline.solve import (
+    METHODS,
+    AutoParams,
+    solve,
+    solve_benders,
+    solve_both,
+    solve_brute_force,
+    solve_configuration,
+    solve_milp,
+)
 from offline.state import OnlinePrices, Phase, WarmStart
 
 __all__ = [
@@ -28,12 +36,17 @@ __all__ = [
     "ConfigurationBound",
     "ConfigurationParams",
     "EnumerationParams",
+    "Gap",
     "Milestone",
+    "NoImprovement",
     "OfflineResult",
     "OnlinePrices",
     "Phase",
     "Status",
+    "Stop",
+    "TimeLimit",
     "WarmStart",
+    "WorkLimit",
     "configuration_bound",
     "learn_prices",
     "solve",

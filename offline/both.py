@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from oasis.model.instance import Instance
-from oasis.solvers import SolveProgress, Status
+import numpy as np
+
+from oasis.solvers import Status
+from oasis.solvers.budget import Budget
 from offline.benders.params import BendersParams
-from offline.benders.solve import BENDERS
-from offline.method import Method, P
-from offline.model.milp import MILP, CompactParams
+from offline.benders.solve import Benders
+from offline.model.milp import CompactMethod, CompactParams
 from offline.params import Amount, Params, Share
+from offline.problem import Method, OfflineProblem, seed_of
 from offline.processes import Helper, ProcessTask, has_second_core
-from offline.result import OfflineResult
-from offline.state import Phase, SolveState, Start, WarmStart
+from offline.state import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,94 +47,33 @@ class BothParams(Params):
     first_share: Share = 0.8
 
 
-def solve_both(
-    instance: Instance,
-    time_limit: float | None = 60.0,
-    *,
-    work_limit: float | None = None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
-    seed: int = 0,
-    params: BothParams | Mapping[str, Any] | None = None,
-    warm_start: Start = None,
-    on_progress: Callable[[SolveProgress], None] | None = None,
-) -> OfflineResult:
-    """Solve the offline problem by decomposition and compact model together; see `offline.solve`.
+class Both(Method[BothParams]):
+    """Method "both": the decomposition, and the compact model in a second process.
 
-    ``result.objective_by`` and ``result.bound_by`` say which of the two found the schedules and
-    proved the bound; ``result.parameters`` has ``processes`` where a second one was started, and
+    ``result.parameters`` has ``processes`` where a second one was started, and
     ``compact_model_failed`` with the reason if that failed and the decomposition went on alone.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline import solve_both
-    >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
-    >>> solve_both(instance).status
-    <Status.OPTIMAL: 'optimal'>
     """
-    return BOTH.solve(
-        instance,
-        time_limit,
-        work_limit=work_limit,
-        gap=gap,
-        no_improvement=no_improvement,
-        seed=seed,
-        params=params,
-        warm_start=warm_start,
-        on_progress=on_progress,
-    )
 
+    name, kind, needs_prices = "both", BothParams, True
 
-def _run(
-    instance: Instance, start: WarmStart, state: SolveState, params: BothParams, seed: int
-) -> Status:
-    if state.budget.is_repeatable or not has_second_core():
-        return _in_turn(instance, start, state, params, seed)
-    task = ProcessTask("compact model", Phase.COMPACT, params.milp, seed)
-    benders = replace(params.benders, second_process=False)
-    with Helper(instance, state, task, params.head_start):
-        return BENDERS.run(instance, start, state, benders, seed)
+    def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
+        """Solve by the two at once; one after the other where work counts, or on a single core."""
+        params, state = self.params, problem.state
+        if stop.is_repeatable or not has_second_core():
+            return self._in_turn(problem, stop, rng)
+        task = ProcessTask("compact model", Phase.COMPACT, params.milp, seed_of(rng))
+        benders = replace(params.benders, second_process=False)
+        with Helper(problem.instance, state, task, params.head_start):
+            return Benders(benders).solve(problem, stop, rng)
 
-
-def _in_turn(
-    instance: Instance, start: WarmStart, state: SolveState, params: BothParams, seed: int
-) -> Status:
-    """The decomposition with its share of the limit, then the compact model with the rest."""
-    steps: tuple[tuple[Method[Any], Any, float], ...] = (
-        (BENDERS, params.benders, params.first_share),
-        (MILP, params.milp, 1.0),
-    )
-    for method, steering, share in steps:
-        if state.is_proven or state.budget.passed:
-            break
-        _part(method, steering, share, instance, start, state, seed)
-    return Status.OPTIMAL if state.is_proven else state.budget.status
-
-
-def _part(
-    method: Method[P],
-    params: P,
-    share: float,
-    instance: Instance,
-    start: WarmStart,
-    state: SolveState,
-    seed: int,
-) -> None:
-    """Run a method with a share of what is left; `state` learns at once what it learns."""
-
-    def pass_on(_: SolveProgress | None = None) -> None:
-        if part.phase != state.phase:
-            state.enter(part.phase)
-        state.take_over(part)
-
-    part = SolveState(state.budget.share(share))
-    part.take_over(state)
-    part.on_progress = pass_on
-    try:
-        method.run(instance, start, part, params, seed)
-    finally:
-        pass_on()
-
-
-BOTH = Method("both", BothParams, _run, needs_prices=True)
+    def _in_turn(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
+        """The decomposition with its share of the limit, then the compact model with the rest."""
+        params, state = self.params, problem.state
+        for method, share in (
+            (Benders(params.benders), params.first_share),
+            (CompactMethod(params.milp), 1.0),
+        ):
+            if state.is_proven or stop.passed:
+                break
+            method.solve(problem, stop.share(share), rng)
+        return Status.OPTIMAL if state.is_proven else stop.status

@@ -8,21 +8,27 @@ counts; it remembers what the best continuation from any remaining work is worth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+
+import numpy as np
 
 from oasis.certify.verify import verify
+from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError
-from oasis.model.instance import Instance
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
+from oasis.model.rounding import fits
 from oasis.model.schedule import Schedule, placements
-from oasis.solvers import SolveProgress, Status
-from offline.method import Method
+from oasis.solvers import Status
+from oasis.solvers.budget import Budget
 from offline.params import Number, Params
-from offline.result import OfflineResult
-from offline.slot_counts import Counts, SlotPlacement, fitting_counts
-from offline.state import Phase, SolveState, Start, WarmStart
+from offline.problem import Method, OfflineProblem
+from offline.state import Phase
+
+Counts = tuple[int, ...]
+Units = tuple[tuple[int, ...], ...]  # units of each job on each server
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,65 +50,32 @@ class EnumerationParams(Params):
     max_steps: Number = 2_000_000
 
 
-def solve_brute_force(
-    instance: Instance,
-    time_limit: float | None = 60.0,
-    *,
-    work_limit: float | None = None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
-    seed: int = 0,
-    params: EnumerationParams | Mapping[str, Any] | None = None,
-    warm_start: Start = None,
-    on_progress: Callable[[SolveProgress], None] | None = None,
-) -> OfflineResult:
-    """Enumerate all joint worker counts of all slots; for a few jobs of a few worker-slots.
+class Enumeration(Method[EnumerationParams]):
+    """Method "bruteforce": enumerate all joint worker counts of all slots, for tiny instances."""
 
-    Takes the arguments of `offline.solve`; an enumeration heeds no limit and has no seed, and the
-    warm start only counts if Ctrl-C ends it.
+    name, kind, heeds_limits = "bruteforce", EnumerationParams, False
 
-    Raises
-    ------
-    ValueError
-        If the enumeration would take more than ``params.max_steps`` steps.
+    def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
+        """Find the optimum.
 
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline import solve_brute_force, solve_milp
-    >>> sizes = {"jobs": 2, "worker_servers": 1, "ps_servers": 1, "horizon": 3}
-    >>> instance = oasis.generate("testbed", **sizes, seed=3)
-    >>> enumerated, solved = solve_brute_force(instance), solve_milp(instance)
-    >>> abs(enumerated.objective - solved.objective) < 1e-6
-    True
-    """
-    return ENUMERATION.solve(
-        instance,
-        time_limit,
-        work_limit=work_limit,
-        gap=gap,
-        no_improvement=no_improvement,
-        seed=seed,
-        params=params,
-        warm_start=warm_start,
-        on_progress=on_progress,
-    )
-
-
-def _run(
-    instance: Instance, _: WarmStart, state: SolveState, params: EnumerationParams, seed: int
-) -> Status:
-    state.enter(Phase.ENUMERATION)
-    jobs, most = instance.jobs, params.max_steps
-    work = tuple(job.work(instance.slot_seconds) for job in jobs)
-    parallel = [max(job.min_workers, min(job.chunks, w)) for job, w in zip(jobs, work, strict=True)]
-    _refuse(math.prod(n + 1 for n in parallel), most)
-    fitting = fitting_counts(jobs, parallel, instance.cluster)
-    _refuse(math.prod(w + 1 for w in work) * instance.horizon * len(fitting), most)
-    schedules = _Search(jobs, work, instance.horizon, fitting).schedules()
-    state.found(verify(instance, schedules), schedules)
-    state.proved(state.incumbent or 0.0)
-    return Status.OPTIMAL
+        Raises
+        ------
+        ValueError
+            If that would take more steps than the parameters allow.
+        """
+        instance, state, most = problem.instance, problem.state, self.params.max_steps
+        state.enter(Phase.ENUMERATION)
+        jobs = instance.jobs
+        work = tuple(job.work(instance.slot_seconds) for job in jobs)
+        pairs = zip(jobs, work, strict=True)
+        parallel = [max(job.min_workers, min(job.chunks, w)) for job, w in pairs]
+        _refuse(math.prod(n + 1 for n in parallel), most)
+        fitting = fitting_counts(jobs, parallel, instance.cluster)
+        _refuse(math.prod(w + 1 for w in work) * instance.horizon * len(fitting), most)
+        schedules = _Search(jobs, work, instance.horizon, fitting).schedules()
+        state.found(verify(instance, schedules), schedules)
+        state.proved(state.incumbent or 0.0)
+        return Status.OPTIMAL
 
 
 def _refuse(steps: int, most: int) -> None:
@@ -187,4 +160,100 @@ def _minus(remaining: Counts, counts: Counts) -> Counts:
     return tuple(max(0, left - n) for left, n in zip(remaining, counts, strict=True))
 
 
-ENUMERATION = Method("bruteforce", EnumerationParams, _run, takes_limit=False, takes_minimum=True)
+@dataclass(frozen=True, slots=True)
+class SlotPlacement:
+    """Where the workers and parameter servers of each job go in one slot.
+
+    Parameters
+    ----------
+    workers, ps : tuple of tuple of int
+        Units of each job on each server of the group.
+    """
+
+    workers: Units
+    ps: Units
+
+
+def fitting_counts(
+    jobs: Sequence[Job], most: Sequence[int], cluster: Cluster
+) -> dict[Counts, SlotPlacement]:
+    """Every vector of worker counts that fits the empty servers, with one way to place it.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        Whose workers are counted.
+    most : sequence of int
+        Most workers of each job in a slot.
+    cluster : Cluster
+        The servers.
+    """
+    fitting: dict[Counts, SlotPlacement] = {}
+    for counts in product(*(range(n + 1) for n in most)):
+        # fewer workers always fit where more do, and product() counts upwards
+        if all(n == 0 or _one_less(counts, i) in fitting for i, n in enumerate(counts)):
+            placement = _placed(jobs, counts, cluster)
+            if placement is not None:
+                fitting[counts] = placement
+    return fitting
+
+
+def _placed(jobs: Sequence[Job], counts: Counts, cluster: Cluster) -> SlotPlacement | None:
+    """(4)-(7) of one slot: no more parameter servers than (6) asks for, which keeps (7)."""
+    needed = [int(job.ps_needed(n)) for job, n in zip(jobs, counts, strict=True)]
+    placed = []
+    for group, units in zip(GROUPS, (counts, needed), strict=True):
+        rows = [[group.of(job).get(name, 0.0) for name in cluster.resources] for job in jobs]
+        found = next(_packings(list(units), rows, group.capacity(cluster).tolist(), []), None)
+        if found is None:
+            return None
+        placed.append(found)
+    return SlotPlacement(*placed)
+
+
+def _packings(
+    units: Sequence[int],
+    demands: Sequence[Sequence[float]],
+    capacity: Sequence[Sequence[float]],
+    placed: list[tuple[int, ...]],
+) -> Iterator[Units]:
+    """All ways to put ``units[i]`` items of ``demands[i]`` on the servers, job after job."""
+    if len(placed) == len(units):
+        yield tuple(placed)
+        return
+    for split in _splits(units[len(placed)], len(capacity)):
+        here = [*placed, split]
+        if all(_fits(here, demands, limits, server) for server, limits in enumerate(capacity)):
+            yield from _packings(units, demands, capacity, here)
+
+
+def _fits(
+    placed: list[tuple[int, ...]],
+    demands: Sequence[Sequence[float]],
+    limits: Sequence[float],
+    server: int,
+) -> bool:
+    return all(
+        fits(
+            math.fsum(
+                row[server] * demand[r] for row, demand in zip(placed, demands, strict=False)
+            ),
+            limit,
+        )
+        for r, limit in enumerate(limits)
+    )
+
+
+def _splits(total: int, servers: int) -> Iterator[tuple[int, ...]]:
+    """All ways to split `total` items over `servers` servers."""
+    if servers <= 1:
+        if servers or not total:  # without a server there is one way to place nothing
+            yield (total,) * servers
+        return
+    for first in range(total, -1, -1):
+        for rest in _splits(total - first, servers - 1):
+            yield (first, *rest)
+
+
+def _one_less(counts: Counts, i: int) -> Counts:
+    return (*counts[:i], counts[i] - 1, *counts[i + 1 :])

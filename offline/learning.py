@@ -14,6 +14,7 @@ from oasis.model.rounding import FloatArray
 from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds, PriceFunction
 from oasis.online.recourse.learned import LearnedPrices
+from oasis.solvers.budget import Stop
 from offline.column_generation.bound import configuration_bound
 
 
@@ -76,15 +77,14 @@ def learn_prices(
     longest = max(instance.horizon for instance in past)
     size = longest if slots_per_day is None else slots_per_day
     size = integer(size, "slots_per_day", minimum=1, maximum=LARGEST_SIZE)
+    stop = Stop(time_limit, work_limit, gap, no_improvement)
     days = np.zeros(size)
     sums = {group: np.zeros((size, len(past[0].cluster.resources))) for group in GROUPS}
     bounds, jobs = [], []
     for instance in past:
         slots = np.arange(instance.horizon) % size
         np.add.at(days, slots, 1.0)
-        found = configuration_bound(
-            instance, time_limit, work_limit=work_limit, gap=gap, no_improvement=no_improvement
-        )
+        found = configuration_bound(instance, stop=stop)
         for group, prices in zip(GROUPS, (found.worker_prices, found.ps_prices), strict=True):
             by_slot = group_prices(prices, group.capacity(instance.cluster))
             np.add.at(sums[group], slots, by_slot)

@@ -15,6 +15,16 @@ from offline.model.arrays import units_that_fit
 from offline.model.capacities import CapacityLevel, Cover, fits
 from offline.params import Amount, Number, Params, Share
 
+# Relative violation from which a cut counts: less hardly moves the bound, and costs a row.
+CLEAR = 1e-3
+# Rounds of knapsacks for the weights of jobs that the counts have none of, and how deep these
+# weights must be: they strengthen a cut in other slots only, so that less effort is worth it.
+LIFTING_ROUNDS = 5
+LIFTING_DEPTH = 0.8
+# Of what fits on the servers: added to the counts, so that the weights of absent jobs matter at
+# all.
+LIFTING_TRACE = 3e-3
+
 
 def classes(capacity: FloatArray, most: int | None) -> tuple[FloatArray, IntArray]:
     """Servers (S, R) in at most `most` classes: largest capacities (C, R) and numbers (C,).
@@ -58,27 +68,12 @@ class CutParams(Params):
         A cut that takes away this share of what any cut could is good enough.
     quick_gain : float
         Relative gain at which patterns found by greedy choice will do for a round.
-    clear : float
-        Relative violation from which a cut counts.
-    lifting_rounds : int
-        Rounds of knapsacks for the weights of jobs that the counts have none of.
-    lifting_depth : float
-        The same as `deep`, for these weights.
-    lifting_trace : float
-        Share of what fits on the servers that is added to the counts to get these weights.
-    placing_limit : float
-        For placing counts by the patterns that cover them, seconds or units of work.
     """
 
     classes: Number = 60
     rounds: Number = 200
     deep: Share = 0.5
     quick_gain: Amount = 1e-3
-    clear: Amount = 1e-3
-    lifting_rounds: Number = 5
-    lifting_depth: Share = 0.8
-    lifting_trace: Share = 3e-3
-    placing_limit: Amount = 1.0
 
 
 SAFETY = 1e-9  # relative, on top of a knapsack's bound, for HiGHS's tolerances
@@ -273,7 +268,7 @@ class CutGenerator:
             return None
         params = self.params
         cut = self._deepest(counts, params.deep, params.rounds, budget)
-        if cut is None or not cut.weights @ counts > 1.0 + params.clear:
+        if cut is None or not cut.weights @ counts > 1.0 + CLEAR:
             return None
         return self._lifted(cut, counts, budget)
 
@@ -296,10 +291,10 @@ class CutGenerator:
         if not absent.size:
             return cut
         with_traces = counts.copy()
-        with_traces[absent] = params.lifting_trace / absent.size * most[absent]
+        with_traces[absent] = LIFTING_TRACE / absent.size * most[absent]
         for item in absent.tolist():
             pool.add_alone(item)
-        lifted = self._deepest(with_traces, params.lifting_depth, params.lifting_rounds, budget)
+        lifted = self._deepest(with_traces, LIFTING_DEPTH, LIFTING_ROUNDS, budget)
         least = 1.0 + params.deep * (cut.weights @ counts - 1.0)
         return cut if lifted is None or lifted.weights @ counts < least else lifted
 
@@ -340,7 +335,7 @@ class CutGenerator:
 
     def _is_deep(self, right_hand_side: float, least: float, enough: float) -> bool:
         """Whether no cut is much deeper than one with this right-hand side; `least` bounds all."""
-        clear = self.params.clear
+        clear = CLEAR
         is_best = right_hand_side - least <= clear / 10
         is_clear = right_hand_side < 1.0 - clear
         return is_best or (is_clear and 1.0 - right_hand_side >= enough * (1.0 - least))

@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from types import EllipsisType
+from typing import Any, TypedDict, Unpack
 
+import numpy as np
+
+from oasis.certify.verify import verify
 from oasis.model.choices import choice
-from oasis.model.errors import InputError
 from oasis.model.instance import Instance, expect_instance
-from oasis.solvers import SolveProgress
+from oasis.model.validation import LARGEST_SEED, integer
+from oasis.solvers import SolveProgress, Status, highs
+from oasis.solvers.budget import Budget, Stop, stop_of
 from offline.benders.params import BendersParams
-from offline.benders.solve import BENDERS
-from offline.both import BOTH, BothParams
+from offline.benders.solve import Benders
+from offline.both import Both, BothParams
 from offline.column_generation.params import ConfigurationParams
-from offline.column_generation.solve import COLGEN
-from offline.enumeration import ENUMERATION
-from offline.method import Method
+from offline.column_generation.solve import Configuration
+from offline.enumeration import Enumeration
 from offline.model.arrays import OfflineArrays
-from offline.model.milp import MILP, CompactParams, compact_size
+from offline.model.milp import CompactMethod, CompactParams, compact_size
 from offline.params import Count, Params
+from offline.problem import Method, OfflineProblem, checked_params
 from offline.result import OfflineResult
-from offline.state import Start
+from offline.state import SolveState, Start, concluded, warm_start_of
 
 LOGGER = logging.getLogger(__name__)
 
-# A new method is registered by a line here, and documented in `solve` and in docs/cli.md.
-METHOD_BY_NAME: Mapping[str, Method[Any]] = {
-    method.name: method for method in (MILP, ENUMERATION, COLGEN, BENDERS, BOTH)
+# A new method is registered here, and documented in `solve` and in docs/cli.md.
+METHOD_BY_NAME: Mapping[str, type[Method[Any]]] = {
+    kind.name: kind for kind in (CompactMethod, Enumeration, Configuration, Benders, Both)
 }
 AUTO = "auto"
 METHODS = (AUTO, *METHOD_BY_NAME)
+
+# Up to so many seconds the decomposition has the better bound on a long horizon too, because the
+# configuration LP is not solved by then; it has not up to its second size, where its own relaxation
+# takes longer than that.
+SHORT, LONG_COUNTS = 180.0, 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +56,8 @@ class AutoParams(Params):
         which the compact model is as fast as the decomposition.
     counts_size : int
         Squares of the slots that each job has from its arrival on, summed over jobs, up to which
-        the master of the decomposition pays; beyond it, schedules and a bound are all that can be
-        had, and the configuration LP with heuristics finds better ones.
+        the master of the decomposition pays however long the solve may take; up to five times
+        this it pays in three minutes.
     both_size : int
         What `compact_size` counts, up to which the compact model proves as much in minutes as the
         decomposition now and then, so that the two run together; beyond it, the decomposition
@@ -79,19 +90,33 @@ class AutoParams(Params):
     colgen: ConfigurationParams = field(default_factory=ConfigurationParams)
     both: BothParams = field(default_factory=BothParams)
 
+    def method_for(self, instance: Instance, stop: Stop) -> Method[Any]:
+        """Choose by the size of the instance and by the time that the solve has."""
+        size = compact_size(OfflineArrays.of(instance))
+        counts = sum((instance.horizon - job.arrival) ** 2 for job in instance.jobs)
+        LOGGER.info("size %d, counts %d: limits %s", size, counts, self)
+        if size <= self.compact_size:
+            return CompactMethod(self.milp)
+        limits = [given for given in (stop.time_limit, stop.work_limit) if given is not None]
+        is_short = min(limits, default=math.inf) <= SHORT
+        if counts > (LONG_COUNTS if is_short else self.counts_size):
+            return Configuration(self.colgen)
+        return Both(self.both) if size <= self.both_size else Benders(self.benders)
+
 
 def solve(
     instance: Instance,
     method: str = AUTO,
-    time_limit: float | None = 60.0,
     *,
-    work_limit: float | None = None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
+    stop: Stop | None = None,
     seed: int = 0,
     params: Params | Mapping[str, Any] | None = None,
     warm_start: Start = None,
     on_progress: Callable[[SolveProgress], None] | None = None,
+    time_limit: float | EllipsisType | None = ...,
+    work_limit: float | None = None,
+    gap: float | None = None,
+    no_improvement: float | None = None,
 ) -> OfflineResult:
     """Solve the offline problem (1)-(13), or enclose its optimum.
 
@@ -100,31 +125,15 @@ def solve(
     instance : Instance
         The problem; its original utilities count, without any floor.
     method : {"auto", "milp", "benders", "both", "colgen", "bruteforce"}
-        "milp" is the compact model with HiGHS, "benders" a logic-based Benders decomposition,
-        exact like it, "both" these two together, in two processes that share what they learn where
-        there is a second core (one after the other with `work_limit`), "colgen" the configuration
-        LP with heuristics, "bruteforce" an enumeration for tiny instances, which ignores the
-        limits; "auto" is "milp" as long as the number of servers times the slots that each job has
-        from its arrival on, summed over jobs, is at most 500 (ten jobs, six servers, eight slots
-        each), "colgen" where the squares of these slots, summed over jobs, are more than a million
-        (a hundred jobs, a hundred slots each), and between the two "both" up to the number 6000,
-        then "benders"; if a job has `min_workers` above 1, it is "milp", which with "bruteforce"
-        alone heeds it.
-    time_limit : float, optional
-        Seconds for the method, after OASiS's run; None or inf is no limit.
-    work_limit : float, optional
-        Units of work, each about a second of an ordinary machine, in place of the time limit:
-        the same instance, limit and seed then give the same result on every machine, measured
-        times aside. inf is no limit.
-    gap : float, optional
-        Relative gap, ``(upper_bound - objective) / objective``, that is small enough: the solve
-        ends as soon as it has it, with the status ``gap_limit``. Schedules that are worth less
-        than 1e-9 count as 1e-9, so that with nothing but them only a bound of about 0 is close.
-        None or 0 asks for a proof; inf ends at once, with a bound that is hardly any.
-    no_improvement : float, optional
-        Seconds, or units of work with `work_limit`, without improvement after which the solve ends
-        with the status ``no_improvement``. An improvement makes the interval between the best
-        schedules and the bound shorter by a thousandth of itself. None or inf is no such end.
+        "milp" is the compact model with HiGHS; "benders" a logic-based Benders decomposition, exact
+        as well; "both" these two in two processes that share what they learn (one after the other
+        with a limit of work, or on one core); "colgen" the configuration LP with heuristics;
+        "bruteforce" an enumeration of tiny instances, which ignores all limits. "auto" chooses by
+        the size of the instance and the time limit; docs/cli.md has its rules as a table.
+    stop : Stop, optional
+        When to end: `TimeLimit`, `WorkLimit`, `Gap` and `NoImprovement`, combined by ``|``. What is
+        met first ends the solve and is its status. The time is that of the method, after the run
+        of OASiS. Default ``TimeLimit(60)``.
     seed : int
         Seed of every random choice, those of HiGHS included.
     params : Params or mapping, optional
@@ -136,12 +145,14 @@ def solve(
         is never worse.
     on_progress : callable, optional
         Called at every improvement and every new phase.
+    time_limit, work_limit, gap, no_improvement : float, optional
+        Shorthands for the four criteria, which join those of `stop`. ``time_limit=None`` asks for
+        a solve without a time limit.
 
     Returns
     -------
     OfflineResult
-        With ``status``, ``objective``, ``upper_bound``, ``gap`` and ``schedules``. Of the limits
-        and criteria, the one that is met first ends the solve, and is its status. Ctrl-C ends
+        With ``status``, ``objective``, ``upper_bound``, ``gap`` and ``schedules``. Ctrl-C ends
         the solve at any moment with what is known then and the status ``interrupted``.
 
     Raises
@@ -149,8 +160,6 @@ def solve(
     ValueError
         For an unknown method, a negative limit or NaN, parameters that are not allowed, or an
         instance too large to enumerate.
-    InstanceError
-        If a job has `min_workers` above 1, and the method does not heed it.
     VerificationError
         If `warm_start` breaks a constraint.
     SolverError
@@ -159,48 +168,147 @@ def solve(
     Examples
     --------
     >>> import oasis
-    >>> from offline import solve
+    >>> from offline import Gap, TimeLimit, solve
     >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
     >>> result = solve(instance)
     >>> result.status, result.gap < 1e-6
     (<Status.OPTIMAL: 'optimal'>, True)
+    >>> solve(instance, stop=TimeLimit(30) | Gap(0.05)).gap <= 0.05
+    True
     """
     expect_instance(instance)
-    method = choice(method, METHODS, "method")
-    if method == AUTO:
-        method, params = _chosen(instance, params)
-    limit = f"{time_limit} s" if work_limit is None else f"{work_limit} units of work"
-    LOGGER.info("%s on %d jobs, limit %s, seed %d", method, len(instance.jobs), limit, seed)
-    return METHOD_BY_NAME[method].solve(
-        instance,
-        time_limit,
-        work_limit=work_limit,
-        gap=gap,
-        no_improvement=no_improvement,
-        seed=seed,
-        params=params,
-        warm_start=warm_start,
-        on_progress=on_progress,
-    )
+    stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
+    seed = integer(seed, "seed", maximum=LARGEST_SEED)
+    chosen = _method(method, params, instance, stop)
+    LOGGER.info("%s on %d jobs until %s, seed %d", chosen.name, len(instance.jobs), stop, seed)
+
+    # 1. Where to start: a run of OASiS gives schedules, and prices for the methods that need them.
+    online = SolveState(Budget(), on_progress)
+    try:
+        start = warm_start_of(instance, warm_start, online, needs_prices=chosen.needs_prices)
+    except KeyboardInterrupt:
+        return online.result(instance, Status.INTERRUPTED, chosen.name, {})
+
+    # 2. What the method works on, and what it may spend, from now on.
+    budget = stop.start() if chosen.heeds_limits else Budget()
+    problem = OfflineProblem(instance, start, SolveState(budget, on_progress))
+    told = {"params": chosen.params.to_dict()}
+    if chosen.heeds_limits:
+        told |= {**stop.to_dict(), "seed": seed, "warm_start": str(start.source)}
+        told |= {"solver": highs.version()}
+
+    # 3. The method, from a verified incumbent on; whatever ends it, what is known is the result.
+    def work() -> Status:
+        problem.state.enter(start.source)
+        known = start.schedules
+        value = verify(instance, known) if start.value is None else start.value
+        problem.state.found(value, known)
+        return chosen.solve(problem, budget, np.random.default_rng(seed))
+
+    return concluded(instance, problem.state, work, chosen.name, told)
 
 
-def _chosen(instance: Instance, params: Params | Mapping[str, Any] | None) -> tuple[str, Params]:
-    """The method that "auto" is for this instance, and its parameters."""
-    if isinstance(params, Mapping):
-        params = AutoParams.from_dict(params)
-    params = AutoParams() if params is None else params
-    if not isinstance(params, AutoParams):
-        raise InputError("params", f"expected AutoParams for method {AUTO!r}", params)
-    if any(job.min_workers > 1 for job in instance.jobs):
-        return MILP.name, params.milp
-    size = compact_size(OfflineArrays.of(instance))
-    LOGGER.info("size %d, the compact model takes up to %d", size, params.compact_size)
-    if size <= params.compact_size:
-        return MILP.name, params.milp
-    counts = sum((instance.horizon - job.arrival) ** 2 for job in instance.jobs)
-    LOGGER.info("counts %d, the decomposition takes up to %d", counts, params.counts_size)
-    if counts > params.counts_size:
-        return COLGEN.name, params.colgen
-    if size <= params.both_size:
-        return BOTH.name, params.both
-    return BENDERS.name, params.benders
+def params_of(method: str) -> type[Params]:
+    """Class of the parameters of a method, by its name."""
+    return AutoParams if method == AUTO else METHOD_BY_NAME[method].kind
+
+
+def _method(
+    name: str, params: Params | Mapping[str, Any] | None, instance: Instance, stop: Stop
+) -> Method[Any]:
+    """The method of this name with its parameters, or the one that "auto" is here."""
+    name = choice(name, METHODS, "method")
+    if name == AUTO:
+        auto = checked_params(AUTO, AutoParams, params)
+        assert isinstance(auto, AutoParams)
+        return auto.method_for(instance, stop)
+    return METHOD_BY_NAME[name](params)
+
+
+class SolveOptions(TypedDict, total=False):
+    """The arguments of `solve` beside the instance and the method."""
+
+    stop: Stop | None
+    seed: int
+    params: Params | Mapping[str, Any] | None
+    warm_start: Start
+    on_progress: Callable[[SolveProgress], None] | None
+    time_limit: float | EllipsisType | None
+    work_limit: float | None
+    gap: float | None
+    no_improvement: float | None
+
+
+def solve_milp(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
+    """Solve by the compact model: `solve` with the method "milp".
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import solve_milp
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> solve_milp(instance).status
+    <Status.OPTIMAL: 'optimal'>
+    """
+    return solve(instance, CompactMethod.name, **options)
+
+
+def solve_benders(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
+    """Solve by logic-based Benders decomposition: `solve` with the method "benders".
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import solve_benders
+    >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
+    >>> solve_benders(instance).status
+    <Status.OPTIMAL: 'optimal'>
+    """
+    return solve(instance, Benders.name, **options)
+
+
+def solve_both(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
+    """Solve by decomposition and compact model together: `solve` with the method "both".
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import solve_both
+    >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
+    >>> solve_both(instance).status
+    <Status.OPTIMAL: 'optimal'>
+    """
+    return solve(instance, Both.name, **options)
+
+
+def solve_configuration(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
+    """Enclose the optimum by column generation and heuristics: `solve` with the method "colgen".
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import solve_configuration
+    >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
+    >>> result = solve_configuration(instance, work_limit=0.2)
+    >>> 0 < result.objective <= result.upper_bound
+    True
+    """
+    return solve(instance, Configuration.name, **options)
+
+
+def solve_brute_force(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
+    """Enumerate all joint worker counts of all slots: `solve` with the method "bruteforce".
+
+    An enumeration heeds no limit and has no seed, and the warm start only counts if Ctrl-C ends it.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import solve_brute_force, solve_milp
+    >>> sizes = {"jobs": 2, "worker_servers": 1, "ps_servers": 1, "horizon": 3}
+    >>> instance = oasis.generate("testbed", **sizes, seed=3)
+    >>> enumerated, solved = solve_brute_force(instance), solve_milp(instance)
+    >>> abs(enumerated.objective - solved.objective) < 1e-6
+    True
+    """
+    return solve(instance, Enumeration.name, **options)

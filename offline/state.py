@@ -171,13 +171,6 @@ class SolveState:
             self._check()
             self._note()
 
-    def take_over(self, other: SolveState) -> None:
-        """Take note of what another state of the same instance knows, and who is to thank."""
-        value, schedules, found_by = other._best
-        if value is not None:
-            self.found(value, schedules, found_by)
-        self.proved(*other._proof)
-
     def saw(self, progress: SolveProgress) -> None:
         """Pass on what a running solver says; its solution counts once it is `found`.
 
@@ -335,6 +328,9 @@ class WarmStart(Summarised):
         itself if they are missing.
     source : Phase
         Who gets the credit for `schedules`.
+    value : float, optional
+        Total utility of `schedules`, where `oasis.verify` has computed it already; a solve verifies
+        schedules without one before it begins, and all schedules when it ends.
 
     Examples
     --------
@@ -350,6 +346,7 @@ class WarmStart(Summarised):
     schedules: Mapping[str, Schedule]
     prices: OnlinePrices | None = None
     source: Phase = Phase.WARM_START
+    value: float | None = None
 
     def summary(self) -> tuple[str, Facts]:
         """How many schedules, from where, and whether there are prices."""
@@ -383,7 +380,7 @@ def warm_start_of(
     if start.prices is not None or not needs_prices:
         return start
     _, online = decide(instance, SolveState(Budget()), lambda: OASiS.from_instance(instance))
-    return WarmStart(start.schedules, online.prices, start.source)
+    return replace(start, prices=online.prices)
 
 
 def decide(
@@ -412,9 +409,26 @@ def decide(
     except KeyboardInterrupt:
         state.found(verify(instance, decided), decided)
         raise
-    state.found(verify(instance, run), run.schedules)
+    value = verify(instance, run)
+    state.found(value, run.schedules)
     ledger = scheduler.ledger
     prices = OnlinePrices(
         np.asarray(ledger.worker_prices), np.asarray(ledger.ps_prices), run.schedules
     )
-    return run, WarmStart(run.schedules, prices, Phase.ONLINE)
+    return run, WarmStart(run.schedules, prices, Phase.ONLINE, value)
+
+
+def concluded(
+    instance: Instance,
+    state: SolveState,
+    work: Callable[[], Status],
+    method: str,
+    parameters: Mapping[str, Any],
+) -> OfflineResult:
+    """Do `work`, which tells `state` what it learns; Ctrl-C ends it with what is known then."""
+    try:
+        state.proved(trivial_bound(instance), Phase.TRIVIAL)
+        status = work()
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return state.result(instance, status, method, {**parameters, **state.notes})

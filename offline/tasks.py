@@ -14,45 +14,31 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from oasis.certify.verify import verify
 from oasis.model.errors import OasisError
-from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_from_dict
 from oasis.model.schedule import schedules_by_job
-from oasis.solvers import SolveProgress, Status
+from oasis.solvers import SolveProgress
 from oasis.solvers.budget import Budget
-from offline.benders.params import BendersParams
-from offline.benders.solve import search_for_schedules
-from offline.column_generation.params import ConfigurationParams
-from offline.column_generation.solve import search_beside_bound
-from offline.model.milp import MILP, CompactParams
+from offline.benders.solve import Benders
+from offline.column_generation.solve import Configuration
+from offline.model.milp import CompactMethod
+from offline.problem import Method, OfflineProblem
 from offline.processes import Message, Partner, plain
 from offline.state import OnlinePrices, SolveState, WarmStart, read_prices
 
 OTHERS = "another process"  # found what this one was told of
 SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent
 
-Work = Callable[[Instance, WarmStart, SolveState, Any, int, Partner], Status]
-
-
-def _compact(
-    instance: Instance,
-    start: WarmStart,
-    state: SolveState,
-    params: CompactParams,
-    seed: int,
-    _: Partner,
-) -> Status:
-    return MILP.run(instance, start, state, params, seed)
-
-
-TASKS: Mapping[str, tuple[Callable[[Mapping[str, Any]], Any], Work]] = {
-    "compact model": (CompactParams.from_dict, _compact),
-    "heuristics": (ConfigurationParams.from_dict, search_beside_bound),
-    "schedule search": (BendersParams.from_dict, search_for_schedules),
+TASKS: Mapping[str, type[Method[Any]]] = {
+    "compact model": CompactMethod,
+    "heuristics": Configuration,
+    "schedule search": Benders,
 }
 
 
@@ -73,8 +59,7 @@ class Child:
         if problem.get("prices") is not None:
             prices = OnlinePrices(*read_prices(problem["prices"], self.instance), schedules)
         self.start = WarmStart(schedules, prices)
-        read_params, self._work = TASKS[problem["task"]]
-        self.params = read_params(problem["params"])
+        self.method = TASKS[problem["task"]](problem["params"])
         self.seed = int(problem["seed"])
         self.state = SolveState(Budget(problem.get("seconds")), self._report)
         self.state.budget.stopping.listen = self._listen
@@ -90,8 +75,9 @@ class Child:
         try:
             self.state.found(verify(self.instance, known), known, self.start.source)
             self.state.proved(self._bound, OTHERS)
-            given = self.instance, self.start, self.state, self.params, self.seed, self.partner
-            status = self._work(*given)
+            problem = OfflineProblem(self.instance, self.start, self.state)
+            rng = np.random.default_rng(self.seed)
+            status = self.method.assist(problem, self.state.budget, rng, self.partner)
         except OasisError as error:
             self._report()  # schedules that refute a bound are what it is about
             self.partner.tell({"error": f"{type(error).__name__}: {error}"})

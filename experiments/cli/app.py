@@ -79,6 +79,7 @@ def run_app(words: list[str], app: typer.Typer | None = None) -> int:
     app = app_for(words) if app is None else app
     try:
         command = with_help(get_command(app))
+        # Not standalone, or typer would print its own errors and leave.
         code = command(words, prog_name="oasis", standalone_mode=False)
     except TyperException as error:
         message = error.format_message().strip()

@@ -42,6 +42,7 @@ __all__ = [
     "seconds",
     "stderr",
 ]
+# A display that only flashes up is in the way, so quick work shows none.
 PATIENCE_SECONDS = 2.0
 BAR_WIDTH = 20
 
@@ -129,6 +130,7 @@ def _print(console: Console, title: str, table: Table, layout: TableLayout) -> N
     for cells in zip(*(column.cells for column in layout.columns), strict=True):
         table.add_row(*map(Text, cells))
     width = console.width
+    # The layout is final: rich must not cut a word that is longer than a line.
     console.width = max(width, layout.width)
     with console.capture() as capture:
         if title:
@@ -172,6 +174,7 @@ def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
         TimeRemainingColumn(),
     )
     disable = not console.is_terminal
+    # Transient, so that what stays on the terminal is what a log would have.
     with Progress(*columns, console=console, transient=True, disable=disable) as bar:
         if bar.disable:
             yield lambda _="": None

@@ -56,6 +56,7 @@ def help_text(command: Any, context: Any, width: int) -> str:
 
 
 def _format_help(command: Any, context: Any, formatter: Any) -> None:
+    # Asked at each call: a terminal may have been resized, and a test sets COLUMNS.
     width = min(WIDEST, shutil.get_terminal_size().columns)
     formatter.write(help_text(command, context, width))
 

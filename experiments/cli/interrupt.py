@@ -43,6 +43,8 @@ class CtrlC:
         self._former: dict[int, Any] = {}
 
     def __enter__(self) -> CtrlC:
+        # Python allows handlers in the main thread alone;
+        # a command may also run in a test's thread.
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 self._former[number] = signal.signal(number, self._handle)
@@ -73,11 +75,13 @@ class CtrlC:
             if is_terminal:
                 os.write(2, ERASE_LINE + SHOW_CURSOR)
             try:
+                # The second Ctrl-C runs no `finally`, so temporary files are removed here.
                 remove_unfinished()
             finally:
                 os._exit(INTERRUPTED)
         self.heard = True
         os.write(2, ERASE_LINE + STOPPING if is_terminal else STOPPING)
+        # Outside of `raising`, a result is being made of what is known: that is let finish.
         if self._raises:
             raise KeyboardInterrupt
 

@@ -98,6 +98,7 @@ def lay_out(
         for k, (heading, numeric) in enumerate(columns)
     ]
     kept = len(wanted)
+    # Columns are given up before numbers are broken: half of a number is a wrong number.
     while kept > LEAST_COLUMNS and _total([w.least(short=True) for w in wanted[:kept]]) > width:
         kept -= 1
     shown = wanted[:kept]
@@ -212,6 +213,7 @@ def _spread(least: Sequence[int], most: Sequence[int], width: int) -> list[int]:
     spare = min(max(0, width - _total(least)), sum(needs))
     widths = list(least)
     for k, need in enumerate(needs):
+        # Each share is of what is left, so that rounding down loses nothing in the end.
         share = spare * need // (sum(needs[k:]) or 1)
         widths[k] += share
         spare -= share

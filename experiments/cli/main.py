@@ -31,11 +31,11 @@ SELDOM = 200_000  # new objects from one look to the next; Python's own 700 suit
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Inside, Python looks for cycles once in `SELDOM` new objects.
+    """Inside, the garbage collector looks for reference cycles once in `SELDOM` new objects.
 
-    Instances and runs are made of many objects that stay, and each look goes over many of them.
-    What is in no cycle, nearly everything, is freed at once in any case. The looks that Python
-    takes when the process ends are spared altogether: its memory is given back anyway.
+    Instances and runs are made of many objects that stay, and each search goes over many of them.
+    What is in no cycle, nearly everything, is freed at once in any case. The searches when the
+    process ends are spared altogether: its memory is given back anyway.
 
     Examples
     --------
@@ -66,6 +66,8 @@ def main(arguments: list[str] | None = None) -> None:
             from experiments.cli.app import app_for, run_app  # noqa: PLC0415 (needs an extra)
 
             app = app_for(words)
+            # From here on Ctrl-C may have results to keep,
+            # so that it no longer ends the process at once.
             starting.work_begins()
             with sigterm_as_ctrl_c():
                 code = run_app(words, app)
@@ -82,6 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
     except InterruptedWorkError as error:
         code = _fail(str(error), INTERRUPTED)
     except OasisError as error:
+        # The words are asked, not the option: the error may have come before it was read.
         if "--verbose" in words and error.__cause__ is not None:  # of code that is the user's own
             _show(error.__cause__)
         code = _fail(str(error))
@@ -120,6 +123,7 @@ def _show(error: BaseException) -> None:
 
 def _fail(message: str, code: int = BAD_INPUT) -> int:
     """Print one line on standard error; what a terminal would obey is escaped."""
+    # One line, whatever the message holds: scripts read it.
     line = " ".join(message.split())
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     print("oasis:", shown, file=sys.stderr)  # noqa: T201

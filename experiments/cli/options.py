@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -77,7 +78,9 @@ def with_options(
             if own.name == parameter:
                 parameters += [_flag_of(option, only_given) for option in options.values()]
             else:
+                # Only among keywords may one without a default follow one with a default.
                 parameters.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        # typer makes the flags of the signature that it finds here.
         wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         wrapper.__doc__ = command.__doc__
         return wrapper
@@ -248,16 +251,16 @@ def limits_of(
     gap: float | None = None,
     no_improvement: float | None = None,
 ) -> dict[str, Any]:
-    """What ends an offline solve: one kind of limit at a time, and criteria beside it."""
+    """What ends an offline solve: limits, after a minute if there is none, and criteria."""
     if work_limit is not None and isinstance(no_improvement, Duration):
         raise InputError("--no-improvement", "expected units of work with --work-limit, got a time")
     criteria = {"gap": gap, "no_improvement": no_improvement}
     given = {name: value for name, value in criteria.items() if value is not None}
-    if work_limit is None:
-        return {"time_limit": 60.0 if time_limit is None else time_limit, **given}
-    if time_limit is not None:
-        raise InputError("--work-limit", "expected no --time-limit beside it")
-    return {"work_limit": work_limit, **given}
+    if work_limit is not None:
+        given["work_limit"] = work_limit
+    if work_limit is None or time_limit is not None:
+        given["time_limit"] = 60.0 if time_limit is None else time_limit
+    return given
 
 
 def known_method(name: str) -> str:
@@ -398,6 +401,15 @@ Style = Annotated[
 SET = "--set"
 SHARED = {SEED: "--policy-seed", LINE: "--line"}  # flags that set an option of every policy
 
+SetMethod = Annotated[
+    list[str] | None,
+    typer.Option(
+        SET,
+        metavar="METHOD.NAME=X",
+        help="Set a parameter of the method, such as benders.master.window=3; repeatable.",
+        show_default=False,
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -463,6 +475,7 @@ def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES
     ['oasis', 'fifo']
     """
     names = [known_policy(name, option, among) for name in comma_list(text, option)]
+    # Once more, because fifo and FIFO are two entries and one policy.
     return comma_list(",".join(names), option)
 
 
@@ -513,6 +526,50 @@ def read_assignments(
     return found
 
 
+def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, Any] | None:
+    """What ``--set METHOD.NAME=VALUE`` says of the parameters of an offline method, checked.
+
+    Parameters
+    ----------
+    method : str
+        The method that solves. Its own name may be left out where the parameters of a part follow,
+        as in ``benders.master.window=3`` for "auto".
+    assignments : sequence of str, optional
+        What was given; a value is JSON.
+
+    Raises
+    ------
+    InputError
+        If one is malformed, comes twice, or names what there is not.
+
+    Examples
+    --------
+    >>> method_params("benders", ["benders.master.window=3"])
+    {'master': {'window': 3}}
+    """
+    from offline.solve import params_of  # noqa: PLC0415 (needs an extra)
+
+    found: dict[str, Any] = {}
+    for text in assignments or ():
+        place, _, value = text.partition("=")
+        *parts, name = [word for word in place.strip().split(".") if word != method] or [""]
+        inner: Any = found
+        for part in parts:
+            inner = inner.setdefault(part, {}) if isinstance(inner, dict) else None
+        if not isinstance(inner, dict) or name in inner:
+            raise InputError(f"{SET} {place.strip()}", "expected one value, got two")
+        try:
+            inner[name] = json.loads(value)
+        except ValueError:
+            expected = "expected METHOD.PARAMETER=VALUE with a number, true, false or a list"
+            raise InputError(SET, expected, text) from None
+    try:
+        params_of(method).from_dict(found)
+    except ValueError as error:
+        raise InputError(SET, str(error)) from None
+    return found or None
+
+
 def choose_options(
     names: Sequence[str],
     assignments: Sequence[str] | None,
@@ -559,6 +616,7 @@ def choose_options(
             got = ", ".join(names)
             raise InputError(SHARED[option], f"{expected} among the policies, got {got}")
         for name in found:
+            # --set, which names one policy, goes before a flag for all of them.
             given.setdefault(name, {}).setdefault(option, value)
     flagged = {**(oasis or {}), **({LINE: line} if (line := (shared or {}).get(LINE)) else {})}
     return {name: _checked(name, given.get(name, {}), flagged) for name in names}

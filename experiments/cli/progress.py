@@ -17,6 +17,7 @@ from oasis.solvers import SolveProgress
 
 REFRESH = 4  # times a second, on a terminal
 LOG_SECONDS = 1.0  # between two lines elsewhere, at least,
+# In a solve of an hour that is a line every 72 seconds.
 LOG_SHARE = 0.02  # and this much of the time passed
 
 
@@ -86,6 +87,7 @@ def _write_news(shown: _Shown, over: threading.Event) -> None:
     wait = PATIENCE_SECONDS
     while not over.wait(wait):
         news = shown.news
+        # A log in which nothing changes gets no lines.
         if news is not None and _state(news) != written:
             written = _state(news)
             try:

@@ -41,6 +41,7 @@ def read_workload(path: Path) -> oasis.Instance | ElasticWorkload:
     kinds, expected = (INSTANCE, ELASTIC), "an instance or a workload of elastic jobs"
     with located_at(source=path):
         data = read_json(path, kinds, expected)
+        # The kind is taken from the content, because both files end in .json.
         kind = kind_of_data(data)
         is_elastic = kind is not None and kind.name == ELASTIC
         return elastic_from_dict(data) if is_elastic else instance_from_dict(data)
@@ -99,6 +100,7 @@ def deliver(
     plain: dict[str, Any] = {}
     if output is not None or as_json:
         plain = document() if callable(document) else document
+    # Files come first: a reader of standard output that goes away must not cost a file.
     if output is not None and not is_stdout(output):
         _attempt(failures, lambda: write_text(output, console.json_text(plain)))
     if plot is not None and draw is not None:

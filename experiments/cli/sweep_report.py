@@ -66,6 +66,7 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
         console.print_json(document)
     else:
         _print(table, result.task.headline)
+    # One line for each error, not for each cell: hundreds fail for one reason.
     for error, group in failures.groupby("error", sort=False):
         console.note(f"{len(group)} failed: {error}")
     fresh = progress.total - progress.kept

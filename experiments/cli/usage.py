@@ -45,6 +45,7 @@ def _spaces_for_commas(words: Sequence[str]) -> str:
             continue
         entries = [first] if equals else []
         for entry in words[k + 1 :]:
+            # A flag or a name of a file ends the list.
             if entry.startswith("-") or re.search(r"\.[a-z]\w*$", entry) or Path(entry).is_file():
                 break
             entries.append(entry.strip(","))

@@ -72,6 +72,7 @@ def logging_to_stderr() -> Iterator[None]:
     """
     handler = _Notes()
     handler.setFormatter(_Elapsed())
+    # The levels come back at the end: a test, or a notebook, may run several commands.
     former = {name: logging.getLogger(name).level for name in LOGGERS}
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.DEBUG)

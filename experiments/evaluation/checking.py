@@ -78,6 +78,7 @@ def instance_of(data: Mapping[str, Any], given: Mapping[str, Instance]) -> Insta
     if file is None or not file.is_file():
         return None
     instance = read(file)
+    # A file may have been written over since: its name alone proves nothing.
     if digest is not None:
         check_digest(instance, digest)
     return instance
@@ -184,6 +185,7 @@ def _check_run(instance: Instance, run: Any) -> Checked:
 
 def _check_offline(instance: Instance, result: Any) -> Checked:
     total = verify(instance, result)
+    # Nobody can check a bound without a solver, but a proof whose own two numbers differ is none.
     if result.status is Status.OPTIMAL and result.gap > PROOF:
         raise VerificationError("status", f"states optimal, but the gap is {result.gap:.3g}")
     return Checked("solve", len(result.schedules), {"objective": total})
@@ -214,6 +216,7 @@ def _compare_figures(stated: Any, anew: Any, path: str) -> None:
 
 def _agree(stated: Any, anew: Any) -> bool:
     if isinstance(anew, float) and type(stated) in (int, float):
+        # The absolute part is for figures that are 0 but for rounding.
         return math.isclose(stated, anew, rel_tol=EXACT, abs_tol=1e-12)
     if isinstance(anew, Mapping) and isinstance(stated, Mapping):
         return all(name in stated and _agree(stated[name], value) for name, value in anew.items())

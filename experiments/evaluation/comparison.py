@@ -194,6 +194,8 @@ def until_interrupted(
     try:
         while left:
             rows[left[0]] = run(left[0])
+            # Only now, because Ctrl-C may come between the
+            # two lines: figures that are there are kept.
             left.pop(0)
     except KeyboardInterrupt:
         if not keep or not rows:
@@ -514,5 +516,6 @@ def _mean_row(values: Sequence[Any]) -> Any:
     """Mean of numbers, also inside of mappings; None where no run has one."""
     if isinstance(values[0], Mapping):
         return {key: _mean_row([value[key] for value in values]) for key in values[0]}
+    # A mean of what is known: of a policy under which no job finishes, no completion time is.
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None

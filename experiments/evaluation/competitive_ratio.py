@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from types import EllipsisType
 from typing import Any
 
 from oasis.certify.certificate import Certificate, certify
@@ -22,7 +23,7 @@ from oasis.online.oasis import OASiS
 from oasis.simulator import Policy, simulate
 from oasis.simulator.result import Run
 from oasis.solvers import SolveProgress, Status
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, Stop, stop_of
 from oasis.version import __version__
 from offline import OfflineResult, solve
 from offline.state import Phase, SolveState, WarmStart, decide
@@ -178,6 +179,8 @@ class CompetitiveRatio(Summarised):
             "parameters": entry(data, "offline_parameters", mapping),
             "seconds": entry(data, "offline_seconds", real),
         }
+        # The document has two solutions, so the schedules
+        # of the offline one stand under another key.
         offline = OfflineResult.from_dict({**data, **renamed, "schedules": []})
         schedules = entry(data, "offline_schedules", schedules_by_job)
         return cls(
@@ -206,6 +209,7 @@ def _guarantees(certificate: Certificate | None) -> dict[str, float | None]:
         certificate.log_alpha_x,
         certificate.payoff_gap,
         certificate.initial_dual,
+        # JSON has no infinity.
         bound if math.isfinite(bound) else None,
         certificate.ratio_bound,
     )
@@ -231,15 +235,16 @@ ROUNDING = 1e-9  # relative, of the corrected bound
 
 def competitive_ratio(
     instance: Instance,
-    time_limit: float | None = 60.0,
     *,
+    method: str = "auto",
+    stop: Stop | None = None,
+    seed: int = 0,
+    scheduler: Policy | None = None,
+    on_progress: Callable[[SolveProgress], None] | None = None,
+    time_limit: float | EllipsisType | None = ...,
     work_limit: float | None = None,
     gap: float | None = None,
     no_improvement: float | None = None,
-    seed: int = 0,
-    method: str = "auto",
-    scheduler: Policy | None = None,
-    on_progress: Callable[[SolveProgress], None] | None = None,
 ) -> CompetitiveRatio:
     """Run OASiS, or another policy, on `instance`, solve it offline and compare.
 
@@ -247,21 +252,19 @@ def competitive_ratio(
     ----------
     instance : Instance
         The problem.
-    time_limit : float, optional
-        Seconds for the offline solve; after it, the ratio is an interval. So it is after Ctrl-C.
-        None is no limit.
-    work_limit : float, optional
-        Units of work in place of the time limit, as in `offline.solve`: the result then repeats.
-    gap, no_improvement : float, optional
-        Criteria that end the offline solve before its limit, as in `offline.solve`.
-    seed : int
-        Of the offline solve.
     method : str
         Offline method, as in `offline.solve`.
+    stop : Stop, optional
+        When the offline solve ends, as in `offline.solve`, default after 60 seconds. Without a
+        proof by then, or by Ctrl-C, the ratio is an interval.
+    seed : int
+        Of the offline solve.
     scheduler : OASiS or any policy, optional
         A fresh one for `instance`; default ``OASiS.from_instance(instance)``.
     on_progress : callable, optional
         Called with the progress of the offline solve.
+    time_limit, work_limit, gap, no_improvement : float, optional
+        Shorthands for criteria of `stop`, as in `offline.solve`.
 
     Raises
     ------
@@ -284,15 +287,8 @@ def competitive_ratio(
     def make() -> Policy:
         return scheduler or OASiS.from_instance(instance)
 
-    offline = partial(
-        solve,
-        method=method,
-        time_limit=time_limit,
-        work_limit=work_limit,
-        gap=gap,
-        no_improvement=no_improvement,
-        seed=seed,
-    )
+    stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
+    offline = partial(solve, method=method, stop=stop, seed=seed)
     return measure(instance, make, offline, method, on_progress, nullcontext)
 
 
@@ -334,8 +330,6 @@ def measure(
         return CompetitiveRatio(unfinished, offline, None, is_complete=False)
     with raising():
         offline = solve_offline(instance, warm_start=start, on_progress=on_progress)
-    verify(instance, offline)
-    LOGGER.info("schedules of %s and offline verified", run.policy)
     if run.bounds is None:  # Theorem 4 speaks of policies with prices alone
         return CompetitiveRatio(run, offline, None)
     certificate = certify(instance, run)
@@ -356,12 +350,12 @@ def _online(
         known = {d.job_id: d.schedule for d in decided if d.schedule is not None}
         state.found(verify(instance, known), known, Phase.WARM_START)
         raise
-    verify(instance, run)
-    return run, WarmStart(run.schedules)
+    return run, WarmStart(run.schedules, value=verify(instance, run))
 
 
 def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:
     """The corrected Theorem 4 holds on every run; if it does not, one of the two is wrong."""
+    # A verified schedule above the bound refutes it, be the optimum proven or not.
     if offline.objective > certificate.upper_bound * (1 + ROUNDING):
         detail = f"a schedule is worth {offline.objective:.9g}"
         bound = f"D_0 + alpha_x P + G is {certificate.upper_bound:.9g}"

@@ -109,6 +109,7 @@ def run_alone(job: Job, instance: Instance) -> Alone:
     most = int(counts[needed <= hosts][-1])
     if most < job.min_workers:
         return Alone(0, 0, None, 0.0)
+    # The slot of the last work: ceil(W / n) slots, the first one being that of arrival.
     last = job.arrival - (-job.work(instance.slot_seconds) // most) - 1
     if last >= instance.horizon:
         return Alone(most, int(needed[most]), None, 0.0)
@@ -185,6 +186,7 @@ class Description:
                 there, wanted = float(self.capacity[group][k]), self.demand[group][:, k]
                 if wanted.any():
                     found.append(OfferedLoad(group, resource, there, wanted))
+        # The sort is stable: equal loads stay in the order of groups and resources.
         return sorted(found, key=lambda load: -load.mean)
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,6 +235,7 @@ def describe_instance(instance: Instance) -> Description:
                 amounts = count * as_array(group.of(job), cluster.resources)
                 steps[group][job.arrival] += amounts
                 steps[group][end] -= amounts
+    # Differences that cancel may leave less than 0, and the row after the horizon only takes ends.
     demand = {group: np.maximum(0.0, steps[group].cumsum(axis=0)[:-1]) for group in GROUPS}
     capacity = {group: group.capacity(cluster).sum(axis=0) for group in GROUPS}
     return Description(instance, alone, demand, capacity)

@@ -270,6 +270,7 @@ class Slotted:
     def decide(self, view: View) -> Plan:
         plan = Plan()
         self._note(view)
+        # A wake-up at a boundary may come a rounding error late, and still means that boundary.
         self._slot = max(self._slot, math.ceil(view.now / self.model.length - 1e-9))
         if view.now >= self._slot * self.model.length:
             self._enter(plan)
@@ -328,6 +329,7 @@ class Slotted:
                 rest.append(index)
             elif found != held:
                 plan.changes[index] = found
+        # These come last: what the scheduler has planned for the others must not be in their way.
         for index in rest:
             job = self.real[index]
             found = _somewhere(room, job, sum(count for _, count in wanted[index]))
@@ -352,6 +354,7 @@ def _with_servers(room: Room, job: PolicyJob, workers: tuple[tuple[int, int], ..
     if not room.hold(job, Allocation(workers)):
         return NOTHING
     servers: dict[int, int] = {}
+    # Of machines with equally many workers the first one is taken, so that runs repeat.
     beside = sorted(dict(workers), key=lambda machine: (-dict(workers)[machine], machine))
     hosts = [*beside, *(m for m in room.site.machines_for("ps") if m not in dict(workers))]
     for _ in range(job.ps_needed(count)):

@@ -130,7 +130,9 @@ def _infinite_mean(values: Sequence[float]) -> float:
 
 
 def _geometric(values: Sequence[float]) -> Interval:
+    # Ratios multiply, so their logarithms are what an interval may be symmetrical in.
     mean, half = mean_and_half_width([math.log(value) for value in values])
+    # Two seeds of 2 and 8 would give an interval over many powers of ten: the values say more.
     if 2 * half > math.log(WIDEST):
         return Interval(math.exp(mean), min(values), max(values), len(values), RANGE)
     ends = (math.exp(mean - half), math.exp(mean + half))
@@ -164,4 +166,5 @@ def _quantile(n: int) -> float:
     require("an interval over seeds", "scipy")
     from scipy.special import stdtrit  # noqa: PLC0415 (needs an extra)
 
+    # Two-sided: 95 % inside leaves 2.5 % beyond each end.
     return float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2))

@@ -119,6 +119,7 @@ def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[st
     """
     scheduler = live_recourse(instance.cluster, instance.horizon, options)
     for earlier in instance.jobs_by_arrival():
+        # Jobs of one slot arrive in the order of the file, and this job comes after all of them.
         if earlier.arrival <= job.arrival:
             scheduler.advance(earlier.arrival)
             scheduler.submit(earlier)
@@ -213,6 +214,7 @@ def read_bounds(path: Path, lookahead: int) -> Bounds:
     past = instance_from_dict(found)
 
     def of(cluster: oasis.Cluster) -> PriceBounds:
+        # The past jobs count their times in the slots of their own instance.
         scaled = replace(cluster, slot_seconds=past.slot_seconds)
         return PriceBounds.from_jobs(past.jobs, scaled, lookahead)
 

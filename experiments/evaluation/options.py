@@ -228,6 +228,7 @@ def without_none(kind: Any) -> Any:
 def _number(text: str) -> Any:
     """A number or a truth value where the text is one, else the text, to be refused by its type."""
     try:
+        # JSON knows truth values in lower case only, and people write True.
         return json.loads(text.strip().lower())
     except ValueError:
         return text
@@ -244,6 +245,7 @@ def _checked(value: Any, kind: Any) -> Any:
         return _checked_row(value, get_args(kind))
     is_right = isinstance(value, kind)
     if kind is float:
+        # A whole number is a float here, but not the other way round.
         is_right = isinstance(value, int | float) and abs(value) < math.inf
     if not is_right or (kind is not bool and isinstance(value, bool)):
         raise InputError("", f"expected {WORDS[kind]}", value)

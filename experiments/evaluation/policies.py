@@ -206,6 +206,7 @@ def _imports(module: str, file: Path) -> list[str]:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
+            # One dot is the package itself, and each further one goes up by one.
             parent = package.split(".")[: len(package.split(".")) - node.level + 1]
             base = ".".join([*parent * bool(node.level), *filter(None, [node.module])])
             names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
@@ -240,6 +241,7 @@ def _loaded(file: Path) -> Any:
     try:
         with _looking_at(whole.parent):
             spec.loader.exec_module(module)
+    # What failed half-way must not be found by the next import; also after Ctrl-C.
     except BaseException:
         del sys.modules[name]
         raise
@@ -329,6 +331,7 @@ class OasisOptions:
         learned = learned_from(self.bounds, "bounds")
         if learned is not None:
             own = learned.bounds.min_utility_fraction
+            # An option at its default was not asked for, so the one of the file may take its place.
             if fraction not in (DEFAULT_MIN_UTILITY_FRACTION, own):
                 expected = f"expected none beside bounds, whose file has {own:g}"
                 raise InputError("min_utility_fraction", f"{expected}, got {fraction:g}")

@@ -26,6 +26,7 @@ def instance_digest(instance: Instance) -> str:
     [True, True, False]
     """
     content = instance_to_dict(instance)
+    # Where an instance came from changes no result, so a note in it makes no other instance.
     content.pop("metadata", None)
     return hashlib.sha256(json.dumps(content, allow_nan=False).encode()).hexdigest()
 
@@ -199,6 +200,7 @@ def check_reproduced(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> No
     Traceback (most recent call last):
     oasis.model.errors.OasisError: the run is not reproduced: admitted was 2, is 1 now
     """
+    # The figure that people look at first is the first difference that is told.
     first = ("total_utility",)
     names = [name for name in recorded if name not in (*first, *OF_THE_SOURCE, MEASURED)]
     for name in (*(name for name in first if name in recorded), *names):

@@ -84,6 +84,7 @@ def drawn(seed: int, jobs: int = JOBS) -> list[Recorded]:
     >>> [job.gpus for job in drawn(1, 5)]
     [8, 4, 4, 2, 4]
     """
+    # The first number keeps this stream apart from that of models and utilities.
     rng = np.random.default_rng([16, seed])
     submitted = np.cumsum(rng.exponential(1.0, jobs))
     durations = np.exp(rng.uniform(np.log(SHORTEST), np.log(LONGEST), jobs))
@@ -130,9 +131,12 @@ def at_load(recorded: Sequence[Recorded], load: float, seed: int) -> ElasticWork
                     "id": "node",
                     "count": MACHINES,
                     "capacity": {"gpu": GPUS},
+                    # On a link that is faster by this factor, a
+                    # step takes the part of the time that is felt.
                     "link_gbps": LINK_GBPS / EXPOSED,
                 }
             ],
+            # The middle of the range that the DRAGON paper prints for a restart.
             "costs": dict.fromkeys(("resume", "resize", "migrate"), sum(RESTART) / 2),
             "observation": {"interval": LOOK},
             "jobs": jobs,
@@ -170,6 +174,7 @@ def _utility(rng: np.random.Generator, duration: float) -> dict[str, Any]:
     target = duration * float(rng.uniform(1.0, 3.0))
     kind = float(rng.random())
     fall = 0.05 if kind < CRITICAL else 0.25
+    # 1 / (1 + 1/e) is 73 %: the exponent goes from -1 to 1 over twice this part of the target.
     decay = 0.0 if kind >= 1.0 - INSENSITIVE else 1.0 / (fall * target)
     return {
         "kind": "sigmoid",
@@ -242,6 +247,7 @@ def table(runs: Sequence[Row]) -> list[Row]:
     rows: list[Row] = []
     for (load, policy), part in groups(runs, "load", "policy").items():
         row: Row = {"load": load, "policy": policy, "seeds": len(part)}
+        # Bounds are facts about the jobs, so they have a mean and no interval.
         for name in ("bound", "mean_bound"):
             row[name] = sum(each[name] for each in part) / len(part)
         for name in MEASURED:

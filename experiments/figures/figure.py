@@ -128,6 +128,7 @@ def _value(text: str) -> Any:
     if text == "":
         return None
     try:
+        # Counts stay whole numbers, which labels show without a point.
         return int(text)
     except ValueError:
         try:
@@ -371,6 +372,7 @@ def reproduce(
     """
     if suffix not in FORMATS:
         raise InputError("suffix", f"expected one of {', '.join(FORMATS)}", suffix)
+    # Settings that the figure cannot vary are refused before a directory is made.
     figure.steps(settings)
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
@@ -407,6 +409,7 @@ def _swept(
     errors = tuple(str(cell["error"]) for cell in cells if cell["status"] != DONE)
     if not done:
         raise OasisError(f"{figure.name}: no run succeeded: {errors[0]}")
+    # Tasks other than ratio have no such figure, and are not unproven.
     unproven = sum(cell.get("proven") is False for cell in done)
     files = () if unwritten else (runs,)
     rows = figure.table(done, settings)

@@ -65,6 +65,7 @@ FIG9: Mapping[str, float] = {"oasis": 0, "fifo": 2, "drf": 6, "rrh": 2, "dorm": 
 
 
 TESTBED = "testbed"
+# Section V-B has twelve jobs, and its numbers stand beside no other count.
 TESTBED_JOBS = 12
 
 
@@ -233,6 +234,7 @@ def lateness_table(
 
 def _of_kind(cell: Row, belongs: Callable[[float], bool]) -> list[float]:
     return [
+        # NaN, not left out: a job that never finished counts among the jobs of its kind.
         float("nan") if late is None else float(late)
         for late, decay in zip(cell["lateness"], cell["decay"], strict=True)
         if decay is not None and belongs(decay)
@@ -335,6 +337,7 @@ def fig4_grid(settings: FigureSettings) -> dict[str, Any]:
     instances = {
         "preset": settings.preset,
         "jobs": settings.job_counts((200,)),
+        # The paper's Fig. 4 is of two kinds of jobs; without a decay there is no target to miss.
         "mix": [0.0, 0.5, 0.5],
         **settings.machines(),
         "horizon": 100,
@@ -410,6 +413,7 @@ def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
         row: Row = {"worker_servers": workers, "ps_servers": ps}
         row |= {"priority_low": low, "priority_high": high, "seeds": len(part)}
         row["proven"] = sum(bool(cell["proven"]) for cell in part)
+        # A bound of 0 proves that no schedule earns anything; a ratio of 0 over 0 says nothing.
         row["nothing_to_earn"] = sum(cell["offline_upper_bound"] == 0 for cell in part)
         row["ratios"] = len(ratios)
         row |= ratio(ratios, "ratio")
@@ -509,6 +513,7 @@ def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
         row: Row = {"jobs": jobs, "scale": scale, "seeds": len(part)}
         row["alpha"] = amount([cell["alpha"] for cell in part], "alpha")["alpha"]
         row |= amount(own, "utility")
+        # Seed by seed: the instances differ more among each other than the factors do.
         row |= amount([a / b for a, b in zip(own, base, strict=True) if b], "relative")
         known = settings.full_size and jobs == PUBLISHED_JOBS
         row["published"] = FIG6.get(float(str(scale))) if known else None

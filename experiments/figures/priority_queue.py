@@ -150,6 +150,7 @@ def draw(name: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
                 edgecolor=ink(),
                 linewidth=0.6,
             )
+            # A shorter bar has no room for the text.
             if length >= 20.0:
                 middle = (row["begin"] + row["end"]) / 2
                 text = "+".join(str(count) for count in workers if count)

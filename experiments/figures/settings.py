@@ -134,6 +134,7 @@ class FigureSettings:
 
     def job_counts(self, published: Sequence[int]) -> list[int]:
         """Numbers of jobs: those asked for, or the published ones at this scale."""
+        # At a small scale two counts may round to one, which is run once.
         return list(dict.fromkeys(self.jobs or map(self.scaled, published)))
 
     def machines(self) -> dict[str, Any]:
@@ -162,6 +163,7 @@ class FigureSettings:
         for option in axes:
             if option in given:
                 raise InputError("policy_options", f"the figure varies {OASIS}.{option} itself")
+        # What the user sets goes before the paper's floor, and the figure's own axis before both.
         return {"name": OASIS, FLOOR: PAPER_FLOOR, **given, **axes}
 
     def compared(self) -> list[dict[str, Any]]:

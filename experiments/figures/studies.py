@@ -88,6 +88,7 @@ def floor_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
     named = [
         {**cell, "family": place[0], "share": cell["total_utility"] / best[place]}
         for place, cell in zip(places, cells, strict=True)
+        # Where no floor earns anything, none of them has a share.
         if best[place] > 0
     ]
     return [
@@ -107,6 +108,7 @@ def draw_floor(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     ax = axes(ax, 8.0, 4.8)
     for k, ((name,), part) in enumerate(groups(rows, "family").items()):
         ax.errorbar(
+            # Side by side, so that the error bars of the five families do not cover each other.
             [row["floor"] + 0.004 * (k - 2) for row in part],
             [100 * row["share"] for row in part],
             yerr=[[100 * length for length in side] for side in half_widths(part, "share")],
@@ -201,6 +203,7 @@ def commitment_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
 def draw_commitment(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     """Utility against wasted work, the mean of each policy in the congested family."""
     ax = axes(ax, 8.0, 5.2)
+    # The last family of the grid is the congested one.
     where = rows[-1]["family"]
     for k, row in enumerate(row for row in rows if row["family"] == where):
         place = (100 * row["wasted"], row["utility"])

@@ -33,6 +33,7 @@ from oasis.online.recourse.policy import Recourse
 from oasis.simulator import simulate
 from oasis.simulator.result import result_from_dict
 from oasis.solvers import SolveProgress
+from oasis.solvers.budget import Stop
 from offline import OfflineResult, Phase, Status, solve
 from offline.state import trivial_bound
 
@@ -63,6 +64,13 @@ class Effort:
     method: str = "auto"
     seed: int = 0
     patterns: tuple[str, ...] = ()
+
+    @property
+    def stop(self) -> Stop:
+        """When a solve ends: by work if that is limited, else by time."""
+        if self.work_limit is not None:
+            return Stop(work_limit=self.work_limit)
+        return Stop(time_limit=self.time_limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +135,7 @@ def improve(
             yield change
             if change.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
+            # Only now is the instance done: the change is on the disk, and the caller has seen it.
             journal.add(problem.name)
         journal.close()
 
@@ -159,6 +168,7 @@ def improve_one(
     before = library.find(problem.name)
     if before is not None and before.proof == OPTIMAL:
         return Improvement(before, before, None)
+    # Where nothing is known, the run of recourse is a start that the solve need not find itself.
     if before is None:
         instance = problem.instance()
         start: Mapping[str, Schedule] = simulate(
@@ -171,8 +181,7 @@ def improve_one(
     result = solve(
         instance,
         effort.method,
-        effort.time_limit,
-        work_limit=effort.work_limit,
+        stop=effort.stop,
         seed=effort.seed,
         warm_start=start,
         on_progress=on_progress,
@@ -312,6 +321,7 @@ def problem_of(library: Library, data: Any, name: str | None) -> Problem:
     if "instance" not in data:
         raise InputError("instance", "missing; expected it, or the name of an instance")
     sha256 = entry(data, "instance", lambda named: entry(named, "sha256", text))
+    # The table is searched first: to generate two hundred instances takes time.
     for record in library.records().values() if library.table.exists() else ():
         if sha256.startswith(record.fingerprint):
             return PROBLEMS[record.name]

@@ -24,6 +24,7 @@ from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.solvers import PROOF, relative_gap
 
+# The files come with the package: packed once, and read seldom.
 PRESET = 9 | lzma.PRESET_EXTREME
 SHOWN = 16  # hexadecimal digits of a digest: 64 bits
 
@@ -102,6 +103,7 @@ class PassJournal:
         self.done: set[str] = set()
         if lines[:1] == [header]:
             self.done = set(lines[1:])
+        # Written anew, so that a line that was cut off does not stay in the middle.
         write_text(path, "".join(f"{line}\n" for line in (header, *sorted(self.done))))
 
     def add(self, name: str) -> None:
@@ -109,6 +111,7 @@ class PassJournal:
         with naming(self._path), open(self._path, "a", encoding="utf-8") as stream:
             stream.write(f"{name}\n")
             stream.flush()
+            # A solve may take minutes: it is not done twice because of a power cut.
             os.fsync(stream.fileno())
 
     def close(self) -> None:
@@ -261,6 +264,7 @@ def rounded(value: float) -> float:
 
 def rounded_up(bound: float) -> float:
     """A bound as the table has it."""
+    # Never down: a bound that is rounded down may lie below the optimum.
     near = round(bound, DIGITS)
     return near if near >= bound else round(near + 10.0**-DIGITS, DIGITS)
 
@@ -386,11 +390,13 @@ class Library:
         before = self.records() if self.table.exists() else {}
         (self.directory / "schedules").mkdir(parents=True, exist_ok=True)
         if schedules is not None:
+            # Durable, and under a name of its own: the row that the table has now keeps its file.
             write_bytes(self._file(record), packed(schedules), durable=True)
         after = before | {record.name: record}
         write_text(self.table, _table(after[name] for name in PROBLEMS if name in after))
         former = before.get(record.name)
         if former is not None and former.schedules != record.schedules:
+            # The former file goes last, when no row names it any more.
             self._file(former).unlink(missing_ok=True)
 
     def tidy(self) -> list[str]:

@@ -86,6 +86,7 @@ def drawing_style(name: str | os.PathLike[str] | None) -> Iterator[None]:
 
 def _read_file(path: Path) -> dict[str, Any]:
     """Read a style file; what matplotlib would only warn of is an error."""
+    # Opened first, so that a file that cannot be read is an OSError that names it.
     path.open("rb").close()
     said: list[str] = []
     handler = logging.Handler()
@@ -112,6 +113,7 @@ COLORMAP = ListedColormap(["white", *colormaps["cividis_r"](np.linspace(0.0, 1.0
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)), (0, (3, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx", "\\\\", "--", "++", "oo")
+# Neighbours differ enough to be told apart without their hatches.
 GREYS = ("0.55", "0.78", "0.96", "0.68", "0.88", "0.73", "1.0", "0.83")
 # Colours that people with any kind of colour blindness tell apart (Okabe and Ito, 2008), ordered
 # so that neighbours differ in lightness too, as a grey print shows them.
@@ -195,6 +197,7 @@ def legend_below(ax: Axes, columns: int) -> None:
     """The legend under the label of the x axis, at the same distance whatever the height."""
     if not ax.get_legend_handles_labels()[0]:
         return
+    # 34 points are the height of the tick labels and of the label of the axis.
     below = ScaledTranslation(0.0, -34 / 72, ax.figure.dpi_scale_trans)
     ax.legend(
         loc="upper left",
@@ -291,6 +294,7 @@ def heat_map(
         interpolation="nearest",
         cmap=colour_map(),
         norm=norm,
+        # The last block may be shorter than drawn here: the limits of the axes cut it off.
         extent=(-0.5, shown.shape[0] * slots - 0.5, shown.shape[1] * rows - 0.5, -0.5),
     )
     slot_axis(ax, horizon, slots)

@@ -147,6 +147,7 @@ def plot_comparison(
     ax.set_yticks(range(len(rows)), [shorten(name) + others.get(name, "") for name in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.margins(x=0.18)
+    # Where every value is 0, an axis still needs a length.
     ax.set_xlim(0.0, max(1.0, ax.get_xlim()[1]))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=shown.is_count))
     ax.set_ylabel("policy")
@@ -266,6 +267,7 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
             ax.plot([low, high], [row, row], "-|", color=ink(), linewidth=1.2, markersize=6)
         ax.plot([mean], [row], "o", color=ink(), markersize=4.5)
     known = [mean for _, found in shown if (mean := found["mean"]) is not None and mean > 0]
+    # Ratios multiply, and one large one would press all others against the edge.
     if scale_of(figure) == "ratio" and known and max(known) > MANY_TIMES * min(known):
         ax.set_xscale("log")
     name = figure.replace("_", " ")

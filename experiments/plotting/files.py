@@ -91,6 +91,8 @@ def svg_text(figure: Figure) -> str:
     True
     """
     buffer = io.BytesIO()
+    # Without a salt, identifiers are drawn at random;
+    # letters as paths need no font where they are read.
     with rc_context({"svg.hashsalt": "oasis", "svg.fonttype": "path", "svg.image_inline": True}):
         figure.savefig(buffer, format="svg", metadata=FORMATS[".svg"])
     names: dict[str, str] = {}

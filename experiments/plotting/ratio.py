@@ -82,6 +82,7 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
     _scatter(ax, corrected, "s", "corrected ratio bound")
     ax.axvline(1.0, color="0.7", linewidth=0.8)
     ax.set_xscale("log")
+    # A ratio is at least 1, and the mark of a 1 needs room.
     ax.set_xlim(left=0.9)
     ax.xaxis.set_major_formatter(LogFormatter())
     ax.set_yticks(range(len(results)), [shorten(name) for name in results])
@@ -183,6 +184,7 @@ def plot_differences(
         label = TAKEN[row.taken_by].format(who=as_written(who))
         _bar(ax, place, value, k, None if label in drawn else label)
         drawn.add(label)
+    # One bar for all others, so that the bars still add up to the whole difference.
     if rest:
         values.append(math.fsum(difference(row) for row in rest))
         names.append(f"{len(rest):,} others")

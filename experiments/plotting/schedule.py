@@ -66,6 +66,7 @@ def by_class(jobs: Sequence[Job], class_of: ClassOf = urgency) -> dict[str, list
     found: dict[str, list[Job]] = {}
     for job in jobs:
         found.setdefault(class_of(job), []).append(job)
+    # The paper's classes have an order of urgency; others have only their names.
     known = [name for name in NAMES if name in found]
     return {name: found[name] for name in [*known, *sorted(found.keys() - set(NAMES))]}
 
@@ -233,6 +234,7 @@ def bars_of(schedule: Schedule) -> list[Bar]:
     np.add.at(counts, inverse, schedule.workers[:, COUNT])
     bars = []
     pairs = list(zip(slots.tolist(), counts.tolist(), strict=True))
+    # Along a stretch without a gap, a slot less its place in the list stays the same.
     for (_, count), part in groupby(
         enumerate(pairs), key=lambda entry: (entry[1][0] - entry[0], entry[1][1])
     ):

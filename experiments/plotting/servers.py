@@ -208,6 +208,7 @@ def plot_utilisation(
     shares = servers.shares()
     if resource is None:
         what = "fullest resource"
+        # `nanmax` would warn of a server that has nothing at all.
         shares = np.where(np.isnan(shares), -1.0, shares).max(axis=2)
         shares[shares < 0] = np.nan  # a server with nothing at all
     else:
@@ -272,6 +273,7 @@ def plot_prices(
     values[values <= 0.0] = np.nan  # no logarithm: underflow, or a resource that is free
     known = values[~np.isnan(values)]
     low, high = (known.min(), known.max()) if known.size else (1.0, 1.0)
+    # A logarithmic scale needs two ends, also where all prices are equal.
     norm = LogNorm(low, high if high > low else 10.0 * low)
     heat_map(ax, values, servers.names, norm, f"utility per {as_written(resource)}")
     if not known.size:

@@ -159,4 +159,5 @@ def _interesting(curves: Sequence[FloatArray]) -> float:
         moving = points[:, 1] - points[-1, 1] > 0.01 * points[0, 1]
         last = min(int(np.count_nonzero(moving)), len(points) - 1)
         ends.append(float(points[last, 0]) if len(points) > 1 else 1.0)
+    # Nine of ten: one job that falls very late must not press all the others together.
     return float(np.quantile(ends, 0.9))

@@ -55,11 +55,13 @@ def inline_svg(figure: Figure, prefix: str, label: str) -> str:
     text = _BEFORE.sub("", svg_text(figure))
     for part in _PARTS:
         text = part.sub("", text)
+    # Without a height, and with a width at most, a picture shrinks in proportion.
     text = _HEIGHT.sub(r"\1", text, count=1)
     text = _SIZE.sub(r'\1 style="max-width: \2"', text, count=1)
     text = _IMAGE_ID.sub(r"\1", text)
     text = _ID.sub(lambda found: f'id="{prefix}{found[1]}"', text)
     text = _REFERENCE.sub(lambda found: f"{found[1]}#{prefix}{found[2]}", text)
+    # HTML needs no namespaces, and without that of xlink its prefix must go too.
     text = text.replace("xlink:href=", "href=")
     quoted = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     return text.replace("<svg", f'<svg role="img" aria-label="{quoted}"', 1).strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -129,49 +130,22 @@ def _policies(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
+    from offline.solve import METHOD_BY_NAME  # noqa: PLC0415 (needs an extra, as the result does)
+
     words = ["--method", method]
     for name in ("time_limit", "work_limit", "gap", "no_improvement", SEED):
         if name in parameters:
             value = "inf" if parameters[name] is None else parameters[name]
+            # The flag says whose seed it is, because policies have one of their own.
             option = "solver_seed" if name == SEED else name
             words += [f"--{option.replace('_', '-')}", str(value)]
+    kind = METHOD_BY_NAME.get(method)  # None where Ctrl-C came before "auto" had chosen one
+    if kind is not None:
+        defaults = dict(_named(kind.kind().to_dict()))
+        for name, value in _named(parameters.get("params", {})):
+            if defaults.get(name) != value:
+                words += ["--set", f"{method}.{name}={json.dumps(value)}"]
     return words
-
-
-def not_options(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the commands of `commands_of` cannot say: parameters that have no option.
-
-    Parameters
-    ----------
-    data : mapping
-        The document of a result.
-
-    Returns
-    -------
-    tuple of str
-        A sentence, or nothing.
-
-    Examples
-    --------
-    >>> changed = {"presolve": False}
-    >>> document = {"kind": "solve", "method": "milp", "parameters": {"params": changed}}
-    >>> not_options(document)
-    ('The command does not make it again: it was solved with presolve = False, not an option.',)
-    """
-    if data.get("kind") not in _OFFLINE:
-        return ()
-    from offline.solve import METHOD_BY_NAME  # noqa: PLC0415 (needs an extra, as the result does)
-
-    params = data[_OFFLINE[data["kind"]]].get("params", {})
-    method = METHOD_BY_NAME.get(data["method"])
-    if method is None:  # Ctrl-C ended the online run, and "auto" had chosen none yet
-        return ()
-    defaults = dict(_named(method.params().to_dict()))
-    changed = [f"{name} = {value}" for name, value in _named(params) if defaults.get(name) != value]
-    if not changed:
-        return ()
-    said = ", ".join(changed)
-    return (f"The command does not make it again: it was solved with {said}, not an option.",)
 
 
 def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -335,9 +309,10 @@ def section_of(
         if part in data:
             entry(data, part, reader)
     if instance is not None and kind in VERIFIABLE:
+        # A page states proofs, so it does not believe a file: everything is computed anew.
         check_document(instance, data)
     title, came_out, made = _SAYING_BY_KIND[kind](data, found, instance)
-    notes = [*not_options(data), *changed_files(data)]
+    notes = list(changed_files(data))
     if isinstance(found, Comparison):
         notes = [*tables.unfinished_notes(found), *notes]
     if instance is None and kind in VERIFIABLE:

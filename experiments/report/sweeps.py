@@ -58,6 +58,8 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
 def _task(rows: Sequence[Row]) -> dict[str, Any]:
     """The task, which is the same in all rows, with what is infinite and None in the table."""
     row, task = rows[0], _points(rows, "task.")[0]
+    # The table holds None both for no limit and for a
+    # limit of work, which stands in its own column.
     if "task.time_limit" in row and task.keys().isdisjoint({"time_limit", "work_limit"}):
         task["time_limit"] = math.inf
     if "task.gap" in row and "gap" not in task:
@@ -265,6 +267,7 @@ def _again(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     config, table_file = (shlex.quote(f"{Path(name).stem}{end}") for end in (".toml", ".parquet"))
     text = toml_of(grid_of(rows)).splitlines()
     return (
+        # In quotes, so that the shell leaves a $ in the grid alone.
         f"cat > {config} <<'END OF THE GRID'",
         *text,
         "END OF THE GRID",

@@ -149,6 +149,7 @@ class Cell:
         task = self.task.shared
         if task is None:
             return None
+        # The instance of a file is the same for each seed, so its optimum is solved once.
         seed = self.seed if self.source.draws else 0
         return Cell(self.source, None, {}, seed, task, self.options, fingerprint(task.function))
 
@@ -173,6 +174,7 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """Hash of the identity; it names the record, so equal cells share one."""
+        # Sorted, because the order in which options were written does not matter.
         text = json.dumps(self.identity, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -245,6 +247,7 @@ def expand(
     task, options = _task(config, TASKS if tasks is None else tasks)
     code = fingerprint(task.function)
     sources = list(_sources(config.instances, base or Path()))
+    # Equal points would share a record and still count as several seeds in the means.
     _check_distinct("instances", [source.labels for source in sources])
     policies = [point for grid in config.policies for point in grid.points()]
     files = [tuple(entry_of(name).files(given)) for name, given in policies]

@@ -97,6 +97,7 @@ def _reworded(error: Any) -> InputError:
 
 
 Item = TypeVar("Item")
+# Seeds are written out as a list: a typo must not fill the memory.
 MOST_SEEDS = 1_000_000
 
 
@@ -236,6 +237,7 @@ def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str
                 f"{did_you_mean(option, entry.options)}",
             )
     choices = {option: _choices(entry, option, value) for option, value in axes.items()}
+    # In the order of the policy's options, so that the order of keys in a file changes no row.
     ordered = [option for option in entry.options if option in choices]
     points = []
     for choice in product(*(choices[option] for option in ordered)):

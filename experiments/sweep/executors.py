@@ -26,6 +26,8 @@ from experiments.sweep.task import MEASURED, Figures
 from oasis.model.errors import InputError
 from oasis.version import __version__
 
+# A driver that is killed tells nobody, but its children
+# get another parent: they look twice a second.
 WATCH_SECONDS = 0.5
 
 _ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have threads: they would share its clock
@@ -34,6 +36,7 @@ _watching = False
 
 def execute(cell: Cell) -> CellResult:
     """Do the task of `cell`; what goes wrong is recorded, not raised."""
+    # The cells fill the cores; threads of NumPy beside them would only disturb measured times.
     with _ONE_AT_A_TIME, threadpool_limits(limits=1):
         begin = perf_counter()
         try:
@@ -63,10 +66,12 @@ def execute_for(driver: int, cell: Cell) -> CellResult:
 def _end_with(driver: int) -> None:
     while os.getppid() == driver:
         sleep(WATCH_SECONDS)
+    # A thread cannot end its process otherwise, and nobody is left to take the result.
     os._exit(1)
 
 
 def _figures(cell: Cell) -> Figures:
+    # A Dask worker has its own copy of the package, perhaps an older one.
     here = fingerprint(cell.task.function)
     if here != cell.code:
         raise RuntimeError(
@@ -215,8 +220,10 @@ def _parallel(
         # Two at least: with one, joblib would run the cells in this process, which must survive.
         parallel = joblib.Parallel(
             n_jobs=max(2, workers),
+            # As many cells in flight as run: when a worker dies, no other cell is under suspicion.
             pre_dispatch=workers,
             batch_size=1,
+            # joblib would otherwise write large arrays to files that the workers share.
             max_nbytes=None,
             return_as="generator_unordered",
         )
@@ -268,6 +275,8 @@ class Dask:
             expected = f"expected a Dask scheduler at {self.scheduler}: {error}"
             raise InputError("scheduler", expected) from None
         with client:
+            # A pure call may be answered from the cluster's
+            # memory, with times that were measured before.
             futures = {client.submit(execute, cell, pure=False): cell for cell in cells}
             for future in as_completed(list(futures), loop=client.loop):
                 cell = futures.pop(future)

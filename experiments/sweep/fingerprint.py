@@ -33,6 +33,8 @@ def fingerprint(function: Callable[..., Any]) -> str:
         origin = Path(spec.origin)
         root = origin.parent
         paths = [origin] if spec.submodule_search_locations is None else root.rglob("*.py")
+        # Sorted, because file systems list names in
+        # different orders; names count, because moves do.
         for path in sorted(paths, key=Path.as_posix):
             digest.update(f"{name}/{path.relative_to(root).as_posix()}\n".encode())
             digest.update(path.read_bytes())

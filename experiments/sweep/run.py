@@ -222,8 +222,10 @@ class _Work:
         )
         self._report(self.progress)
         LOGGER.info("%d cells, %d recorded before", len(records) + len(left), len(records))
+        # Before hours of work, not after them, it must show that records can be written.
         if left:
             self._store.prepare()
+        # Shared cells come first: the others wait for their figures.
         for cell, record in self._run([c for key, c in shared.items() if key not in found]):
             found[cell.key] = record
             self.progress = replace(self.progress, shared_done=len(found))
@@ -251,11 +253,13 @@ class _Work:
 
     def _run(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellResult]]:
         if cells:
+            # Closed also after Ctrl-C, so that no worker goes on with cells that nobody waits for.
             with closing(self._executor.run(cells)) as finished:
                 yield from self._saved(finished)
 
     def _saved(self, found: Iterable[tuple[Cell, CellResult]]) -> Iterator[tuple[Cell, CellResult]]:
         for cell, record in found:
+            # Saved before it is reported: no cell counts as done that a crash could still lose.
             self._store.save(cell.key, cell.identity, record)
             LOGGER.info("%s, seed %d: %s", cell.policy, cell.seed, record.error or record.status)
             LOGGER.debug("that was the cell %s", cell.columns)
@@ -280,6 +284,7 @@ def _supplied(
 
 
 def _check_output(path: Path) -> None:
+    # Before anything is run: hours later would be too late.
     check_writable(path)
     if path.exists() and not path.is_file():  # the records would be beside a device
         raise OSError(errno.EINVAL, "expected a regular file", str(path))

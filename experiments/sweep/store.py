@@ -109,6 +109,7 @@ class ResultStore:
             return None
         except ValueError:
             document = None
+        # Somebody may have edited it, or a disk may have lost a part: the cell is run again then.
         if not isinstance(document, dict) or document.pop("digest", None) != _digest(document):
             raise DamagedRecordError(f"{path}: damaged record")
         if document.pop("format") != FORMAT or document.pop("cell") != dict(identity):
@@ -143,6 +144,7 @@ def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Tab
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     """Write a Parquet file in one step."""
     buffer = io.BytesIO()
+    # To memory first, because the library writes files piece by piece.
     parquet.write_table(table, buffer)
     write_bytes(path, buffer.getvalue())
 

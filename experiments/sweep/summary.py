@@ -65,6 +65,7 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
         row |= {"seeds": len(group) - failed, "failed": failed}
         for name in wanted:
             values = [float(value) for value in group[name].dropna()]
+            # A figure of somebody's own task may be below 0, whatever its name suggests.
             found = interval_of(values, scale_of(name) if min(values, default=0.0) >= 0 else "any")
             has_half = scale_of(name) != "ratio" and found.kind != NONE
             half = mean_and_half_width(values)[1] if has_half else math.nan

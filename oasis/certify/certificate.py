@@ -70,6 +70,8 @@ class Certificate(Summarised):
         """D_0 + alpha_x P + G >= OPT; inf where it overflows."""
         if self.online_utility == 0:
             return self.initial_dual + self.payoff_gap
+        # alpha_x grows like e^x and overflows where its logarithm is
+        # harmless: only the product is needed.
         log_product = self.log_alpha_x + math.log(self.online_utility)
         product = math.exp(log_product) if log_product < 709 else math.inf
         return self.initial_dual + product + self.payoff_gap
@@ -165,13 +167,17 @@ def certify(instance: Instance, run: PricedRun) -> Certificate:
             "", f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it"
         )
     bounds, cluster = run.bounds, instance.cluster
+    # Usage is added up from the schedules: the run's own ledger
+    # is not trusted with its certificate.
     used = committed(instance, run.schedules)
     prices = [
         group.of(bounds)(amounts, np.broadcast_to(group.capacity(cluster), amounts.shape))
         for group, amounts in zip(GROUPS, used, strict=True)
     ]
     payoffs = {decision.job_id: decision.payoff for decision in run.decisions}
+    # The final prices, but nothing in use: D(p, q) asks for the best schedule on the empty cluster.
     empty = Ledger.of_arrays(cluster, *prices, *map(np.zeros_like, used))
+    # Where mu_i is not dual feasible for (20), raising it by its gap makes it so.
     gaps = (_best_payoff(job, empty) - payoffs[job.id] for job in instance.jobs)
     return Certificate(
         alpha=bounds.alpha,
@@ -185,6 +191,7 @@ def certify(instance: Instance, run: PricedRun) -> Certificate:
 def _best_payoff(job: Job, empty: Ledger) -> float:
     """Best payoff of `job` with its original utility, without the floor."""
     split = Search(job, empty).best()
+    # Without a schedule that pays mu_i = 0 is feasible.
     return split.payoff if split is not None else 0.0
 
 
@@ -204,6 +211,8 @@ def _log_alpha_x(instance: Instance, run: PricedRun, bounds: PriceBounds) -> flo
             continue
         for group in GROUPS:
             demand = as_array(group.of(job), cluster.resources)
+            # One commit adds all tasks of a job on a server at once: this step is
+            # what the printed proof takes for infinitesimal.
             steps = _steps(group.placed(schedule), demand, group.capacity(cluster))
             largest = max(largest, _log_growth(group.of(bounds).log_ratio, steps))
     return largest

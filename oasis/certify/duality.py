@@ -63,7 +63,10 @@ def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatAr
             raise InputError(name, f"expected shape {expected}", np.shape(prices))
         if not (np.isfinite(prices).all() and (np.asarray(prices) >= 0).all()):
             raise InputError(name, "expected non-negative finite prices")
+        # sum p c and sum q c of (19): whatever is used of it, all of the capacity is charged.
         rent.append(float((prices * capacity).sum()))
+    # On the empty cluster: a schedule that fits some residual capacity fits this, so that (20)
+    # holds for every schedule that any solution can contain.
     payoffs = (empty_payoff(instance, job, worker_prices, ps_prices) for job in instance.jobs)
     return math.fsum([*rent, *(max(0.0, payoff) for payoff in payoffs)])
 
@@ -84,13 +87,16 @@ def empty_payoff(
         units = _unit_costs(
             job.ps, len(workers), cluster.resources, cluster.ps_capacity, ps_prices[slot]
         )
+        # A slot without a worker is always allowed and costs nothing.
         after = cheapest.copy()
         for count in range(1, min(len(workers), work) + 1):
+            # A gang runs its whole minimum even where less work is asked for.
             busy = max(count, job.min_workers)
             servers = int(job.ps_needed(busy))
             if busy > len(workers) or servers > len(units):
                 break
             cost = sum(workers[:busy]) + sum(units[:servers])
+            # DP_COST for every amount of work at once, from the table of the slot before.
             after[count:] = np.minimum(after[count:], cheapest[:-count] + cost)
         cheapest = after
         best = max(best, float(job.utility(slot - job.arrival)) - float(cheapest[work]))
@@ -115,4 +121,5 @@ def _unit_costs(
         ]
         fits = min([limit, *(int(rounding.floor(ratio)) for ratio in ratios)])
         costs.extend([float(np.dot(prices[server], needs))] * fits)
+    # The greedy of (32): any n units cost at least as much as the n cheapest.
     return sorted(costs)[:limit]

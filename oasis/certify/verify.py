@@ -53,6 +53,8 @@ def suspects(
     >>> suspects(instance, jobs, {"j0": early})
     ['j0']
     """
+    # All schedules at once in a few passes over arrays: only those that look wrong are then
+    # checked one by one, constraint by constraint, for the message.
     those = [jobs[job_id] for job_id in schedules]
     cluster, horizon = instance.cluster, instance.horizon
     arrivals = np.array([job.arrival for job in those], dtype=np.int64)
@@ -66,8 +68,10 @@ def suspects(
         rows = np.concatenate([np.zeros((0, 3), dtype=np.int64), *parts])
         inside = _inside(rows, arrivals[owner], horizon, servers)
         wrong[owner[~inside]] = True
+        # Rows outside the instance would be counted for another job or slot below.
         owner, rows = owner[inside], rows[inside]
         moment = owner * horizon + rows[:, SLOT]  # a job in a slot
+        # A job has one number for each server and slot: equal neighbours name a place twice.
         places = np.sort(moment * servers + rows[:, SERVER])
         wrong[places[1:][places[1:] == places[:-1]] // (horizon * servers)] = True
         tables.append((moment, rows[:, COUNT]))
@@ -134,6 +138,7 @@ def _within(counts: FloatArray, limits: FloatArray) -> BoolArray:
     return within
 
 
+# Half the tolerance: sums in floats may be off by far less than the other half.
 SUSPICION = 5e-10  # relative excess of a sum in floats from which on it is summed exactly
 
 
@@ -200,6 +205,7 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
             raise VerificationError("(1) jobs", "the instance has no such job", job=job_id)
         if schedule.job_id != job_id:
             raise VerificationError("(1) jobs", f"is filed for {schedule.job_id!r}", job=job_id)
+    # The quick check may only suspect too much: what it suspects is judged by the slow one.
     for job_id in suspects(instance, jobs, schedules):
         verify_schedule(instance, jobs[job_id], schedules[job_id])
     for group in GROUPS:
@@ -208,6 +214,7 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
     if isinstance(result, HasDecisions):
         verify_decisions(instance, result)
     bound = getattr(result, "upper_bound", None)
+    # A bound below a feasible schedule is wrong, unless by no more than the solver's own tolerance.
     if bound is not None and bound < total * (1 - 1e-6):
         raise VerificationError("(1) bound", f"upper_bound is {bound}, a schedule has {total}")
     for name in ("total_utility", "objective"):
@@ -257,6 +264,7 @@ def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:
     """Check the constraints on one job: (2), (3), its minimum of workers, (6), (7), (9)-(13)."""
     _check_domain(instance, job, schedule.workers, len(instance.cluster.worker_ids), "y")
     _check_domain(instance, job, schedule.ps, len(instance.cluster.ps_ids), "z")
+    # Python's integers: a count that is absurdly large must not overflow into a small one.
     done = sum(schedule.workers[:, COUNT].tolist())
     work = job.epochs * job.chunks * job.minibatches * minibatch_slots(instance, job)
     if done == 0 or not rounding.within(work, done):

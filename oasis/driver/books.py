@@ -199,8 +199,11 @@ def check_plan(plan: Plan, books: Books, policy: str) -> None:
             raise PolicyError(policy, f"{name}: expected a dict, got {found!r:.60}")
     if plan.wake_at is not None:
         _check_timer(plan.wake_at, books, policy)
+    # The usual answer of a policy that has nothing to do.
     if not plan.changes and not plan.rejected:
         return
+    # What the plan takes beyond what it gives back, on the machines that it touches alone. The
+    # order in which its parts are carried out then does not matter.
     need: Balance = {}
     for index, reason in plan.rejected.items():
         progress = _known(index, books, policy)
@@ -216,6 +219,7 @@ def check_plan(plan: Plan, books: Books, policy: str) -> None:
     free = books.free  # a cluster adds it up at each question
     for machine, row in need.items():
         for resource, amount in enumerate(row):
+            # Amounts are whole grid units: no tolerance is needed here, it is part of the capacity.
             if amount > free[machine][resource]:
                 _refuse_load(plan, books, policy, machine, resource)
 
@@ -236,6 +240,7 @@ def _check_rejection(reason: Any, job: PolicyJob, is_changed: bool, policy: str)
 
 
 def _check_timer(wake_at: Any, books: Books, policy: str) -> None:
+    # True is an int to Python, but a slip where a time is expected.
     real = isinstance(wake_at, (int, float)) and math.isfinite(wake_at) and wake_at is not True
     if not real or not wake_at > books.now:
         expected = f"expected a finite time after {books.now:g}"
@@ -249,6 +254,7 @@ def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> 
     workers = _count(allocation.workers, "worker", job, books, policy)
     has_none = type(allocation.ps) is tuple and not allocation.ps  # as most jobs of a trace
     ps = 0 if has_none else _count(allocation.ps, "ps", job, books, policy)
+    # Holding nothing is a pause, which any job may have.
     if workers == 0 and ps == 0:
         return
     if books.site.partial_gangs:

@@ -121,6 +121,7 @@ class Driver(Generic[Spec]):
             What the policy raised, or why its plan cannot be carried out, or why a job cannot be
             described to it. What was taken in is then not taken back.
         """
+        # The caller of `step` ends on an error, so nothing is kept to come back to.
         self._pass(slot, facts)
         outcome = self._attempt(facts, {}, ask=ask)
         for error in (outcome.error, *outcome.failed.values()):
@@ -140,19 +141,27 @@ class Driver(Generic[Spec]):
         the policy is asked again at the next boundary, then after two slots, four, and so on.
         """
         self._pass(slot, facts)
+        # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:
             return Decided(error=self._error, again_at=self.again_at)
+        # Every attempt changes the books and the policy: a failed
+        # one must leave no trace in the next.
         saved = self._saved()
         failed: dict[str, Exception] = {}
+        # Each round leaves out one more job, so this ends after as
+        # many rounds as there are jobs at most.
         while (outcome := self._attempt(facts, failed)).error is not None:
             self._roll_back(saved)
             found = self._find_cause(facts, failed, saved, outcome.error)
             if found is None:
                 return self._put_off(slot, outcome.error)
             failed[found[0]] = found[1]
+        # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
         for entry in self.entries.values():
             entry.settle()
+        # Kept last, when all went well: it is the state that the
+        # next error brings the policy back to.
         self._keep_policy()
         return outcome
 
@@ -160,8 +169,13 @@ class Driver(Generic[Spec]):
         """Let time pass up to the beginning of `slot`; nothing is decided."""
         passed = 0 if self.slot is None else slot - self.slot
         self.slot = slot
-        for entry in self.entries.values():
+        # Those that will arrive once more have worked up to now, too.
+        for entry in (*self.entries.values(), *self._arrive_again):
+            # The slots that have passed are those of the allocation of
+            # the last boundary, not of this one.
             entry.held += passed if entry.allocation.workers else 0
+            # A world may forget what it counted, after a restart for
+            # one; work that was done stays done.
             entry.done = max(entry.done, facts.done.get(entry.spec.uid, 0.0))
             loss = facts.losses.get(entry.spec.uid)
             if loss is not None and entry.allocation.workers:
@@ -176,19 +190,25 @@ class Driver(Generic[Spec]):
         """
         assert self.slot is not None
         outcome: Decided[Spec] = Decided(failed=dict(failed))
+        # The policy lost its memory in an error and had no state to
+        # go back to: to it, all jobs are new.
         if self._begins_anew:
             self._arrive_again += self.entries.values()
             self.entries.clear()
         if failed:
             specs = {uid: spec for uid, spec in facts.specs.items() if uid not in failed}
+            # To the policy a job that failed looks as if its owner had deleted it.
             facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
         view = BooksView(self, self.policy.name, self._told)
         try:
+            # Completions before losses before arrivals: a job that is done is not evicted from a
+            # machine that went down, and what arrives meets neither.
             anew = self._leave(facts, view, outcome)
             self._machines(facts, view)
             self._arrive(facts, self.slot, view, anew, outcome)
             if ask or self._is_due(self.slot, view):
                 self._ask(view, outcome)
+            # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
             outcome.error = error
@@ -206,16 +226,15 @@ class Driver(Generic[Spec]):
         self, facts: Facts[Spec], view: BooksView, outcome: Decided[Spec]
     ) -> list[Entry[Spec]]:
         """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
-        anew, self._arrive_again = self._arrive_again, []
-        anew = [entry for entry in anew if entry.spec.uid in facts.specs]
+        anew = self._again(facts, outcome)
         for index, entry in list(self.entries.items()):
             uid = entry.spec.uid
             spec = facts.specs.get(uid)
             edited = spec is not None and _differs(spec, entry.spec)
+            # Completion is asked before edits: a job that has done the work
+            # that its owner now wants needs no plan.
             if self._is_done(entry, spec, facts, outcome):
-                outcome.completed.append(uid)
-                outcome.entries[uid] = entry
-                self.settled.add(uid)
+                self._complete(entry, outcome)
                 view.finished.append(entry.job)
             elif spec is None or edited:
                 if isinstance(self.policy, Withdrawing):
@@ -229,10 +248,35 @@ class Driver(Generic[Spec]):
                 entry.spec = spec
                 continue
             del self.entries[index]
+        # What the world has forgotten needs no place here: a service runs for years.
         self.settled &= facts.specs.keys()
         for uid in self.retries.keys() - facts.specs.keys():
             del self.retries[uid]
+        # Edited jobs keep their place in the order of arrival.
         return sorted(anew, key=lambda entry: entry.arrived)
+
+    def _again(self, facts: Facts[Spec], outcome: Decided[Spec]) -> list[Entry[Spec]]:
+        """Jobs that arrive once more: those that are still there and have work left.
+
+        The policy does not know them, so it is not told of those that are done.
+        """
+        again, self._arrive_again = self._arrive_again, []
+        anew = []
+        for entry in again:
+            spec = facts.specs.get(entry.spec.uid)
+            if self._is_done(entry, spec, facts, outcome):
+                self._complete(entry, outcome)
+            elif spec is not None and entry.spec.uid not in outcome.failed:
+                entry.spec = spec  # a job that its owner deleted meanwhile does not come back
+                anew.append(entry)
+        return anew
+
+    def _complete(self, entry: Entry[Spec], outcome: Decided[Spec]) -> None:
+        uid = entry.spec.uid
+        outcome.completed.append(uid)
+        outcome.entries[uid] = entry
+        # The world may show a job that ended for a while longer: it must not arrive as a new one.
+        self.settled.add(uid)
 
     def _is_done(
         self, entry: Entry[Spec], spec: Spec | None, facts: Facts[Spec], outcome: Decided[Spec]
@@ -241,8 +285,13 @@ class Driver(Generic[Spec]):
         uid = entry.spec.uid
         if uid in outcome.failed:
             return False
-        if spec is not None and _differs(spec, entry.spec):
+        is_unknown = entry.job is _NO_JOB  # how much work it is has not been asked yet
+        if spec is None and is_unknown:
+            return uid in facts.ended
+        if spec is not None and (is_unknown or _differs(spec, entry.spec)):
             try:
+                # The edit may ask for less work than is done already:
+                # then the job is complete at once.
                 entry.work = policy_job(spec.job, self.site).work
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
                 outcome.failed[uid] = error
@@ -258,6 +307,7 @@ class Driver(Generic[Spec]):
         self.down.clear()
         self.down.update(facts.down)
         for entry in self.entries.values():
+            # A gang works whole or not at all, so one lost machine takes all its tasks.
             if entry.allocation.machines & set(view.lost):
                 entry.allocation = NOTHING
                 entry.waiting_since = int(view.now)
@@ -272,9 +322,12 @@ class Driver(Generic[Spec]):
         outcome: Decided[Spec],
     ) -> None:
         """Let jobs arrive; one that cannot be described to the policy is left out, and told."""
+        # By uid, not by name: a job that is deleted and made again under its name is another job.
         known = {entry.spec.uid for entry in (*self.entries.values(), *anew)} | self.settled
+        # Jobs that were here before come before the new ones.
         arriving = list(anew)
         for uid, spec in facts.specs.items():
+            # A retried job keeps its first arrival: its utility falls from there.
             arrived, due, _ = self.retries.get(uid, (slot, slot, 0))
             if uid not in known and uid not in outcome.failed and due <= slot:
                 arriving.append(Entry(spec, _NO_JOB, arrived, 0.0, facts.done.get(uid, 0.0)))
@@ -290,6 +343,8 @@ class Driver(Generic[Spec]):
         entry.work = policy_job(spec.job, self.site).work
         source = replace(spec.job, arrival=entry.arrived)
         if entry.arrived < slot or entry.done:
+            # Whole worker-slots, forgiving what rounding left over;
+            # none would be a job without work.
             left = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
             source = rest_of(source, left, slot, REACH)
         fixed = spec.initial_workers
@@ -306,6 +361,7 @@ class Driver(Generic[Spec]):
         """The job as a policy sees it that is told its work."""
         job = policy_job(source, self.site)
         if spec.ps_count is not None:
+            # The owner's number of parameter servers takes the place of the rule by bandwidth (6).
             job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.ps_count))
         return replace(job, index=index, initial_workers=fixed)
 
@@ -334,14 +390,18 @@ class Driver(Generic[Spec]):
         except SystemExit as error:  # no policy ends the program unsaid
             detail = f"{in_words(error)} in decide"
             raise PolicyError(self.policy.name, detail, time=view.now) from error
+        # Checked whole before anything of it is carried out: a plan
+        # is done or refused, never half done.
         check_plan(plan, self, self.policy.name)
         self._wake_at = plan.wake_at
         late = self.policy.late if isinstance(self.policy, Promising) else frozenset[int]()
         outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
+        # Rejected jobs leave the books first, so that nothing below takes them for admitted.
         for index, reason in plan.rejected.items():
             self._reject(self.entries.pop(index), reason, outcome)
         for index, allocation in plan.changes.items():
             self._hold(self.entries[index], allocation, int(view.now), outcome)
+        # A job is admitted if it arrived and was not rejected, whether it runs at once or waits.
         for job in view.arrived:
             entry = self.entries.get(job.index)
             if entry is not None and not entry.admitted:
@@ -365,6 +425,7 @@ class Driver(Generic[Spec]):
         uid = entry.spec.uid
         if entry.admitted:
             outcome.given_up[uid] = reason
+            # It was accepted once, so its owner does not ask for it to be tried again.
             self.settled.add(uid)
             return
         outcome.rejected[uid] = reason
@@ -373,6 +434,8 @@ class Driver(Generic[Spec]):
         if entry.spec.on_rejection == "retry":
             _, _, attempts = self.retries.get(uid, (0, 0, 0))
             assert self.slot is not None
+            # Waits of 1, 2, 4, .. slots: a full cluster is not asked
+            # about the same job in every slot.
             due = self.slot + min(LONGEST_WAIT, 2**attempts)
             self.retries[uid] = (entry.arrived, due, attempts + 1)
             outcome.retried[uid] = due
@@ -404,6 +467,8 @@ class Driver(Generic[Spec]):
         self.retries, self.settled = dict(saved["retries"]), set(saved["settled"])
         self.down = set(saved["down"])
         self._next, self._wake_at = saved["numbers"]
+        # A fresh policy is brought back to the state of the last
+        # boundary: what it did since is unknown.
         self.policy.reset(self.site)
         self._begins_anew = self.kept_policy is None
         if self.kept_policy is not None:
@@ -421,16 +486,20 @@ class Driver(Generic[Spec]):
         None if the policy fails without any job. Jobs that arrive now are suspected first: those
         that are live are left out of a trial only if the policy fails without any that is new.
         """
+        # Oldest first: the job to blame is the first one with which the policy fails, so that
+        # as many as possible of those that ran before are kept.
         uids = sorted((uid for uid in facts.specs if uid not in failed), key=self._order())
         live = sum(uid in self.by_uid for uid in uids)
 
         def trial(count: int) -> Exception | None:
+            # A trial has the first `count` jobs alone; whatever it does is rolled back.
             left_out = dict.fromkeys(uids[count:], error)
             found = self._attempt(facts, {**failed, **left_out}, ask=True).error
             self._roll_back(saved)
             return found
 
         good, bad, cause = 0, len(uids), error
+        # The likely culprit is new: if the live jobs alone work, only new ones are searched.
         for count in (live, 0):
             if count < bad:
                 found = trial(count)
@@ -438,8 +507,11 @@ class Driver(Generic[Spec]):
                     good = count
                     break
                 bad, cause = count, found
+        # It fails with no job at all, so that none is to blame.
         if bad == 0:
             return None
+        # Bisection between a number of jobs that works and one
+        # that fails: few trials among thousands.
         while bad - good > 1:
             middle = (good + bad) // 2
             found = trial(middle)
@@ -456,6 +528,7 @@ class Driver(Generic[Spec]):
 
     def _put_off(self, slot: int, error: Exception) -> Decided[Spec]:
         """Keep all as it is, and ask the policy again later, and later still each time."""
+        # Twice as long each time, up to a limit: a policy that recovers is asked soon enough.
         self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
         self._error, self._errors = error, self._errors + 1
         return Decided(error=error, again_at=self.again_at)
@@ -469,9 +542,11 @@ class Driver(Generic[Spec]):
             "next": self._next,
             "wake_at": self._wake_at,
             "down": sorted(self.down),
+            # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
-            "entries": [entry.state() for entry in self.entries.values()],
+            # those that are to arrive once more: whoever goes on lets them do so
+            "entries": [e.state() for e in (*self.entries.values(), *self._arrive_again)],
         }
 
     def remember(self, spec: Spec, arrived: int, done: float, given: int | None = None) -> None:
@@ -506,6 +581,8 @@ class Driver(Generic[Spec]):
         self._wake_at = state["wake_at"]
         self.settled.update(state["settled"])
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
+        # The state of the policy is lost or belongs to other machines: only what was promised to
+        # owners counts, that is arrival, work done and admission.
         if remake:
             for found in state["entries"]:
                 spec = specs.get(found["uid"])
@@ -526,6 +603,7 @@ class Driver(Generic[Spec]):
                 replace(spec.job, arrival=entry.arrived),
                 policy_job(spec.job, self.site),
             )
+            # The policy knew this job as what was left of it, so it is shown that again.
             if found["since"] != entry.arrived or found["left"] != whole.work:
                 source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
             self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
@@ -548,10 +626,11 @@ class Driver(Generic[Spec]):
 
 def _differs(one: Submitted, other: Submitted) -> bool:
     """Whether an edit changes what a policy plans with."""
+    # Cheap, and true at almost every boundary.
     if one.generation == other.generation:
         return False
     return (one.job, one.initial_workers) != (other.job, other.initial_workers)
 
 
-_NO_JOB: Any = None
+_NO_JOB = PolicyJob("", 0.0, 1.0, ())  # nobody asks what the policy saw of it
 STATE = ("done", "held", "waiting_since", "admitted", "given", "resizes", "restarts")

@@ -10,6 +10,7 @@ from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 
+# A job that trains for weeks would otherwise fill memory and checkpoints with its losses.
 OBSERVED_MOST = 100
 
 
@@ -116,6 +117,8 @@ class Entry(Generic[Spec]):
         """At the end of a boundary: count what changed, if the job had begun before."""
         if self.allocation != self.settled and self.allocation.workers:
             if self.begun:
+                # A task that stays on its machine is not started
+                # again; without any, the whole job is.
                 kept = set(_tasks(self.settled)) & set(_tasks(self.allocation))
                 self.resizes += 1
                 self.restarts += self.spec.resize == "restart" or not kept
@@ -130,6 +133,8 @@ class Entry(Generic[Spec]):
     @property
     def remaining(self) -> float:
         """Worker-slots left; at least one while the controller of its kind says that it runs."""
+        # Work is only an estimate where another controller decides on
+        # the end: the job is not done before that.
         least = min(1.0, self.work) if self.spec.is_existing else 0.0
         return max(least, self.work - self.done)
 

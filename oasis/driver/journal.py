@@ -44,22 +44,29 @@ class JournalLock:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         name = f"{os.fspath(path)}.lock"
         former = _HOLDERS.get(_key(name))
+        self._former = None if former is None else weakref.ref(former)
         if former is not None and (taken := former._closing.detach()) is not None:
             descriptor: int = taken[2][0]
         else:
             with naming(name):
                 descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
-        self._closing: weakref.finalize[[int], JournalLock] = weakref.finalize(
-            self, os.close, descriptor
-        )
+        self._hold(descriptor)
         if sys.platform != "win32":
             try:
+                # The system frees such a lock when its process dies: a file
+                # that says "locked" would outlive it.
                 fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except (BlockingIOError, PermissionError):
                 self.release()
                 where = f"journal: {os.fspath(path)}"
                 raise OasisError(f"{where} is open in another process; close it first") from None
         _HOLDERS[_key(name)] = self
+
+    def _hold(self, descriptor: int) -> None:
+        # Closing the file frees the lock, also when the scheduler is collected or the program ends.
+        self._closing: weakref.finalize[[int], JournalLock] = weakref.finalize(
+            self, os.close, descriptor
+        )
 
     @property
     def is_held(self) -> bool:
@@ -69,6 +76,15 @@ class JournalLock:
     def release(self) -> None:
         """Let others have it; a second time does nothing."""
         self._closing()
+
+    def give_back(self) -> None:
+        """Let the lock of this process have it that it was taken from; others if there is none."""
+        former = None if self._former is None else self._former()
+        if former is None:
+            self.release()
+        elif (taken := self._closing.detach()) is not None:
+            former._hold(taken[2][0])
+            _HOLDERS.update({key: former for key, lock in _HOLDERS.items() if lock is self})
 
 
 # The locks of this process by file. POSIX gives up a lock of a process as soon as it closes any of
@@ -129,6 +145,7 @@ class Journal:
     @classmethod
     def begin(cls, path: str | os.PathLike[str], calls: int) -> Self:
         """A journal with nothing in it, which follows on a snapshot after so many calls."""
+        # Written beside and renamed, so that there is the old journal or the new one, never a half.
         write_bytes(path, encoded({"kind": KIND, "calls": calls}), durable=True)
         return cls(Path(path))
 
@@ -136,6 +153,7 @@ class Journal:
     def resume(cls, path: str | os.PathLike[str], contents: Contents) -> Self:
         """Go on behind `contents` of the file; what is torn behind them is cut off."""
         with naming(path):
+            # A new line behind half a line would make both unreadable.
             os.truncate(path, contents.size)
         return cls(Path(path))
 
@@ -145,8 +163,10 @@ class Journal:
         with naming(self.path):
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)  # it is never created here
             try:
+                # The system may write less than it was given.
                 while line:
                     line = line[os.write(descriptor, line) :]
+                # Only this makes the line outlive the machine's own crash.
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
@@ -154,6 +174,7 @@ class Journal:
 
 def encoded(entry: dict[str, Any]) -> bytes:
     """The line of an entry: JSON, with the CRC-32 of the entry as it is written."""
+    # The checksum is of these very bytes: JSON written again could be spaced or ordered otherwise.
     body = json.dumps(entry, separators=(",", ":"), allow_nan=False).encode("ascii")
     return _HEAD + checksum(body).encode("ascii") + _MIDDLE + body + _TAIL + b"\n"
 
@@ -178,6 +199,8 @@ def read_journal(path: str | os.PathLike[str]) -> Contents:
     size, note = 0, None
     for number, line in enumerate(lines, start=1):
         entry = _decoded(line)
+        # Only the last line can be torn by a crash, and its call was never answered. Damage
+        # anywhere else has another cause and is not passed over.
         if entry is None and number == len(lines) and number > 1:
             note = f"{os.fspath(path)}: line {number} is torn and was dropped"
             break
@@ -193,6 +216,7 @@ def read_journal(path: str | os.PathLike[str]) -> Contents:
 def _decoded(line: bytes) -> dict[str, Any] | None:
     """The entry of a line; None if the line is damaged."""
     crc, body = line[len(_HEAD) : len(_HEAD) + 8], line[_BODY : -len(_TAIL) - 1]
+    # Byte by byte, so that a line without its end is not taken for a whole one.
     if line != _HEAD + crc + _MIDDLE + body + _TAIL + b"\n":
         return None
     if checksum(body).encode("ascii") != crc:

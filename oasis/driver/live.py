@@ -37,7 +37,7 @@ from oasis.online.recourse.rules import RuleName
 from oasis.online.rolling import restricted
 from oasis.scheduling.capabilities import PlanningAhead, Promising
 from oasis.scheduling.policy import Policy
-from oasis.scheduling.policy_check import parameters_of
+from oasis.scheduling.policy_check import check_policy, parameters_of
 
 SNAPSHOT = "oasis-live-scheduler 1"
 ENTRY = frozenset(("call", "arguments", "number", "rounds", "answer"))  # of the journal
@@ -78,7 +78,10 @@ class JournaledService:
         self._check_usable()
         if self._journal is None:
             return self._made(call, arguments)
+        # Made before the call: afterwards an argument may have been changed by its owner.
         plain = {name: _plain(value) for name, value in arguments.items()}
+        # If the call ends anywhere but below, memory and journal may
+        # disagree, and only the journal is right.
         self._unusable = INTERRUPTED
         try:
             answer = self._made(call, arguments)
@@ -88,9 +91,13 @@ class JournaledService:
             else:
                 self._release()
             raise
+        # The rounds repeat a search that a clock cut short; the sum of the answer proves on
+        # reopening that the repeated call decided the same.
         entry = {"call": call, "arguments": plain, "number": self.calls}
         entry |= {"rounds": self.service.rounds_done, "answer": _sum_of(answer)}
         with self._released_on_failure():
+            # On the disk before the caller has the answer: what was promised survives a crash.
+            # A call that is not on the disk was never answered.
             self._journal.append(entry)
         self._unusable = None
         return answer
@@ -125,12 +132,14 @@ class JournaledService:
         header = {
             "policy": policy.name,
             "parameters": parameters_of(policy),
-            "making": policy.making if isinstance(policy, PlanningAhead) else None,
+            "making": policy.making() if isinstance(policy, PlanningAhead) else None,
             "cluster": cluster_to_dict(self.service.cluster),
             "state": self.service.state(),
             "totals": self.totals.to_dict(),
             "calls": self.calls,
         }
+        # Durable: `checkpoint` throws the journal away afterwards,
+        # so the snapshot must be on the disk.
         write_archive(path, SNAPSHOT, header, {}, durable=True)
 
     @classmethod
@@ -155,13 +164,17 @@ class JournaledService:
             if making is None or name not in KNOWN:
                 expected = f"expected one like the one that was saved, {name!r}, got none"
                 raise OasisError(f"{os.fspath(path)}: policy: {expected}")
+            # as it was, whatever its maker called what he gave: a file, what computes bounds
             policy = KNOWN[name].made(making)
+        else:
+            check_policy(policy)
+            # Through JSON, as the saved ones went: tuples become lists on both sides.
+            found = policy.name, json.loads(json.dumps(parameters_of(policy)))
+            if found != (name, header["parameters"]):
+                saved = f"{name!r} with {header['parameters']}"
+                got = f"{found[0]!r} with {found[1]}"
+                raise OasisError(f"{os.fspath(path)}: policy: expected {saved}, got {got}")
         scheduler = cls(policy, cluster_from_dict(header["cluster"]))
-        found = policy.name, json.loads(json.dumps(parameters_of(policy)))
-        if found != (name, header["parameters"]):
-            saved = f"{name!r} with {header['parameters']}"
-            got = f"{found[0]!r} with {found[1]}"
-            raise OasisError(f"{os.fspath(path)}: policy: expected {saved}, got {got}")
         scheduler.service.restore(header["state"])
         scheduler.totals = Totals.from_dict(header["totals"])
         scheduler.calls = header["calls"]
@@ -183,8 +196,11 @@ class JournaledService:
             raise OasisError(f"journal: {self._journal.path} is open already")
         if Path(path).exists():
             raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
+        # The lock comes first: two processes that both see no journal must not both make one.
         self._lock = JournalLock(path)
         with self._released_on_failure():
+            # The snapshot before the journal that follows on it: a
+            # journal alone could not be reopened.
             self.save(_snapshot_of(path))
             self._journal = Journal.begin(path, self.calls)
 
@@ -209,7 +225,7 @@ class JournaledService:
             scheduler.notes = (contents.note,) if contents.note else ()
             scheduler._journal = Journal.resume(path, contents)
         except BaseException:
-            lock.release()
+            lock.give_back()
             raise
         scheduler._lock = lock
         return scheduler
@@ -235,6 +251,8 @@ class JournaledService:
         if "job" in arguments:
             arguments["job"] = job_from_dict(arguments["job"])
         self.service.repeat_rounds(entry["rounds"])
+        # Another answer than the recorded one means another program or another machine's
+        # arithmetic: going on would break what callers were told.
         if _sum_of(self._made(entry["call"], arguments)) != entry["answer"]:
             raise OasisError(f"{path}: call {entry['number']} does not give the recorded answer")
 
@@ -244,6 +262,8 @@ class JournaledService:
         if self._journal is None:
             raise OasisError("journal: none is open")
         path = self._journal.path
+        # The snapshot is written before the journal begins anew: between the two, the old
+        # journal only has calls too many, which `reopen` skips.
         self.save(_snapshot_of(path))
         self._unusable = INTERRUPTED
         with self._released_on_failure():

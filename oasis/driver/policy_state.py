@@ -2,17 +2,21 @@
 
 A policy is written down attribute by attribute. It is read back into a fresh one of the same
 making: functions are those of the fresh one, and classes are only those of this project and of the
-module that the policy itself is from, which is imported already.
+module that the policy itself is from, which is imported already. What cannot be read back as it was
+is refused when it is to be written.
 """
 
 from __future__ import annotations
 
 import base64
-from collections import deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
 from copy import deepcopy
+from enum import Enum
+from functools import partial
 from importlib import import_module
-from types import MemberDescriptorType
+from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
 import numpy as np
@@ -31,7 +35,19 @@ _SEQUENCES: dict[str, type[Any]] = {
     "frozenset": frozenset,
     "deque": deque,
 }
-_NAMES = {kind: name for name, kind in _SEQUENCES.items()}
+_MAPPINGS: dict[str, type[Any]] = {
+    "dict": dict,
+    "OrderedDict": OrderedDict,
+    "Counter": Counter,
+    "defaultdict": defaultdict,
+}
+_NAMES = {kind: name for name, kind in (_SEQUENCES | _MAPPINGS).items()}
+_FUNCTIONS = (BuiltinFunctionType, FunctionType, MethodType, partial, type, np.ufunc)
+# what a `defaultdict` may make by itself; another factory is that of the fresh policy
+_FACTORIES: dict[str, Callable[[], Any]] = {
+    made.__name__: made for made in (bool, dict, float, int, list, set, str, tuple)
+}
+_BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")  # of numpy.random
 
 
 def encode(policy: Any, live: Container[int]) -> Any:
@@ -40,9 +56,9 @@ def encode(policy: Any, live: Container[int]) -> Any:
     Parameters
     ----------
     policy : Policy
-        Any.
+        It stays as it is.
     live : container of int
-        Indices of the live jobs. Those are written by index, other jobs that it kept as a whole.
+        Indices of the live jobs: whoever reads the state has them. Others are written out.
 
     Raises
     ------
@@ -57,7 +73,7 @@ def encode(policy: Any, live: Container[int]) -> Any:
     >>> one, other = FIFO(3), FIFO(3)
     >>> one.reset(site), other.reset(site)
     (None, None)
-    >>> decode(encode(one, {}), other, {}, site)
+    >>> decode(encode(one, live=()), other, {}, site)
     """
     with located_at("policy"):
         return _Encoder(type(policy).__module__, live).value(policy)
@@ -88,10 +104,11 @@ def decode(data: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> 
 
 
 def policy_state(policy: Policy, live: Container[int]) -> Any:
-    """The state of a policy: its own way of writing it, or attribute by attribute.
+    """The state of a policy: its own way of writing it, or attribute by attribute (`encode`).
 
-    What the policy does afterwards does not change it. `live` is as for `encode`.
+    What the policy does afterwards does not change it.
     """
+    # A policy may hand out its own lists: without a copy they would go on changing.
     return deepcopy(policy.state()) if isinstance(policy, Persistent) else encode(policy, live)
 
 
@@ -127,42 +144,66 @@ class _Encoder:
         self._kept: list[Any] = []  # so that no id is used twice
 
     def value(self, value: Any) -> Any:
-        if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
+        # Exact types: np.float64 is a float and an enum may be a str, and
+        # each would come back as one of Python's.
+        if value is None or type(value) in (bool, float, int, str):
             return value
         leaf = self._leaf(value)
         if leaf is not None:
             return leaf
+        # Two names for one object stay two names for one object, and a cycle ends.
         if id(value) in self._seen:
             return {"is": "again", "number": self._seen[id(value)]}
         number = self._seen[id(value)] = len(self._kept)
         self._kept.append(value)
         return {**self._compound(value), "number": number}
 
+    def _leaf(self, value: Any) -> dict[str, Any] | None:
+        """What is written in one piece; None for what has parts."""
+        # Live jobs, machines and functions are the driver's or the code's: they are named.
+        if isinstance(value, PolicyJob) and value.index in self._live:
+            return {"is": "job", "index": value.index}
+        if isinstance(value, Site):
+            return {"is": "site"}
+        if isinstance(value, Enum):
+            name = self._class(type(value))
+            if "." in type(value).__qualname__:  # the reader takes no part of a part
+                raise _unwritable(name)
+            return {"is": "member", "class": name, "name": value.name}
+        if isinstance(value, np.generic) and isinstance(value.item(), (bool, float, int, str)):
+            return {"is": "number", "type": value.dtype.str, "value": value.item()}
+        if isinstance(value, _FUNCTIONS):
+            return {"is": "function", "name": _called(value)}
+        return None
+
     def _compound(self, value: Any) -> dict[str, Any]:
         kind = type(value)
-        if kind in _NAMES:
+        name = _NAMES.get(kind)
+        if name in _SEQUENCES:
+            # The order of a set differs from process to process; a checkpoint must not.
             items = sorted(value, key=repr) if kind in (set, frozenset) else value
-            return {"is": _NAMES[kind], "items": [self.value(item) for item in items]}
-        if isinstance(value, dict):
+            most = {"most": value.maxlen} if kind is deque else {}
+            return {"is": name, **most, "items": [self.value(item) for item in items]}
+        if name in _MAPPINGS:
             pairs = [[self.value(key), self.value(item)] for key, item in value.items()]
-            return {"is": "dict", "items": pairs}
-        if isinstance(value, np.ndarray):
-            content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode("ascii")
-            shape, fixed = list(value.shape), not value.flags.writeable
-            return {
-                "is": "array",
-                "type": value.dtype.str,
-                "shape": shape,
-                "fixed": fixed,
-                "data": content,
-            }
-        if isinstance(value, np.random.Generator):
-            return {"is": "random", "state": value.bit_generator.state}
-        name = name_of(kind, self._own)
-        if not name.startswith((*PACKAGES, ":")):
-            raise InputError("", f"expected plain data, got {name.replace(':', '.')}")
+            found: dict[str, Any] = {"is": "dict", "type": name, "items": pairs}
+            if kind is defaultdict:
+                known = _FACTORIES.get(_called(value.default_factory))
+                found["makes"] = known.__name__ if known is value.default_factory else None
+            return found
+        if kind is np.ndarray:
+            return _written(value)
+        if kind is np.random.Generator:
+            source = value.bit_generator
+            if type(source).__name__ not in _BIT_GENERATORS:
+                raise _unwritable(name_of(type(source), self._own))
+            state = self.value(source.state)
+            return {"is": "random", "type": type(source).__name__, "state": state}
+        name = self._class(kind)
         if isinstance(value, tuple):
             return {"is": "named", "class": name, "items": [self.value(item) for item in value]}
+        if isinstance(value, (dict, float, frozenset, int, list, np.ndarray, set, str)):
+            raise _unwritable(name)  # what it holds as one of these is no attribute
         return {
             "is": "object",
             "class": name,
@@ -176,29 +217,40 @@ class _Encoder:
         with located_at(name):
             return self.value(value)
 
-    def _leaf(self, value: Any) -> dict[str, Any] | None:
-        """What is written in one piece; None for what has parts."""
-        if isinstance(value, PolicyJob) and value.index in self._live:
-            return {"is": "job", "index": value.index}
-        if isinstance(value, Site):
-            return {"is": "site"}
-        if isinstance(value, np.generic):
-            return {"is": "number", "type": value.dtype.str, "value": value.item()}
-        if callable(value) and not hasattr(type(value), "__dataclass_fields__"):
-            return {"is": "function"}
-        return None
+    def _class(self, kind: type[Any]) -> str:
+        name = name_of(kind, self._own)
+        # What could not be read back is refused now, not when the state is needed.
+        if not name.startswith((*PACKAGES, ":")):
+            raise _unwritable(name)
+        return name
+
+
+def _unwritable(name: str) -> InputError:
+    return InputError("", "expected plain data", name)
+
+
+def _written(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    if array.dtype.hasobject or array.dtype.names:
+        raise _unwritable(f"an array of {array.dtype}")
+    content = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+    shape, fixed = list(array.shape), not array.flags.writeable
+    kind = array.dtype.str
+    return {"is": "array", "type": kind, "shape": shape, "fixed": fixed, "data": content}
+
+
+def _called(function: Any) -> str:
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def attributes(value: Any) -> dict[str, Any]:
     """What an object holds, in its dictionary and in its slots."""
     found = dict(getattr(value, "__dict__", {}))
-    for cls in reversed(type(value).__mro__):
-        for name, member in cls.__dict__.items():
-            if isinstance(member, MemberDescriptorType):  # past any property of the same name
-                try:
-                    found[name] = member.__get__(value)
-                except AttributeError:  # the slot is empty
-                    continue
+    for cls in type(value).__mro__:
+        for name, slot in cls.__dict__.items():
+            if isinstance(slot, MemberDescriptorType):
+                # the slot itself: an `UntoldJob` has none of what it is asked for in vain
+                with suppress(AttributeError):
+                    found[name] = slot.__get__(value)
     return found
 
 
@@ -207,13 +259,14 @@ class _Decoder:
         self._jobs, self._site, self._own = jobs, site, own
         self._made: dict[int, Any] = {}
         self._kinds: dict[str, Callable[[dict[str, Any], Any], Any]] = {
-            "job": lambda data, _: self._jobs[data["index"]],
+            "job": lambda data, _: self._jobs.get(data["index"]),
             "site": lambda _, __: self._site,
             "number": lambda data, _: np.dtype(data["type"]).type(data["value"]),
+            "member": lambda data, _: self._class(data["class"], None)[data["name"]],
             "again": lambda data, _: self._made[data["number"]],
             "function": _function,
             "array": _array,
-            "random": _generator,
+            "random": self._generator,
             "dict": self._mapping,
             "list": self._row,
             "deque": self._row,
@@ -232,10 +285,23 @@ class _Decoder:
             self._made[data["number"]] = made
         return made
 
+    def _generator(self, data: dict[str, Any], _: Any) -> np.random.Generator:
+        kind = _BIT_GENERATORS[_BIT_GENERATORS.index(data["type"])]  # nothing else is made
+        source = getattr(np.random, kind)()
+        source.state = self.value(data["state"])
+        return np.random.Generator(source)
+
     def _mapping(self, data: dict[str, Any], fresh: Any) -> dict[Any, Any]:
-        made: dict[Any, Any] = fresh if type(fresh) is dict else {}
+        kind = _MAPPINGS[data["type"]]
+        made: dict[Any, Any] = fresh if type(fresh) is kind else kind()
+        if isinstance(made, defaultdict):
+            if data["makes"] is not None:
+                made.default_factory = _FACTORIES[data["makes"]]
+            elif made is not fresh:
+                raise OasisError("policy state: a defaultdict has no counterpart in a fresh policy")
         before = dict(made)
         made.clear()
+        # Noted before its parts are read: a part may refer back to the whole.
         self._made[data["number"]] = made
         for key, item in data["items"]:
             name = self.value(key)
@@ -245,6 +311,8 @@ class _Decoder:
     def _row(self, data: dict[str, Any], fresh: Any) -> Any:
         kind = _SEQUENCES[data["is"]]
         made = fresh if type(fresh) is kind else kind()
+        if isinstance(made, deque) and made.maxlen != data["most"]:
+            made = deque(maxlen=data["most"])
         before = list(made)
         made.clear()
         self._made[data["number"]] = made
@@ -269,6 +337,7 @@ class _Decoder:
         self._made[data["number"]] = made
         before = attributes(made)
         for name, item in data["items"].items():
+            # A frozen dataclass refuses assignments, so its own setter is passed by.
             object.__setattr__(made, name, self.value(item, before.get(name)))
         return made
 
@@ -292,9 +361,10 @@ def name_of(kind: type[Any], own: str) -> str:
     return f"{module}:{kind.__qualname__}"
 
 
-def _function(_: dict[str, Any], fresh: Any) -> Any:
-    if not callable(fresh):
-        raise OasisError("policy state: a function has no counterpart in a fresh policy")
+def _function(data: dict[str, Any], fresh: Any) -> Any:
+    if not callable(fresh) or _called(fresh) != data["name"]:
+        function = f"the function {data['name']}"
+        raise OasisError(f"policy state: {function} has no counterpart in a fresh policy")
     return fresh
 
 
@@ -302,10 +372,4 @@ def _array(data: dict[str, Any], _: Any) -> Any:
     content = base64.b64decode(data["data"])
     made = np.frombuffer(content, dtype=np.dtype(data["type"])).reshape(data["shape"]).copy()
     made.flags.writeable = not data["fixed"]
-    return made
-
-
-def _generator(data: dict[str, Any], _: Any) -> np.random.Generator:
-    made = np.random.default_rng()
-    made.bit_generator.state = data["state"]
     return made

@@ -123,6 +123,7 @@ class Service:
             self.driver: Driver[Submission] = Driver(policy, site_of(cluster))
         self.driver.slot = 0
         self.has_failed = False
+        # What the world has, as the driver is told at each step; it is the service's own list.
         self._specs: dict[str, Submission] = {}
         self._lost: set[int] = set()
         self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
@@ -189,6 +190,8 @@ class Service:
     def quote(self, job: Job) -> Quote:
         """How `submit` would decide on `job` now, and what it would do to others."""
         self.check_new(job)
+        # Such a policy answers by itself; for any other the whole
+        # service is copied and the call is made there.
         if isinstance(self.policy, Quoting):
             found: Quote = self.policy.foresee(job, self.now)
             return found
@@ -207,9 +210,11 @@ class Service:
     def advance(self, until: int) -> Events:
         """Let everything that is planned before slot `until` happen."""
         if isinstance(self.policy, PlanningAhead):
+            # The plan holds until somebody calls, so that one step covers all slots in between.
             return self._step(until, ends=self._run_plan(until))
         events = Events()
         while self.now < until:
+            # Any other policy is asked whenever something happens, as the simulator would ask it.
             begin, end = self.now, self._next_event(until)
             ends = {}
             for entry in self.live:
@@ -237,6 +242,7 @@ class Service:
         if self.policy.slotted:
             times.append(self.now + 1)
         if self.driver.wake_at is not None:
+            # Decisions fall between slots, and never twice before the same one.
             times.append(max(self.now + 1, math.ceil(self.driver.wake_at)))
         for entry in self.live:
             workers = entry.allocation.worker_count
@@ -248,7 +254,9 @@ class Service:
     def submit(self, job: Job) -> tuple[Decision, Events]:
         """Decide on a job that arrives in the present slot."""
         index = self.driver.next_index
+        # Names may come again after a job has ended; the index never does.
         uid = str(index)
+        # The driver says when it arrives: the slot of its step.
         self._specs[uid] = Submission(uid, replace(job, arrival=0))
         outcome: list[Decided[Submission]] = []
         events = self._step(self.now, outcome=outcome)
@@ -273,6 +281,7 @@ class Service:
         if not entry.allocation.workers:
             if not entry.done:
                 raise InstanceError("job_id", "expected a job that has run", entry.job.id)
+            # It is idle in the present slot, so it was done by the end of the one before.
             slot -= 1
         return self._step(self.now, ends={entry.spec.uid: slot})
 
@@ -302,8 +311,11 @@ class Service:
     ) -> Events:
         """Tell the driver what happened; `ends` are the last slots of the jobs that are done."""
         ends = ends or {}
+        # Jobs that leave in the step are gone afterwards, so their entries are kept from before.
         before, cut = self.driver.by_uid, self._cut_short
         facts = Facts(dict(self._specs), ended=frozenset(ends), down=frozenset(self._lost))
+        # Set before the step and cleared after it: whatever
+        # interrupts it, the books are half changed.
         self.has_failed = True
         with naming_own_line(self.policy, "decide", slot):
             decided = self.driver.step(slot, facts, ask=ask)
@@ -325,6 +337,7 @@ class Service:
         names = {uid: entry.job.id for uid, entry in (before | self.driver.by_uid).items()}
         events.broken += [names[uid] for uid in decided.late]
         for uid in (*decided.completed, *decided.given_up, *decided.rejected):
+            # Nothing of a job that ended stays but the counts.
             del self._specs[uid]
         return events
 
@@ -348,8 +361,10 @@ class Service:
 
     def state(self) -> dict[str, Any]:
         """Plain data from which `restore` goes on, with a policy of the same making."""
-        entries = self.driver.entries
-        return {"driver": self.driver.state(), "policy": policy_state(self.policy, entries)}
+        return {
+            "driver": self.driver.state(),
+            "policy": policy_state(self.policy, self.driver.entries),
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` gave."""
@@ -398,6 +413,7 @@ class Effect:
 
 def carry_out(service: Service, totals: Totals, call: str, arguments: Mapping[str, Any]) -> Effect:
     """Make one call; an error in its arguments leaves everything as it was."""
+    # Taken before the call, and again after it: the difference is what the call did to others.
     before = service.planned()
     decision, events, own = CALLS[call](service, **arguments)
     change = change_between(
@@ -464,6 +480,7 @@ def _revise_all(service: Service, remaining_work: Mapping[str, int]) -> Result:
     if not isinstance(remaining_work, Mapping):
         wanted = "expected a mapping of ids to worker-slots"
         raise InstanceError("remaining_work", wanted, remaining_work)
+    # All are looked up before any is changed: one wrong id leaves everything as it was.
     found = [
         (service.find(job_id), _work(work, f"remaining_work[{job_id!r}]"))
         for job_id, work in remaining_work.items()

@@ -191,6 +191,7 @@ def steps_of_existing(
     steps : Steps
         Changed.
     """
+    # Pods that are ending count as there, because their nodes are not free yet.
     uid, kind = target.spec.uid, BY_NAME[target.spec.kind]
     there = {name: pod for name, pod in target.pods.items() if not has_ended(pod)}
     alive = {name: pod for name, pod in there.items() if not p.is_ending(pod)}
@@ -208,6 +209,7 @@ def steps_of_existing(
             steps.actions.append(Switch(uid, found, kind, suspend=False, workers=workers))
         return []
     others = alive.keys() - {pod.name for pod in target.wanted}
+    # The number of workers that was set at the last resume says which gang runs now.
     resized = resizable and target.workers != found["spec"].get("parallelism", 1)
     if withdrawn or others or resized:
         steps.actions.append(Switch(uid, found, kind, suspend=True))
@@ -250,6 +252,8 @@ def reconcile(
     for uid, pod in orphans:
         if not p.is_ending(pod):
             steps.actions.append(Delete(uid, pod, "Ended"))
+    # Gates come last: what is deleted and created
+    # stands first in the list, whichever job it is for.
     waiting: list[tuple[Target, list[WantedPod]]] = []
     for target in targets:
         try:
@@ -264,6 +268,7 @@ def reconcile(
             _place(target, gated, free, steps)
         except Exception as error:  # noqa: BLE001 (of this job: the others go on)
             steps.failed[target.spec.uid] = error
+    # A job that failed half-way gets nothing done, because half of a change would break its gang.
     if steps.failed:
         steps.actions = [action for action in steps.actions if action.job not in steps.failed]
     return steps
@@ -284,7 +289,10 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps) -> None:
     hit = any(pod["metadata"]["uid"] in stuck for pod in target.pods.values())
     if hit:
         steps.withdrawn.add(uid)
+    # Pods that work without the new ones go on. Otherwise the whole
+    # gang goes: a part of it would hold its nodes and do nothing.
     keeps = not (hit or target.withdrawn) or _works_without_the_new(target)
+    # Workers go first: without their parameter servers they could not exchange a gradient.
     for name, pod in sorted(target.pods.items(), key=_workers_first):
         if p.is_ending(pod):
             continue
@@ -338,11 +346,16 @@ def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> 
     """Open the gates of all pods of a gang if all of them fit, and of none otherwise."""
     taken: list[tuple[str, Mapping[str, Fraction]]] = []
     for pod in gated:
+        # Amounts are exact fractions: rounding could refuse
+        # a gang that just fits, or open one that does not.
         is_worker = pod.task is TaskGroup.WORKER
         asked = target.spec.worker_requests if is_worker else target.spec.ps_requests
         demand = {**asked, "pods": Fraction(1)}
         room = free.get(pod.node, {})
+        # A request of 0 asks nothing, also of a node that does not know the resource.
         if any(amount > room.get(name, 0) for name, amount in demand.items() if amount):
+            # The gang gives back what it took, so that a
+            # smaller one that came later may begin before it.
             for node, back in taken:
                 _take(free[node], back, -1)
             steps.short[target.spec.uid] = pod.node

@@ -81,6 +81,7 @@ class Reporter:
         if loss is not None:
             if not math.isfinite(loss):
                 raise InputError("loss", "expected a finite number", loss)
+            # `repr` loses no digit: SpeCon compares losses that differ little.
             notes[names.LOSS] = repr(float(loss))
         meta = {"namespace": self._namespace, "name": self._pod, "annotations": notes}
         self._objects.merge_patch(PODS, {"metadata": meta})

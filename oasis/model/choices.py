@@ -42,6 +42,7 @@ def choice(name: Any, known: Iterable[str], field: str = "", *, expected: str = 
     entries = list(known)
     text = name.casefold() if isinstance(name, str) else None
     folded = [entry for entry in entries if entry.casefold() == text]
+    # Names that differ in case alone are told apart by the exact spelling.
     same = [entry for entry in folded if entry == name] or folded
     if len(same) == 1:
         return same[0]
@@ -84,6 +85,7 @@ def _near(name: str, known: list[str]) -> list[str]:
     begun = begun or [e for e in known if len(plain) > 2 and plain in _plain(e)]
     if begun:
         return begun
+    # The least certain guess comes last: single letters that differ.
     close = get_close_matches(plain, by_plain, n=MOST_SUGGESTED)
     return [entry for match in close for entry in by_plain[match]]
 

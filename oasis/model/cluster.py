@@ -152,6 +152,8 @@ class Cluster(Summarised):
         seen: set[str] = set()
         for group in GROUPS:
             for k, server in enumerate(group.servers(self)):
+                # The name of a group counts too: a machine
+                # called w beside w#0 and w#1 would be confusing.
                 names = {server.id, *server.ids}
                 if seen & names:
                     path = f"{group}_servers[{k}].id"

@@ -183,6 +183,8 @@ class Decision(Summarised):
     def summary(self) -> tuple[str, Facts]:
         """Whether it is admitted, and what that earns; the reason, where it is known by now."""
         if not self.admitted:
+            # To show a decision must not compute anything:
+            # `reason` is looked at only once it is known.
             known = [("because", self.reason)] if self._explain is None and self.reason else []
             return "Decision", [("job", self.job_id), ("rejected", ""), *known]
         when = [("completion", "none" if self.completion is None else f"slot {self.completion}")]

@@ -104,6 +104,7 @@ def _standard_bytes() -> bytes:
     stream = sys.stdin
     if stream is None:
         raise InstanceError("", "standard input is closed")
+    # A pipe can be read once, and both the guess of the kind and the reader want its content.
     if stream not in _standard_input:
         _standard_input[stream] = stream.buffer.read()
     return _standard_input[stream]
@@ -141,6 +142,7 @@ def _zstd(content: bytes) -> bytes:
         raise InstanceError("", f"is compressed with zstd, which needs zstandard: {line}") from None
     found = bytearray()
     try:
+        # zstd files may hold several frames, one after the other, as gzip files do.
         while content:
             stream = package.ZstdDecompressor().decompressobj()
             found += stream.decompress(content)
@@ -169,6 +171,8 @@ def binary_kind(content: bytes) -> str | None:
     ('a Parquet file', None)
     """
     for begin, name in BINARY:
+        # A mark of letters alone, such as ORC, may also
+        # begin a table whose first column has that name.
         follows = content[len(begin) : len(begin) + 1]
         if content.startswith(begin) and not (begin.isalnum() and _is_printable(follows)):
             return name
@@ -176,6 +180,7 @@ def binary_kind(content: bytes) -> str | None:
         return NUMPY if b".npy" in content[:200] else "a zip archive"
     if content[257:262] == b"ustar":
         return "a tar archive"
+    # Without a byte order mark, text in UTF-16 shows by a NUL at every other byte.
     begin = content[:400]
     if re.fullmatch(rb"(?s)(?:[\t\r\n -~]\0|\0[\t\r\n -~])+.?", begin):
         return "text in UTF-16"
@@ -358,6 +363,7 @@ def _name_of(text: str) -> str | None:
             return _name_of_data(json.loads(begin))
         except (ValueError, RecursionError):  # JSON with a fault in it, or TOML
             return _name_of_toml(begin, [])
+    # The first 200 lines tell the kind, also below the comments with which logs begin.
     lines = [line for line in begin.splitlines()[:200] if line.strip()]
     for find in (_name_of_csv, _name_of_sacct, _name_of_swf, _name_of_toml, _name_of_other):
         name = find(begin, lines)
@@ -425,6 +431,7 @@ def _name_of_swf(begin: str, lines: list[str]) -> str | None:
         return (
             SWF if re.search(r"(?m)^;\s*(Version|Computer|MaxJobs|UnixStartTime)", begin) else None
         )
+    # Half is enough: the reader names what is wrong with the others.
     good = sum(len(row) == _SWF_FIELDS and all(map(_is_number, row)) for row in rows)
     return SWF if 2 * good >= len(rows) else None
 

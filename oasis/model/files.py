@@ -167,13 +167,17 @@ def _replace(target: Path, content: bytes, status: os.stat_result | None, durabl
     with _temporary_beside(target) as temporary:
         with open(temporary, "xb") as stream:
             if status is not None:
+                # The mode is set before anything is written:
+                # the content of a private file is never public.
                 os.chmod(temporary, stat.S_IMODE(status.st_mode))
             stream.write(content)
             if durable:
                 stream.flush()
                 os.fsync(stream.fileno())
+        # The rename comes last and is one step: a reader finds the old file or the new one, whole.
         os.replace(temporary, target)
         if durable:
+            # Without this a power cut may forget the rename, though the content is on the disk.
             sync_directory(target)
 
 
@@ -187,6 +191,7 @@ def sync_directory(path: str | os.PathLike[str]) -> None:
 
 
 def _write_through(path: str | os.PathLike[str], content: bytes) -> None:
+    # Opening standard output again would truncate it, and what was printed before would be lost.
     own = _standard_descriptor(os.stat(path))
     # without O_CREAT: a pipe that has gone away does not become a file
     descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC) if own is None else own
@@ -197,7 +202,10 @@ def _write_through(path: str | os.PathLike[str], content: bytes) -> None:
 @contextmanager
 def _temporary_beside(target: Path) -> Iterator[Path]:
     """Name for a temporary file in the directory of `target`; at the end no such file is there."""
+    # In the same directory, because a rename between file systems is a copy. 32 characters of the
+    # name leave room below the 255 that file systems allow.
     temporary = target.with_name(f".{target.name[:32]}.{uuid.uuid4().hex}.part")
+    # Noted before the file exists, so that no exit can come between.
     _unfinished.add(temporary)
     try:
         yield temporary

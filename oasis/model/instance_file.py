@@ -68,6 +68,8 @@ def parse_json(
     """Parse the `content` of a JSON file, which the user named `file`, as `read_json` does."""
     text = content.decode("utf-8-sig", errors="replace")
     try:
+        # Python keeps the last of two equal keys, and
+        # an instance would lose a field without a word.
         data = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:
         refuse_other(kind_of(text), kinds, expected or "JSON", file)
@@ -109,6 +111,7 @@ def instance_from_dict(data: Any) -> Instance:
     if not isinstance(metadata, Mapping):
         raise InstanceError("metadata", "expected an object", metadata)
     try:
+        # Python reads NaN from a file, but no strict reader would take the file that we write.
         json.dumps(metadata, allow_nan=False)
     except ValueError:
         raise InstanceError("metadata", "expected finite numbers, got NaN or infinity") from None

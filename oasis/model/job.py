@@ -161,6 +161,7 @@ class Job(Summarised):
         if not slots <= MOST_WORK:
             expected = f"expected a job of at most {MOST_WORK:g} worker-slots, got {slots:g}"
             raise InstanceError("minibatch_time", expected)
+        # A job that takes less than any tolerance still has to run once.
         return max(1, rounding.ceil_number(slots))
 
     def shortest_duration(self, slot_seconds: float) -> int:

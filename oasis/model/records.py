@@ -393,6 +393,7 @@ def check(record: Any) -> None:
         value = getattr(record, name)
         if not (is_optional and value is None):
             found = checked(value, name)
+            # Most values are kept as they are: to set an attribute of a frozen record is slow.
             if found is not value:
                 object.__setattr__(record, name, found)
 

@@ -81,6 +81,7 @@ def rest_of(job: Job, remaining: int, now: int, slots: int, end: int | None = No
         arrival=now,
         epochs=1,
         minibatches=1,
+        # One mini-batch a chunk: N_i of this length are exactly the worker-slots that remain.
         minibatch_time=remaining / job.chunks,
         gradient_mb=0.0,
         utility=later(job.utility, elapsed, slots, until),

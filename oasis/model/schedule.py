@@ -31,6 +31,8 @@ def placements(rows: npt.ArrayLike) -> IntArray:
         raise InputError("", expected, rows) from None
     if table is not given and not (table == given).all():
         raise InputError("", expected, rows)
+    # Sorted by slot, then server: equal schedules are
+    # equal arrays, and a slot is found by bisection.
     table = table[np.lexsort((table[:, SERVER], table[:, SLOT]))]
     table.flags.writeable = False
     return table
@@ -160,6 +162,7 @@ def _rows(value: Any) -> IntArray:
 
 def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
     """Add what `rows` of `demand` (R,) occupy to `used` (T, servers, R); no other place changes."""
+    # `add.at`, because a server may stand in several rows of a slot, which `+=` would count once.
     np.add.at(used, (rows[:, SLOT], rows[:, SERVER]), rows[:, COUNT, None] * demand)
 
 

@@ -34,6 +34,7 @@ def quit_at_once() -> None:
 
     A signal that the caller wants to be ignored, as ``nohup`` and job control do, stays ignored.
     """
+    # A handler that somebody else has set is left alone.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _quit)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -49,5 +50,7 @@ def work_begins() -> None:
 
 
 def _quit(_signal: int, _frame: FrameType | None) -> None:
+    # Plain system calls: a signal may come in the middle of an import, where `print` and `sys.exit`
+    # are not safe. 130 is 128 + SIGINT, as shells report it.
     os.write(2, b"oasis: interrupted\n")
     os._exit(130)

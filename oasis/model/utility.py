@@ -92,12 +92,14 @@ class Sigmoid:
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         with np.errstate(over="ignore"):
             exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
+            # An exponential that overflows is infinite, and the utility 0, as it should be.
             result: FloatArray = self.priority / (1.0 + np.exp(exponent))
         return result
 
     def log_value(self, delay: npt.ArrayLike) -> FloatArray:
         with np.errstate(over="ignore", divide="ignore"):
             exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
+            # From the exponent, not from the value: that is 0 where its logarithm is still finite.
             result: FloatArray = np.log(self.priority) - np.logaddexp(0.0, exponent)
         return result
 

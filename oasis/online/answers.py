@@ -276,6 +276,7 @@ def change_between(
             found["delayed"].append(Delay(name, old.completion, new.completion))
         else:
             found["moved"].append(name)
+    # fsum is exact before it rounds once: what is the same in both plans cancels to 0.
     gain = math.fsum(
         [utility for _, utility in after.values()]
         + [done.utility for done in completed]

@@ -164,10 +164,13 @@ def result_of(search: Search) -> BestSchedule:
 
 def found_by(search: Search) -> BestSchedule | None:
     """The best schedule that `search` finds, None if no schedule has a positive payoff."""
+    # Alg. 2 in two steps: how many workers in which slot, then which servers. Costs of a slot
+    # depend on the count alone, so the servers are chosen for the winning split only.
     split = search.best()
     if split is None:
         return None
     schedule = search.schedule(split)
+    # The payoff reported is that of the schedule itself, not of the sums on the way to it.
     breakdown = schedule_cost(schedule, search.job, search.ledger)
     utility = float(search.ends.utility[schedule.completion - search.ends.first])
     cost = breakdown.total

@@ -79,8 +79,11 @@ class Commitments:
     def submit(self, key: int, job: Job) -> Decision:
         """Decide on a job that arrives in the present slot (Alg. 1, l. 5-12)."""
         floor, seconds = self.bounds.min_utility_fraction, self.cluster.slot_seconds
+        # Completions count up to where the plan reaches now, which moves on, not up to a fixed T.
         ends = completions(job, self.ledger.end, seconds, floor)
         rest = Rest(self.now, job.work(seconds), ends)
+        # The search sees the demands that the ledger will be charged
+        # with, so that what fits also fits there.
         decision = decide(Search(on_grid(job, self._grid), self.ledger, rest=rest))
         if decision.schedule is not None:
             live = LiveJob.of(
@@ -104,10 +107,14 @@ class Commitments:
         """
         live = self.live[key]
         before = live.schedule
+        # The job's own commitments must not compete with its new
+        # schedule, nor raise the prices it pays.
         self._release(live)
         fewer = work < live.remaining
         live.remaining = work
         found = self._find(live)
+        # A plan for more work does less work, too. It can come back as it was:
+        # nothing else was committed since it was released.
         if fewer and before is not None and (found is None or found[0] > before.completion):
             self._commit(live, before)
             return True
@@ -120,9 +127,13 @@ class Commitments:
             for key, live in self.live.items():
                 if _uses(live, group, index):
                     hit[key] = live
+                    # Also its part on servers that are left goes: what is left
+                    # of the job is searched for as a whole.
                     self._release(live)
             self._lost.add((group, index))
             group.of(self.ledger).lose(index)
+        # Placed in order of arrival, and only when all servers are
+        # out: no schedule may meet one of them.
         return [key for key, live in hit.items() if not self._place(live, self._find(live))]
 
     def restore_server(self, group: TaskGroup, index: int) -> None:
@@ -133,6 +144,7 @@ class Commitments:
 
     def copy(self) -> Commitments:
         """A copy that shares nothing that changes."""
+        # A quote copies the whole state. What never changes is shared, which saves most of that.
         kept: list[object] = [self.cluster, self.bounds]
         for live in self.live.values():
             kept += [live.job, live.table, live.schedule]
@@ -162,6 +174,7 @@ class Commitments:
     def _place(self, live: LiveJob, found: tuple[int, Schedule] | None) -> bool:
         """Commit what was found for the rest of a job; if nothing was, it is given up."""
         if live.promise is not None and (found is None or found[0] > live.promise):
+            # A broken promise is told once: there is nothing left to break.
             self.broken.append(live.key)
             live.promise = None
         if found is None:
@@ -184,6 +197,7 @@ class Commitments:
         """Go on from what `state` gave, on the same cluster."""
         arrays = rolling.arrays_from_text(state["arrays"])
         self.ledger = Ledger.restored(self.cluster, arrays, state["now"])
+        # The saved arrays hold what is used and its prices; which machines are gone is told apart.
         for name, index in state["lost"]:
             group = TaskGroup(name)
             self._lost.add((group, index))

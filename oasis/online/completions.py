@@ -82,12 +82,16 @@ def completions(
     >>> ends.counted  # the last is worth less than 90 % of the first
     array([ True, False])
     """
+    # A job that completes in the slot of its arrival has no delay.
     first = job.arrival + job.shortest_duration(slot_seconds) - 1
     n = max(horizon - first, 0)
     utility, log_utility = np.zeros(n), np.empty(n)
     log_utility.fill(-np.inf)
     if n:
         logs = _logs_of_head(job, first - job.arrival, n, min_utility_fraction)
+        # The floor is a share of the job's best utility, which is that of its
+        # earliest completion. Without a floor the threshold is -inf, and zero
+        # utilities are told apart by the second condition.
         floor = _threshold(logs, min_utility_fraction)
         counted = ((logs >= floor) & (logs > -np.inf)).nonzero()[0]
         worth = job.utility(counted + (first - job.arrival))
@@ -104,6 +108,8 @@ def _logs_of_head(job: Job, delay: int, n: int, min_utility_fraction: float) -> 
     Those at the delays that are left out are below the floor.
     """
     if n > HEAD:
+        # No utility grows with time: once one is below the floor by more than
+        # rounding, all later ones are, and need not be computed.
         logs = job.utility.log_value(np.arange(delay, delay + HEAD))
         threshold = _threshold(logs, min_utility_fraction)
         if logs[-1] < threshold - FAR * max(1.0, abs(threshold)):

@@ -63,6 +63,7 @@ class Ledger:
             ServerGroup.idle(group.servers(cluster), group.capacity(cluster), horizon, price)
             for group, price in ((group, group.of(bounds)) for group in GROUPS)
         )
+        # Nothing differs while nothing is committed: the horizon is one run.
         return cls(cluster, worker, ps, np.zeros(horizon, dtype=bool))
 
     @classmethod
@@ -78,6 +79,7 @@ class Ledger:
         arrays = (worker_prices, ps_prices, worker_used, ps_used)
         changes = np.zeros(len(worker_prices), dtype=bool)
         for array in arrays:
+            # Here prices are given, not computed from what is used, so they are compared, too.
             changes[1:] |= (array[1:] != array[:-1]).any(axis=(1, 2))
         return cls(
             cluster,
@@ -125,6 +127,7 @@ class Ledger:
         """Rows of the first slots, and lengths, of the runs of equal slots ``first .. end - 1``."""
         row = first - self.origin
         marks = self.changes[row : end - self.origin].copy()
+        # A run that began before `first` is cut there.
         marks[0] = True
         starts, lengths = run_lengths(marks)
         return row + starts, lengths
@@ -148,13 +151,17 @@ class Ledger:
         names = self.cluster.resources
         for group in GROUPS:
             rows, price = group.placed(schedule), group.of(bounds) if bounds else None
+            # Alg. 1, l. 9 and 11: g += w_i y, v += s_i z; l. 10 and 12, the prices, follow inside.
             amounts = (sign * rows[:, COUNT, None]) * as_array(group.of(job), names)
             slots = rows[:, SLOT] - self.origin
             group.of(self).commit(slots, rows[:, SERVER], amounts, price)
+        # Only from the first slot of the schedule to the one after the last can a flag change.
         first = max(schedule.start - self.origin, 1)
         end = min(schedule.completion - self.origin + 2, self.horizon)
         differs = np.zeros(max(end - first, 0), dtype=bool)
         for used in (self.worker.used, self.ps.used):
+            # Prices are not compared: they follow from what is used, except for recourse's prices
+            # next to nothing, whose differences no utility notices.
             differs |= (used[:, first:end] != used[:, first - 1 : end - 1]).any(axis=(0, 2))
         self.changes[first:end] = differs
 
@@ -172,6 +179,7 @@ class Ledger:
         """
         if origin < self.origin:
             raise InputError("origin", f"expected slot {self.origin} or a later one", origin)
+        # After a longer pause than the horizon every row is new.
         gone = min(origin - self.origin, self.horizon)
         self.origin = origin
         if gone == 0:
@@ -180,12 +188,14 @@ class Ledger:
         busy = False
         for group in GROUPS:
             servers = group.of(self)
+            # The first new slot is idle: it differs from the last old one if that is not.
             busy |= bool(servers.used[:, -1].any())
             servers.roll(gone, group.of(bounds) if bounds else None)
         self.changes[:left] = self.changes[gone:]
         self.changes[left:] = False
         if left:
             self.changes[left] = busy
+        # There is no slot before the first one any more.
         self.changes[0] = False
 
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
@@ -227,6 +237,7 @@ def _restored(
 ) -> ServerGroup:
     columns: dict[str, Any] = {name: arrays[f"{group}_{name}"] for name in _COLUMNS}
     restored = ServerGroup(np.ascontiguousarray(capacity[columns["server"]].T), **columns)
+    # What is spare is only a bound, so it need not be the saved one to the last bit.
     restored.count_spare()
     return restored
 
@@ -286,6 +297,8 @@ class Past:
         """
         if commits == self.commits:
             return self.present
+        # Sums of floats cannot be taken back to the last bit, so an
+        # earlier moment is reached from the start.
         if self._second is None or self._reached > commits:
             self._second, self._reached = self._begin(), 0
         for job, schedule in self._committed[self._reached : commits]:

@@ -272,14 +272,19 @@ class OASiS:
         if not isinstance(job, Job):
             raise TypeError(f"job: expected an oasis.Job, got {describe(job)}")
         self._check(job)
+        # Alg. 1, l. 5: the best schedule at the prices of this moment (21).
         found = found_by(self._search(job, self.ledger))
         if found is None:
+            # Finding the reason takes another search; the number of commits
+            # is enough to come back to this moment.
             return Decision.rejected(job.id, partial(self._explain, job, self._past.commits))
         return admitted(job.id, found)
 
     def submit(self, job: Job) -> Decision:
         """Decide on `job` and, if it is admitted, commit its schedule (Alg. 1, l. 5-12)."""
         decision = self.quote(job)
+        # Alg. 1, l. 6-12: charge the schedule and raise the prices of what it
+        # touches. Nothing of this is ever taken back.
         if decision.schedule is not None:
             self._past.commit(job, decision.schedule)
         self._record(decision, job.arrival)
@@ -298,6 +303,8 @@ class OASiS:
 
     def _check(self, job: Job) -> None:
         self.cluster.check(job)
+        # Prices say what earlier jobs took: a job that comes late in
+        # the order would see those of later ones.
         if not self.now <= job.arrival < self.horizon:
             expected = f"expected {self.now}..{self.horizon - 1}, in order of arrival"
             raise InstanceError("arrival", expected, job.arrival, hint=f" (job {job.id!r})")
@@ -339,9 +346,11 @@ class OASiS:
                 plan.rejected[job.index] = REFUSAL
             else:
                 self._note(job.index, decision.schedule)
+        # A job that ended early may still have changes here; it is not there any more to make them.
         active = {job.index for job in view.jobs()}
         due = self._due.pop(int(view.now), {})
         plan.changes = {index: what for index, what in due.items() if index in active}
+        # Between two changes all jobs keep what they hold: no call is needed.
         plan.wake_at = min(self._due, default=None)
         return plan
 
@@ -350,8 +359,10 @@ class OASiS:
         planned = allocations(schedule, self._site)
         held = NOTHING
         for slot, allocation in planned.items():
+            # Only changes are noted, so that a long schedule of equal slots is one entry.
             if allocation != held:
                 self._due.setdefault(slot, {})[index] = held = allocation
+            # A pause or the end: in the next slot the job must not go on with what it held.
             if slot + 1 not in planned:
                 self._due.setdefault(slot + 1, {})[index] = held = NOTHING
 
@@ -368,6 +379,8 @@ class OASiS:
         plan, now = Plan(), int(view.now)
         self.decided = {}
         held.broken.clear()
+        # Time first, then completions, losses, returns, corrections of work, and arrivals last:
+        # each step may free or take what the next ones count on.
         held.advance(now)
         for index in (*self.withdrawn, *(job.index for job in view.finished)):
             held.leave(index)
@@ -375,6 +388,8 @@ class OASiS:
         self.withdrawn = []
         # all losses first: what is placed again must not meet a server that is lost as well
         dropped = held.lose([self._servers[machine] for machine in view.lost])
+        # Returned machines count at once, but no job moves back:
+        # a schedule that can be kept is kept.
         for machine in view.returned:
             held.restore_server(*self._servers[machine])
         for job in view.jobs():
@@ -382,18 +397,23 @@ class OASiS:
                 left = rolling.work_left(job, view)
                 if rolling.differs(held.live[job.index], left):
                     dropped += [] if held.revise(job.index, left) else [job.index]
+        # Taken before the jobs are tried once more: these have broken
+        # their promise, whatever comes of it.
         self.late = set(held.broken)
         for job in [job for job in view.jobs() if job.index in dropped]:
             if not service.keep_admitted:
                 plan.rejected[job.index] = GIVEN_UP
                 continue
             self.late.add(job.index)
+            # As a job that arrives now it may wait longer than its first arrival allowed.
             if held.submit(job.index, self._rest(job, view)).schedule is None:
                 self._overdue.append(job.index)
         for job in view.arrived:  # after those that were admitted before them
             decision = held.submit(job.index, self._arriving(_source(job, self.name), now))
             self.decided[job.index] = decision
             if decision.schedule is None:
+                # On a cluster that begins anew, old jobs arrive once more:
+                # they are not turned away a second time.
                 if service.keep_admitted and view.was_admitted(job):
                     self._overdue.append(job.index)
                     self.late.add(job.index)
@@ -407,6 +427,8 @@ class OASiS:
         end = None if self._service is None else self._service.end
         if end is None:
             return job
+        # Completions after the last slot earn nothing, as in an
+        # instance, so none must be planned there.
         left = max(0, end - now)
         return replace(job, utility=later(job.utility, 0, left + 1, left))
 
@@ -430,6 +452,8 @@ class OASiS:
             wanted = NOTHING
             if live is not None and live.schedule is not None:
                 wanted = allocation_in(live.schedule, held.now, self._site)
+            # Planned jobs come first; what is overdue takes only
+            # what their plans leave in this slot.
             room.hold(job, wanted)
             if wanted != view.allocation(job):
                 plan.changes[job.index] = wanted
@@ -461,12 +485,12 @@ class OASiS:
         copied = self._commitments.copy()
         copied.advance(now)
         before = rolling.planned(copied.live.values())
+        # A key that no live job has; the copy is thrown away, so it may be given again.
         key = max(copied.live, default=-1) + 1
         decision = copied.submit(key, self._arriving(job, now))
         after = rolling.planned(copied.live.values())
         return Quote(decision, change_between(before, after, job.id))
 
-    @property
     def making(self) -> dict[str, Any]:
         """What `made` needs to make the same policy again, as plain data."""
         if self._service is None:
@@ -541,6 +565,8 @@ class OASiS:
         )
         scheduler._bounds_from = state.get("bounds_from")  # older versions do not say
         saved = Ledger.restored(scheduler.cluster, arrays)
+        # Reasons of later rejections are found from the saved ledger
+        # on: the commits before it are not kept.
         scheduler._past = Past(partial(deepcopy, saved), scheduler.bounds)
         for entry in state["decisions"]:
             scheduler._record(Decision.from_dict(entry), state["now"])
@@ -556,9 +582,11 @@ def _source(job: PolicyJob, policy: str) -> Job:
 def _leftover(job: PolicyJob, view: View, room: Room) -> Allocation:
     """The largest gang that fits beside the plan of this slot; what is held stays where it fits."""
     held = view.allocation(job)
+    # A job that may stay where it is need not be started again.
     if held.workers and room.hold(job, held):
         return held
     most = min(job.max_workers, max(job.min_workers, rolling.work_left(job, view)))
+    # The largest gang is done soonest, and no more workers than work is left can be of use.
     for workers in range(most, job.min_workers - 1, -1):
         found = BestFit().place(room, job, workers, job.ps_needed(workers))
         if found is not None:

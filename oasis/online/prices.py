@@ -65,9 +65,11 @@ class PriceFunction(Summarised):
 
     def __call__(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
         """Prices at committed amounts `used` (..., R) of `capacity` (..., R), same shape."""
+        # A server without the resource counts as full, so its price is U.
         share = np.divide(used, capacity, out=np.ones(used.shape), where=capacity > 0)
         np.maximum(share, 0.0, out=share)  # np.clip takes three times as long on few numbers
         np.minimum(share, 1.0, out=share)
+        # (22) as exp(ln L + (g / c) ln(U / L)): L may be smaller than any float.
         return _exp(self.log_lower + self.log_ratio * share)
 
     @property
@@ -83,6 +85,7 @@ class PriceFunction(Summarised):
     def scaled(self, factor: float) -> PriceFunction:
         """The same with U multiplied by `factor`, but not below L: the paper's Fig. 6."""
         ratio = np.maximum(0.0, self.log_ratio + np.log(factor))
+        # A resource without a range of prices (U = L) gets none by scaling.
         return replace(self, log_ratio=np.where(self.log_ratio > 0, ratio, 0.0))
 
     def to_dict(self) -> dict[str, Any]:
@@ -209,10 +212,12 @@ class PriceBounds(Summarised):
         for job in jobs:
             given += 1
             ends = completions(job, horizon, cluster.slot_seconds, min_utility_fraction)
+            # Such a job can never be admitted; it must not move the prices for those that can.
             if ends.log_best == -np.inf:
                 continue
             entry = (ends.log_best, ends.log_smallest, job.work(cluster.slot_seconds))
             worker.append((*entry, as_array(job.worker, cluster.resources)))
+            # A job that exchanges nothing says nothing about the price of parameter servers.
             if job.needs_ps:
                 ps.append((*entry, as_array(job.ps, cluster.resources)))
         if not given and not may_know_nothing:
@@ -275,10 +280,13 @@ def _price_function(
 ) -> PriceFunction:
     """(23)-(26) for one group from (log best f, log smallest f, ceil(W), demand) of each job."""
     usable = total > 0
+    # (25) and (26) add up resource types. In shares of the group's total the sum does not depend on
+    # units; in raw units, as printed, it adds GPUs to gigabytes.
     unit = np.where(usable, total, 1.0) if normalize else np.ones_like(total)
     demands = np.array([demand for *_, demand in entries]).reshape(-1, total.size)
     demands = np.where(usable, demands / unit, 0.0)
     demanding = demands.sum(axis=1) > 0
+    # Nothing that these servers have is asked for, so there is nothing to ration: the price is 0.
     if not demanding.any():
         return PriceFunction(np.full(total.size, -np.inf), np.zeros(total.size), np.nan)
     log_best, log_smallest, work = (
@@ -287,12 +295,15 @@ def _price_function(
     demands = demands[demanding]
     log_load = np.log(work) + np.log(demands.sum(axis=1))  # log ceil(W_i) sum_r w_i^r
     log_supply = np.log(horizon) + np.log((np.where(usable, total, 0.0) / unit).sum())
+    # 1/eta <= ceil(W_i) sum_r w_i^r / (T sum c) for every job: eta is as small as that allows.
     log_eta = (log_supply - log_load).max()
     log_lower = -np.log(4.0) - log_eta + (log_smallest - log_load).min()  # (25), (26)
     with np.errstate(divide="ignore"):
         log_upper = (log_best[:, None] - np.log(demands)).max(  # (23), (24)
             axis=0, where=demands > 0, initial=-np.inf
         )
+    # U is never below L, or prices would fall as servers fill up.
     log_ratio = np.maximum(0.0, np.where(usable, log_upper - log_lower, 0.0))
+    # Back to a price per raw unit; the ratio U / L has no unit.
     lower = np.where(usable, log_lower - np.log(unit), -np.inf)
     return PriceFunction(lower, log_ratio, float(_exp(log_eta)))

@@ -68,6 +68,8 @@ def explanation(search: Search) -> Explanation:
 def why_none(search: Search, rejection: Rejection | None) -> str:
     """Why a search found no schedule of positive payoff; `rejection` says what would change it."""
     job, ledger, ends = search.job, search.ledger, search.ends
+    # From the most basic reason to the most particular one: the
+    # first that applies is the one to name.
     if not ends.utility.size:
         slots = job.shortest_duration(ledger.cluster.slot_seconds)
         left = max(0, ledger.end - job.arrival)
@@ -109,6 +111,7 @@ def scarcest_resource(search: Search, last: int) -> str:
         units = np.minimum(room, limit) @ lengths
         rooms = units / lengths.sum() / limit
         k = int(rooms.argmin())
+        # A strict comparison: of two that are equally scarce the first is named, always the same.
         if rooms[k] < least:
             resource = ledger.cluster.resources[demand.nonzero()[0][k]]
             scarcest, least = f"{resource} of the {group} servers", rooms[k]
@@ -122,6 +125,8 @@ def explain_rejection(search: Search) -> Rejection | None:
     depend on time must exceed the smallest cost, and a factor on the job's own f must exceed the
     smallest cost(t) / f(t).
     """
+    # All slots up to the horizon are searched, also those whose completion counts for
+    # nothing: a utility that does not fall could use them.
     cheapest = search.cheapest()
     if cheapest is None:
         return None
@@ -157,6 +162,7 @@ def _half(keys: IntArray, cost: FloatArray) -> list[int]:
     """The fewest keys that carry at least half of `cost`, largest first, ties by lower key."""
     names = np.bincount(keys).nonzero()[0]
     sums = np.bincount(keys, weights=cost)[names]
+    # The stable sort of rising keys puts the lower one of two equals first.
     order = (-sums).argsort(kind="stable")
     enough = int(sums[order].cumsum().searchsorted(sums.sum() / 2)) + 1
     names_taken: list[int] = names[order[:enough]].tolist()

@@ -20,6 +20,8 @@ from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.policy import View
 from oasis.scheduling.site import Site, allocations
 
+# The utility of what is left of a job is tabulated by delay: far
+# enough for any plan, and short enough to keep.
 LEAST_REACH = 1000  # slots
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 
@@ -68,12 +70,15 @@ def differs(live: LiveJob, left: int) -> bool:
     """
     spare = 0
     if live.schedule is not None and live.job.min_workers > 1:
+        # The surplus of a gang's last slot is not work that is missing from the plan.
         spare = int(live.schedule.workers[:, COUNT].sum())
     return not (left == live.remaining or live.remaining < left <= spare)
 
 
 def work_left(job: PolicyJob, view: View) -> int:
     """Whole worker-slots that are left of a job that has not finished: at least one."""
+    # A job that has not finished has something left, however
+    # little; rounding forgives what is no work.
     return max(1, int(rounding.ceil(view.remaining(job))))
 
 

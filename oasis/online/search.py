@@ -70,6 +70,8 @@ class _Rooms:
         """The part of it until slot `end`, which is not after `self.end`."""
         if end == self.end:
             return self
+        # All slots of a run are alike, so the run that `end`
+        # falls into is cut there and stays a run.
         slots = int(self.lengths.sum()) - (self.end - end)
         before = self.lengths.cumsum() - self.lengths
         q = int(before.searchsorted(slots))
@@ -133,9 +135,12 @@ class Search:
         if rest is None:
             ends = completions(job, ledger.end, seconds, min_utility_fraction)
             rest = Rest(job.arrival, job.work(seconds), ends)
+        # The work is ceil(W_i) of (2) for a whole job; what a job has
+        # done already is never asked for again.
         self.start, self.work, self.ends = rest.start, rest.work, rest.ends
         # (3), and never more than the work unless the minimum is more
         self.most = max(job.min_workers, min(job.chunks, self.work))
+        # These two are caches: one decision asks for the same counts and rooms several times.
         self._needed = np.zeros(0, dtype=np.int64)
         self._known: _Rooms | None = None
         self._worker, self._ps = (
@@ -156,9 +161,12 @@ class Search:
     def best(self) -> Split | None:
         """The split of the largest positive payoff, the earliest of equals; None without one."""
         utility = self.utility
+        # No cost is computed for a job whose work does not fit at all.
         if not self._has_room(self.start + len(utility)):
             return None
         if self.granularity == "worker-slot":
+            # Costs and bounds of later slots are saved where the earliest completion wins. The
+            # printed form in chunks computes every completion in one pass anyway.
             first = self._first_if_best()
             if first is not None:
                 return first
@@ -167,6 +175,8 @@ class Search:
             return None
         if self.granularity == "chunk":
             return self._chunk_split(rows, lengths).best(utility)
+        # Alg. 1, l. 6 admits a payoff above 0 only, so the search
+        # may skip all that cannot reach it.
         return best_split(rows, lengths, utility, self.work, 0.0)
 
     def _first_if_best(self) -> Split | None:
@@ -176,12 +186,14 @@ class Search:
         """
         rooms = self._rooms(self.start + len(self.utility))
         used = _first_slots(rooms.fit, rooms.lengths, self.work)
+        # The utilities are asked first, as no cost is needed for that: where they stay flat
+        # a later and cheaper completion always has a chance.
         if used is None or not falls_after(self.utility, int(used.sum()) - 1):
             return None
         return first_if_best(self._first_costs(rooms, len(used)), used, self.utility, self.work)
 
     def soonest(self) -> int | None:
-        """A slot before which the work cannot be complete, by what is quickly known.
+        """A slot before which the work cannot be complete, from the bounds of `_at_most`.
 
         None if it cannot be complete by the last completion that counts.
         """
@@ -202,8 +214,12 @@ class Search:
             return None
         rooms = self._rooms(self.start + len(utility))
         used = _first_slots(rooms.fit, rooms.lengths, self.work)
+        # No utility grows with time: if the earliest completion is
+        # worth nothing, so is every later one.
         if used is None or utility[used.sum() - 1] <= 0:
             return None
+        # At prices next to nothing any repair costs less than this noise, so that the
+        # first one found is taken and no table of moves is made.
         rows = self._first_costs(rooms, len(used))
         return smallest_cost(rows, used, self.work, noise=ULPS * float(utility.max()))
 
@@ -232,24 +248,30 @@ class Search:
         """Put the workers of `split`, and their parameter servers, on the cheapest servers."""
         job, ledger = self.job, self.ledger
         counts = split.counts[: split.completion + 1]
+        # The split says how much work each slot does. A gang may have to run more workers for it.
         if job.min_workers > 1:
             work = self.work if self.granularity == "worker-slot" else None
             counts = workers_for(counts, job.min_workers, work)
         row = self.start - ledger.origin
+        # Neighbouring slots with the same commitments and the same count get the
+        # same servers: one greedy search serves them all.
         marks = ledger.changes[row : row + len(counts)].copy()
         marks[0] = True
         marks[1:] |= counts[1:] != counts[:-1]
         starts, lengths = run_lengths(marks)
+        # Slots without a worker hold no parameter server either (7), so they have no rows.
         busy = counts[starts] > 0
         starts, lengths = starts[busy], lengths[busy]
         number = counts[starts]
         rooms = self._rooms_beyond(self.start + len(counts))
+        # Each of these runs lies within one run of the search, whose room is known already.
         run = rooms.starts.searchsorted(row + starts, side="right") - 1
         tables = []
         for group, demand, units, fits in (
             (ledger.worker, self._worker, number, rooms.fits),
             (ledger.ps, self._ps, self._ps_needed(int(number.max()))[number], rooms.ps_fits),
         ):
+            # Alg. 2, l. 25-31 for the workers, l. 36-40 for the parameter servers.
             at, servers, taken = group.fill(demand, row + starts, units, fits[run])
             tables.append(_rows(self.start + starts[at], lengths[at], servers, taken))
         return Schedule(job.id, *tables)
@@ -276,9 +298,12 @@ class Search:
         return self._first_costs(rooms, len(rooms.fit)), rooms.lengths
 
     def _has_room(self, end: int) -> bool:
-        """Whether the work fits until slot `end`; a quick look often says no."""
+        """Whether the work fits into the slots before `end`."""
         if end <= self.start:
             return False
+        # A bound on the room comes first: it needs one number per slot and
+        # resource, where the room itself needs one per server. It is never below
+        # the room, so nothing is refused that would fit.
         if self._known is None or self._known.end < end:
             starts, lengths = self.ledger.runs(self.start, end)
             if self._at_most(starts) @ lengths < self.work:
@@ -296,10 +321,15 @@ class Search:
         self, starts: IntArray, fit: IntArray, fits: FloatArray, ps_fits: FloatArray
     ) -> FloatArray:
         """COST_t in one slot of each run that starts in `starts`, given what `_room` found."""
+        # No slot has room for more, and N_i may be far above it:
+        # the table is only as wide as needed.
         most = int(fit.max())
         workers, hosts = self.ledger.worker, self.ledger.ps
+        # COST_t of Alg. 2 (32): workers on the cheapest servers with room, l. 25-34 ...
         rows = workers.total_costs(self._worker, starts, workers.on_columns(fits), most)
         needed = self._ps_needed(most)
+        # ... then the fewest parameter servers that (6) allows, l. 35-43. Both costs
+        # simply add up, because no machine hosts both groups.
         servers = int(needed[-1])
         if servers:
             room = hosts.on_columns(ps_fits)
@@ -307,11 +337,12 @@ class Search:
         return rows
 
     def _at_most(self, starts: IntArray) -> IntArray:
-        """No more workers than so many fit in one slot of each run: what is quickly known of them.
+        """An upper bound on the workers that fit in one slot of each run, from sums over servers.
 
-        It is what would fit if all servers of a group were one.
+        It is the number that would fit if all servers of a group were one.
         """
         job = self.job
+        # Were all servers of a group one, no less would fit; nothing is rounded per server.
         workers = self.ledger.worker.units_at_most(self._worker, starts, self.most)
         if not job.needs_ps:
             return workers
@@ -340,12 +371,15 @@ class Search:
         """
         worker, ps = self.ledger.worker, self.ledger.ps
         fits = worker.fits(self._worker, starts, self.most)
+        # Workers alone; it bounds how many parameter servers can be needed at all.
         workers = worker.on_columns(fits).sum(axis=1)
         needed = self._ps_needed(int(min(self.most, workers.max())))  # N_i may be far above it
         ps_fits = ps.fits(self._ps, starts, int(needed[-1]))
+        # The most workers whose parameter servers still fit: `needed` never falls as workers rise.
         fit = needed.searchsorted(ps.on_columns(ps_fits).sum(axis=1), side="right") - 1
         fit = np.minimum(fit, workers).astype(np.int64)
         if self.job.min_workers > 1:
+            # A slot that cannot hold the minimum holds no worker of this job at all.
             fit[fit < self.job.min_workers] = 0
         return fit, fits, ps_fits
 
@@ -361,14 +395,18 @@ class Search:
         counts = np.arange(rows.shape[1])
         chunk = job.minibatches * job.minibatch_slots(self.ledger.cluster.slot_seconds)
         total = job.epochs * job.chunks
+        # d chunks need ceil(d M_i kappa_i) workers (Alg. 2, l. 24), so
+        # n workers do floor(n / (M_i kappa_i)).
         whole = np.minimum(rounding.floor(counts / chunk), total).astype(np.int64)
         whole[0] = 0
+        # The printed recurrence goes from slot to slot, so equal slots are told apart again.
         return ChunkSplit.of(np.repeat(rows, lengths, axis=0), whole, total)
 
 
 @lru_cache(maxsize=16)
 def _ps_for(share: float, most: int) -> IntArray:
     """`Job.ps_needed` of 0..`most` workers by b_i / B_i, which many jobs have in common; (6)."""
+    # The array is shared by every search with this ratio; a write to it would change the others.
     needed: IntArray = rounding.ceil(np.arange(most + 1) * share).astype(np.int64)
     needed.flags.writeable = False
     return needed
@@ -396,5 +434,6 @@ def _first_slots(fit: IntArray, lengths: IntArray, work: int) -> IntArray | None
         return None
     used = lengths[: last + 1].copy()
     before = int(done[last - 1]) if last else 0
+    # The last slot need not be full, hence a division that rounds up.
     used[last] = -((before - work) // int(fit[last]))
     return used

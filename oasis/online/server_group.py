@@ -62,6 +62,7 @@ class ServerGroup:
         first = np.cumsum(copies) - copies
         columns = np.ascontiguousarray(capacity[first].T)
         used = np.zeros((len(columns), horizon, len(first)))
+        # All slots of an idle server cost the same: (22) is evaluated for one slot and repeated.
         idle = price(np.zeros_like(columns).T, columns.T).T
         group = cls(columns, used, np.repeat(idle[:, None], horizon, axis=1), first, copies)
         group.count_spare()
@@ -76,6 +77,7 @@ class ServerGroup:
 
     def count_spare(self) -> None:
         """Begin to keep count of what is spare."""
+        # A lost server may hold more than its capacity of 0 and must not take away from the others.
         free = np.maximum(self.capacity[:, None] - self.used, 0.0) @ self.copies.astype(np.float64)
         self.spare = free + self._margin[:, None]
 
@@ -85,9 +87,9 @@ class ServerGroup:
         return margin
 
     def units_at_most(self, demand: FloatArray, slots: IntArray, most: int) -> IntArray:
-        """No more units of `demand` (R,) than so many fit in each of `slots`, at most `most`.
+        """An upper bound on the units of `demand` (R,) that fit in each of `slots`; (q,).
 
-        It is what would fit if all servers were one, so it is quickly known; (q,).
+        It is the number that would fit if all servers were one, and at most `most`.
         """
         if self.spare is None:
             return np.full(len(slots), most)
@@ -100,6 +102,8 @@ class ServerGroup:
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             free /= demand[:, None]
         units = free.min(axis=0, initial=float(most))
+        # Counts are rounded up by a tolerance on each server;
+        # this is more than all of that together.
         units += SPARE_MARGIN * (units + int(self.copies[-1] + self.server[-1]))
         np.minimum(units, most, out=units)
         at_most: IntArray = np.maximum(units, 0.0, out=units).astype(np.int64)
@@ -118,6 +122,8 @@ class ServerGroup:
 
         On a lost server none fits, not even one that asks for nothing.
         """
+        # (4) and (5) resource by resource: one pass over the servers each,
+        # and nothing for what a task does not ask for.
         least: FloatArray | None = None
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             for r in demand.nonzero()[0]:
@@ -125,6 +131,7 @@ class ServerGroup:
                 free /= demand[r]
                 least = free if least is None else np.minimum(least, free, out=least)
         if least is None:
+            # A task without any demand fits everywhere, except where there is no machine.
             units = np.full((len(slots), len(self.server)), float(most))
             if self.lost:
                 units[:, self._column(np.array(sorted(self.lost)))] = 0.0
@@ -170,20 +177,27 @@ class ServerGroup:
 
         Returns an array of shape (q, most + 1), inf where the units do not fit in `room`.
         """
+        # Alg. 2, l. 25: the order of the servers is that of sum_r p^r w^r.
         unit = self.unit_cost(demand, slots)
         unit[room == 0.0] = np.inf
         if most <= FEW:
             return _few_costs(unit, room, most)
         row = np.arange(len(slots))[:, None]
+        # A small job on a large cluster needs the few cheapest servers:
+        # selecting them costs less than sorting all.
         if unit.shape[1] > 4 * most:  # every server with room holds at least one unit
             order = np.argpartition(unit, most - 1, axis=1)[:, :most]
             unit, room = unit[row, order], room[row, order]
+        # Any order of ties will do: servers that cost the same leave the sums the same.
         order = unit.argsort(axis=1)
         ends = np.empty((len(slots), unit.shape[1] + 2))
         ends[:, 0], ends[:, -1] = 0.0, most
+        # Alg. 2, l. 26-31 for all counts at once: each server is filled before the next one, so
+        # the servers cover consecutive intervals of the count.
         np.minimum(room[row, order].cumsum(axis=1), most, out=ends[:, 1:-1])
         taken = (ends[:, 1:] - ends[:, :-1]).astype(np.int64)  # last column: units that do not fit
         values = np.empty_like(ends[:, 1:])
+        # Alg. 2, l. 32-34 and 41-43: what does not fit on all servers together is infeasible.
         values[:, :-1], values[:, -1] = unit[row, order], np.inf
         result = np.zeros((len(slots), most + 1))
         each = values.ravel().repeat(taken.ravel()).reshape(-1, most)
@@ -208,6 +222,7 @@ class ServerGroup:
         unit[room == 0.0] = np.inf
         if (units == 1).all():  # one unit needs no order: argmin finds the first of equals
             return np.arange(len(slots)), self.server[unit.argmin(axis=1)], units
+        # Here the order of ties decides which servers are used, so it must be stable.
         order = unit.argsort(axis=1, kind="stable")
         each = room[np.arange(len(slots))[:, None], order].astype(np.int64)
         taken = np.minimum((each * self.copies[order]).cumsum(axis=1), units[:, None])
@@ -217,6 +232,7 @@ class ServerGroup:
         server = self.server[column]
         if self._is_open:
             return slot, server, taken
+        # A column of several machines is idle: the greedy fills them from the first on.
         machines = -(-taken // each)  # all servers of a column are full but perhaps the last
         slot, server, taken, full = (a.repeat(machines) for a in (slot, server, taken, each))
         offset = np.arange(len(slot)) - (machines.cumsum() - machines).repeat(machines)
@@ -234,11 +250,14 @@ class ServerGroup:
         Amounts below zero take back what was added before. Without `price` prices stay.
         """
         columns = self._open(servers)
+        # Places are distinct, so that one indexed assignment is enough.
         used = self.used[:, slots, columns] + amounts.T
         self.used[:, slots, columns] = used
         if price is not None:
             self.price[:, slots, columns] = price(used.T, self.capacity[:, columns].T).T
         if self.spare is not None:
+            # Several servers of one slot take from the same sum: an
+            # indexed subtraction would count one of them.
             np.subtract.at(self.spare.T, slots, amounts)
 
     def reprice(self, price: PriceFunction) -> None:
@@ -255,6 +274,7 @@ class ServerGroup:
         """
         self.lost.discard(server)
         column = self._open(np.array([server]))[0]
+        # It may be a view of the cluster's own array.
         self.capacity = self.capacity.copy()
         self.capacity[:, column] = capacity
         if price is not None:
@@ -264,6 +284,8 @@ class ServerGroup:
 
     def lose(self, server: int) -> None:
         """Do without a server in every slot; its prices stay."""
+        # Without capacity nothing fits that asks for something;
+        # `lost` is for tasks that ask for nothing.
         self.set_capacity(server, np.zeros(len(self.capacity)))
         self.lost.add(server)
 
@@ -295,21 +317,24 @@ class ServerGroup:
         return np.searchsorted(self.server, servers, side="right") - 1
 
     def _open(self, servers: IntArray) -> IntArray:
-        """Give every one of `servers` a column of its own; the columns.
+        """Give every one of `servers` a column of its own, and return these columns.
 
-        A column is opened from its front, so the servers before the last one asked for get columns
-        too. At least twice as many are opened as this column has opened before, so that this
-        happens only a logarithmic number of times.
+        Servers leave a shared column in the order of their index, so all servers before the last
+        one asked for get columns as well. Each time at least twice as many leave as before, so that
+        a column is split only a logarithmic number of times.
         """
         shared = self._column(servers)
         crowded = self.copies[shared] > 1
         if not crowded.any():
             return shared
+        # From the back: a split moves all columns behind it, and
+        # those in front stay where they are.
         for column in sorted(set(shared[crowded].tolist()), reverse=True):
             opened = int(servers[shared == column].max() - self.server[column]) + 1
             copies = int(self.copies[column])
             neighbours = np.flatnonzero(self.copies[:column] > 1)
             alone = column - (int(neighbours[-1]) + 1 if len(neighbours) else 0)
+            # The rest of a column stays a column, which needs one server at least.
             self._split(column, min(copies - 1, max(opened, 2 * alone)))
         return self._column(servers)
 
@@ -333,6 +358,8 @@ def _few_costs(unit: FloatArray, room: FloatArray, most: int) -> FloatArray:
     result = np.zeros((len(unit), most + 1))
     if most == 0:
         return result
+    # The second unit goes beside the first where there is room,
+    # otherwise on the next cheapest server.
     row, cheapest = np.arange(len(unit)), unit.argmin(axis=1)
     result[:, 1] = unit[row, cheapest]
     if most == FEW:

@@ -41,6 +41,8 @@ class EmptyCluster:
 
     def holds(self, job: PolicyJob, workers: int, ps: int) -> bool:
         """Return whether so many tasks of `job` fit; jobs of one size are tried once."""
+        # Traces have thousands of jobs and few sizes; the placement
+        # of one answers for all of its size.
         key = (job.worker, job.ps, workers, ps, job.min_workers)
         known = self._known.get(key)
         if known is None:
@@ -65,6 +67,7 @@ class EmptyCluster:
 
         None if not even its fewest workers fit.
         """
+        # From above: that each worker fits somewhere does not say that its parameter servers do.
         for workers in range(self.most_workers(job), job.min_workers - 1, -1):
             room = Room(self._site, self._capacity.copy())
             placed = self._placement().place(room, job, workers, job.ps_needed(workers))
@@ -113,6 +116,7 @@ class JobBook:
 
         A job that can never run is rejected in `plan`: nobody may wait for ever behind it.
         """
+        # Before the arrivals, so that those meet the jobs that are really there.
         for job in view.finished:
             self.strike(job)
         accepted = []

@@ -140,16 +140,14 @@ class PlanningAhead(Protocol):
     """Plans whole schedules on a horizon that rolls, and changes them where it must.
 
     A service lets its plan run; any other policy it asks at every event.
-
     """
 
     def planned(self) -> Mapping[str, tuple[Any, float]]:
         """Return schedule and planned utility of every live job, by id."""
         ...
 
-    @property
-    def making(self) -> dict[str, Any]:
-        """What its class needs to make the same policy again, as plain data."""
+    def making(self) -> dict[str, Any] | None:
+        """What its class needs to make the same policy again, as plain data; None if it is not."""
         ...
 
 

@@ -119,6 +119,7 @@ class TrainingCurve:
     def at(self, share: float) -> float:
         """The value when `share` of the work is done; shares outside 0..1 count as 0 or 1."""
         share = min(1.0, max(0.0, share))
+        # At share 1 there is no point after: the last piece is meant, at its end.
         after = min(bisect_right(self.points, share, key=lambda p: p[0]), len(self.points) - 1)
         (left, low), (right, high) = self.points[after - 1], self.points[after]
         return low + (high - low) * (share - left) / (right - left)
@@ -353,6 +354,7 @@ class PolicyJob(Summarised):
 
     def ps_most(self, workers: int) -> int:
         """Most parameter servers for `workers`, (7) for an instance of the model."""
+        # (7): no more parameter servers than workers.
         return workers if self.ps_rule is None else self.ps_rule.most(workers)
 
     @property
@@ -381,6 +383,7 @@ class PolicyJob(Summarised):
         oasis.model.errors.PolicyError: policy mine [job a]: asked for work of a job without \
 declaring told_remaining
         """
+        # Without `__init__`, which would ask for the work; what is hidden is not there at all.
         seen = object.__new__(UntoldJob)
         for name in _TOLD_TO_ALL:
             object.__setattr__(seen, name, getattr(self, name))
@@ -446,6 +449,7 @@ declaring told_remaining
         """Name, arrival and numbers of workers."""
         return "PolicyJob", self._size()
 
+    # The default would read every slot, and the hidden ones raise.
     def __getstate__(self) -> list[Any]:
         return [getattr(self, name) for name in (*_TOLD_TO_ALL, "policy")]
 

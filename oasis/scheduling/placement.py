@@ -86,10 +86,13 @@ class Room:
 
     def hold(self, job: PolicyJob, allocation: Allocation) -> bool:
         """Take room for all of `allocation` if it fits, and return whether it did."""
+        # Rows are tuples, so that a shallow copy is enough to come back to.
         before = self.free.copy()
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, count in tasks:
                 self.take(machine, demand, count)
+                # A task that reserves nothing leaves no negative amount on a
+                # lost machine: that is asked by itself.
                 if machine in self.down or min(self.free[machine]) < 0:
                     self.free = before
                     return False
@@ -188,6 +191,8 @@ class BestFit(TaskByTask):
                     break
                 left.append(row[resource])
             else:
+                # Amounts are compared resource by resource, the first one that differs decides; a
+                # strict comparison keeps the lowest index among equals.
                 if least is None or left < least:
                     best, least = machine, left
         return best
@@ -217,6 +222,8 @@ class RoundRobin(TaskByTask):
         for step in range(size):
             place = (begin + step) % size
             if room.fits(machines[place], demand):
+                # The next task of any job goes on from here, so that
+                # the load spreads over all machines.
                 self._after[group] = place + 1
                 return machines[place]
         return None
@@ -289,6 +296,7 @@ class OneNode:
         site, asked, beside = room.site, _times(job.worker, workers), _times(job.ps, ps)
         home: int | None = None
         server: int | None = None
+        # On a cluster one machine may hold both groups; in the model the two never share one.
         if workers and ps and site.machines_for_both:
             home = server = _fullest(room, site.machines_for_both, asked + beside)
         else:
@@ -324,6 +332,7 @@ class MostIdle:
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         before = room.free.copy()
+        # Parameter servers first: workers beside them send nothing over the network.
         servers = _fill(room, room.most_idle(room.site.machines_for("ps")), job.ps, ps)
         hosts = room.site.machines_for("worker")
         used = [machine for machine, _ in servers or () if machine in set(hosts)]
@@ -353,6 +362,8 @@ class MinimumOnOneNode:
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         before = room.free.copy()
+        # The fewest workers can train without the network; those
+        # beyond are an extra that may be far away.
         core = OneNode().place(room, job, min(workers, job.min_workers), ps)
         if core is None:
             return None
@@ -373,10 +384,12 @@ def _times(demand: Demand, count: int) -> Demand:
 
 def _fullest(room: Room, machines: Sequence[int], demand: Demand) -> int | None:
     """The machine with the smallest free share that has room for `demand`; None if none has."""
+    # Workers and parameter servers may ask for the same resource: their sum must fit.
     total: dict[int, int] = {}
     for resource, amount in demand:
         total[resource] = total.get(resource, 0) + amount
     fitting = room.fitting(machines, tuple(total.items()))
+    # The fullest machine that is still enough leaves the emptier ones to larger jobs.
     return min(fitting, key=lambda machine: (room.idle_share(machine), machine), default=None)
 
 
@@ -391,6 +404,7 @@ def _fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Ta
             room.take(machine, demand, here)
             tasks.append((machine, here))
             count -= here
+    # Sorted by machine, so that equal allocations are equal whatever the order of placing.
     return None if count else tuple(sorted(tasks))
 
 
@@ -451,6 +465,7 @@ def placement_named(name: str | None, site: Site) -> Placement:
     'best-fit'
     """
     if name is None:
+        # Sec. V-A of the OASiS paper places its rivals round-robin.
         return RoundRobin() if site.slotted else BestFit()
     check_placement(name)
     return PLACEMENTS[name]()

@@ -22,6 +22,7 @@ from oasis.model.schedule import SLOT, Schedule
 from oasis.model.summary import Facts, Summarised
 from oasis.scheduling.job import Allocation, PolicyJob, Tasks
 
+# Integers add up exactly and in any order, which floats do not.
 FINE = 1 << 40  # grid for amounts that are no whole numbers: 9e-13 of a unit
 
 
@@ -145,6 +146,7 @@ class Site(Summarised):
 
 def grid_for(amounts: Iterable[float]) -> int:
     """Grid units in one unit: 1 if every amount is whole, else 2^40."""
+    # Whole amounts need no finer grid, and those of GPUs and cores mostly are whole.
     return 1 if all(float(amount).is_integer() for amount in amounts) else FINE
 
 
@@ -153,6 +155,8 @@ def capacity_on(grid: int, amounts: Sequence[float]) -> tuple[int, ...]:
     if grid == 1:
         return tuple(int(amount) for amount in amounts)
     return tuple(
+        # The tolerance is in the capacity once, so that no comparison needs one; a machine without
+        # the resource gets none, or a tiny demand would fit it.
         math.floor((amount + TOLERANCE * max(1.0, amount)) * grid) if amount else 0
         for amount in amounts
     )
@@ -163,6 +167,7 @@ def demand_on(
 ) -> tuple[tuple[int, int], ...]:
     """Demanded (resource index, grid units), resources with no demand left out."""
     found = sorted((resources.index(name), amount) for name, amount in amounts.items())
+    # A demand below the grid still takes something, or endless tasks would fit.
     return tuple((index, max(1, round(amount * grid))) for index, amount in found if amount)
 
 
@@ -228,6 +233,7 @@ def cluster_of(site: Site) -> Cluster:
     """
     servers: dict[str, list[Server]] = {group: [] for group in GROUPS}
     for machine in site.machines:
+        # Algorithm 2 adds the costs of workers and parameter servers up as if no machine had both.
         if len(machine.hosts) > 1:
             expected = "expected worker or ps, got both: the model's two groups are disjoint"
             raise InstanceError(f"machine {machine.id}", expected)

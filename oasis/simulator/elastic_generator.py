@@ -78,6 +78,7 @@ def generate_elastic(
             raise InputError(name, "expected at least 1", value)
     if not mean_gap >= 0:
         raise InputError("mean_gap", "expected a time >= 0", mean_gap)
+    # One generator in a fixed order of draws: the seed stands for the whole workload.
     rng = np.random.default_rng(seed)
     arrivals = np.cumsum(rng.exponential(mean_gap, jobs)).round(3).tolist()
     return elastic_from_dict(
@@ -106,7 +107,9 @@ def generate_elastic(
 
 def _job(rng: np.random.Generator, name: str, arrival: float, gpus: int) -> dict[str, Any]:
     model = MODELS[rng.integers(len(MODELS))]
+    # No more workers than were measured, nor than one machine has GPUs.
     most = min(int(rng.integers(2, len(model.throughput) + 1)), max(1, gpus))
+    # Log-uniform, as durations on clusters spread over orders of magnitude.
     work = float(np.exp(rng.uniform(np.log(SHORTEST), np.log(LONGEST))))
     pace = float(rng.uniform(2.0, 6.0))
     return {

@@ -27,6 +27,8 @@ from oasis.simulator.speed import Linear, Load, Speed
 from oasis.simulator.state import Checkpoints, JobProgress, State
 from oasis.simulator.workload import Workload
 
+# Far more calls than waiting for something can take; a policy that
+# waits for nothing is still found out soon.
 MOST_IDLE_CALLS = 100_000  # of a policy's timer, one after the other, while nothing else can happen
 
 
@@ -88,6 +90,7 @@ class Engine:
         self._agenda = Agenda(workload.jobs, _checked(outages, workload))
         self._do = Execution(self.state, self._agenda, self.speed, self.costs, on_settled)
         self._observation = observation
+        # Most runs look at no training and lose no work: their jobs are made without both.
         self._plain = observation is None and self.costs.checkpoint_interval is None
         self._told_remaining = is_told(policy)
         self._timer = self._idle_calls = 0
@@ -126,22 +129,29 @@ class Engine:
         state = self.state
         before, state.now = state.now, now
         if state.saving.kept:
+            # Before anything happens: the time that passed had the allocations of the last instant.
             state.saving.advance(now, state.free)
         view = BooksView(state, self.policy.name, self._told_remaining)
+        # Completions before losses before arrivals: work that ends now is not lost with a machine
+        # that goes now, and what arrives finds the room of both.
         woken, anything = self._happen(view)
         for job in self._agenda.take_arrivals(now):
             progress = state.jobs[job.index] = self._enter(job)
             view.arrived.append(progress.seen)
         if not (anything or view.arrived):
+            # Only outdated completions or timers were due here.
             state.now = before  # a cancelled event does not make the run longer
             return True
         changed = bool(view.finished or view.evicted)
         try:
+            # At the horizon nothing can be started any more, so the policy is not asked.
             if now < self._end and (woken or changed or view.arrived or view.lost or view.returned):
                 changed |= self._ask(view)
         finally:
             if changed:
                 self.timeline.append((now, tuple(state.used)))
+                # Once per instant, after all changes: a speed in
+                # between would hold for no time at all.
                 if self.speed.coupled:
                     self._do.set_speeds()
             if self.machine_use is not None:
@@ -162,6 +172,8 @@ class Engine:
             state.now = self._end
         else:
             empty = EmptyCluster(self.workload.site)
+            # Without this, a policy that leaves jobs waiting for ever
+            # would have the shortest run of all.
             state.now += math.fsum([self._time_alone(p, empty) for p in state.jobs.values()])
         if state.saving.kept:
             state.saving.advance(state.now, state.free)
@@ -202,6 +214,8 @@ class Engine:
         for _, kind, subject, version in self._agenda.take_events(view.now):
             if kind == COMPLETION:
                 progress = self.state.jobs.get(subject)
+                # Each change of speed plans a new completion and leaves the old one in
+                # the agenda: taking it out would cost a search.
                 if progress is not None and progress.version == version:
                     self._do.complete(progress)
                     view.finished.append(progress.seen)
@@ -224,6 +238,7 @@ class Engine:
         begin = perf_counter()
         plan = self._decide(view)
         self.policy_seconds.append(perf_counter() - begin)
+        # A call makes the timer of the call before out of date, whatever it was for.
         self._timer += 1
         try:
             check_plan(plan, self.state, policy.name)
@@ -231,9 +246,11 @@ class Engine:
             places = error.places() | {"time": view.now}
             raise PolicyError(error.policy, error.detail, **places) from None
         wake_at = plan.wake_at
+        # Without a job, now or to come, slots would be counted for ever.
         if policy.slotted and (self.state.jobs or self._agenda.arrivals_left):
             wake_at = min(wake_at or INFINITY, math.floor(view.now) + 1.0)
         if wake_at is not None:
+            # Between slots nothing may change, so a call there would be for nothing.
             wake_at = float(math.ceil(wake_at)) if self._slotted else wake_at
             self._agenda.add(wake_at, TIMER, 0, self._timer)
         changed = self._do.carry_out(plan)
@@ -281,6 +298,7 @@ def _checked(outages: Iterable[Outage], workload: Workload) -> list[Outage]:
     for outage in ordered:
         if not 0 <= outage.machine < len(workload.site.machines):
             raise InputError("outages", f"there is no machine {outage.machine}")
+        # A machine can be lost only while it is there, or one return would end two losses.
         if not last.get(outage.machine, -INFINITY) < outage.begin < outage.end:
             raise InputError(
                 "outages", f"those of machine {outage.machine} overlap or end too early"

@@ -35,6 +35,7 @@ class Agenda:
     __slots__ = ("_arrivals", "_heap", "_next")
 
     def __init__(self, jobs: tuple[PolicyJob, ...], outages: Iterable[Outage]) -> None:
+        # Arrivals are sorted already and stay out of the heap, which keeps it small.
         self._arrivals = jobs
         self._next = 0
         self._heap: list[tuple[float, int, int, int]] = []
@@ -46,6 +47,8 @@ class Agenda:
 
     def add(self, time: float, kind: int, subject: int, version: int) -> None:
         """Plan an event; `version` lets whoever takes it tell whether it still holds."""
+        # Tuples compare by time, kind, subject: events of one instant
+        # come in the same order in every run.
         heappush(self._heap, (time, kind, subject, version))
 
     @property

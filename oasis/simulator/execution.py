@@ -54,6 +54,7 @@ class Execution:
 
     def complete(self, progress: JobProgress) -> None:
         """End a job whose work is done."""
+        # In a slotted workload the work may end within a slot whose machines are held to its end.
         end = progress.finish
         progress.advance(end)
         progress.remaining = 0.0
@@ -65,11 +66,13 @@ class Execution:
         evicted = []
         for progress in list(self._state.jobs.values()):
             if machine in progress.allocation.machines:
+                # Work done up to the loss counts before it is rolled back to the last checkpoint.
                 progress.advance(self._state.now)
                 progress.roll_back()
                 self._hold(progress, NOTHING)
                 self._schedule(progress, 0.0)
                 evicted.append(progress.seen)
+        # Last: the jobs gave their room back, and none of it is left on a lost machine.
         self._state.lose(machine)
         return evicted
 
@@ -78,6 +81,7 @@ class Execution:
         jobs, now = self._state.jobs, self._state.now
         for index, reason in plan.rejected.items():
             progress = jobs[index]
+            # A job that is given up may have run: its time and work up to now still count.
             progress.advance(now)
             progress.refusal = str(reason)
             self._leave(progress)
@@ -87,11 +91,14 @@ class Execution:
             before = progress.allocation
             if allocation != before:
                 progress.advance(now)
+                # An incomplete gang did no work, so it has nothing to save.
                 worked, saved_at = NOTHING, now
                 if progress.complete:
                     worked, saved_at = before, self._save(progress, allocation)
                 self._hold(progress, allocation)
                 changed.append((progress, worked, saved_at))
+        # In a pass of its own: a job may wait for what another
+        # saves that comes after it in the plan.
         for progress, worked, saved_at in changed:
             if progress.complete:
                 self._delay(progress, worked, saved_at)
@@ -107,6 +114,8 @@ class Execution:
         for index in self._state.load.take_affected():
             progress = self._state.jobs[index]
             rate = self._speed.rate(progress.job, progress.allocation, self._state.load)
+            # An unchanged speed keeps its completion: rounding would
+            # move it, and the agenda would grow.
             if rate != progress.rate:
                 progress.advance(self._state.now)
                 self._schedule(progress, rate)
@@ -137,6 +146,7 @@ class Execution:
         """
         now, job, before = self._state.now, progress.job, progress.allocation
         if progress.checkpoints is not None:
+            # Saving before a change is a checkpoint as good as any.
             progress.checkpoints.write(progress.remaining)
         saving = self._costs.saving(job, before, after) if progress.ready <= now else 0.0
         if not saving:
@@ -156,6 +166,7 @@ class Execution:
             free = saving.free_at(progress.job, worked, after, now, self._state.free)
             saved_at = max(saved_at, free)
         lost = self._costs.overhead(progress.job, worked, after, started)
+        # A change in the middle of being set up does not make the first one shorter.
         progress.ready = max(progress.ready if worked.workers else now, saved_at + lost)
         if not started:
             progress.started = now
@@ -163,6 +174,7 @@ class Execution:
     def _schedule(self, progress: JobProgress, rate: float) -> None:
         """Plan the completion at the new speed; in a slotted workload, at the end of its slot."""
         progress.rate = rate
+        # Completions planned before are out of date from here on.
         progress.version += 1
         if rate <= 0.0:
             progress.finish = INFINITY
@@ -171,6 +183,8 @@ class Execution:
         finish = max(now, progress.ready) + progress.remaining / rate
         free_at = finish
         if self._slotted:
+            # A slot is held to its end even if the work ends sooner;
+            # rounding beyond it is not another slot.
             free_at = max(math.ceil(finish - TOLERANCE), math.floor(now) + 1.0)
             finish = min(finish, free_at)
         progress.finish = finish

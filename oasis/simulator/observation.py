@@ -59,6 +59,7 @@ class Samples:
     def __init__(self, job: PolicyJob, how: Observation) -> None:
         self._job, self._how = job, how
         self._next = 0  # the next multiple of the interval to look at
+        # A generator for each job: errors do not depend on which job was looked at first.
         self._rng = np.random.default_rng([how.seed, job.index]) if how.noise else None
         self._values: list[tuple[float, float]] = []
         self._pieces: list[Piece] = []
@@ -69,6 +70,7 @@ class Samples:
 
     def values(self) -> list[tuple[float, float]]:
         """Time and value of each evaluation up to the last time that was noted."""
+        # Only now: most jobs are never looked at, and then no sample is computed.
         for piece in self._pieces:
             self._look(*piece)
         self._pieces.clear()
@@ -77,6 +79,7 @@ class Samples:
     def _look(self, begin: float, now: float, remaining: float, rate: float) -> None:
         interval, curve, work = self._how.interval, self._job.curve, self._job.work
         assert curve is not None
+        # Multiples of the interval in which the job did not work show nothing.
         self._next = max(self._next, math.ceil(begin / interval))
         while (time := self._next * interval) <= now:
             self._next += 1

@@ -113,6 +113,7 @@ class JobTimes(Summarised):
             arrival=job.arrival,
             start=progress.started,
             end=progress.end,
+            # What is left of its time in the system; rounding may leave a little less than nothing.
             waiting=max(0.0, until - job.arrival - running - overhead),
             running=running,
             overhead=overhead,
@@ -151,10 +152,13 @@ class MachineUse:
         state = self._state
         saving = bool(state.saving.kept)
         for machine, rows in enumerate(self._rows):
+            # Rows are replaced, never changed, so that identity tells
+            # at once that nothing happened here.
             if state.free[machine] is self._seen[machine] and not (saving or self._saving):
                 continue
             row = state.busy(machine)
             if row != rows[-1][1]:
+                # Several changes in one instant: only the last of them lasts.
                 if rows[-1][0] == state.now:
                     rows.pop()
                 if not rows or rows[-1][1] != row:
@@ -288,6 +292,7 @@ class Outcome(Summarised):
         """
         ends = [job.end for job in self.jobs if job.end is not None]
         if any(job.end is None and job.refusal is None for job in self.jobs):
+            # A job that is left would make a policy look better that never runs it.
             ends = [self.until]
         return max(ends) - min(job.arrival for job in self.jobs) if ends else None
 
@@ -312,6 +317,7 @@ class Outcome(Summarised):
         span, sums = self._span, self._areas()
         result: dict[str, dict[str, float | None]] = {}
         for g, group in enumerate(GROUPS):
+            # Amounts in use are in grid units, totals in units of the resource.
             supply = [total * self.site.grid * span for total in self.site.totals(group)]
             result[group] = {
                 name: sums[g * size + r] / supply[r] if supply[r] > 0 else None

@@ -124,6 +124,8 @@ def simulate(
     if LOGGER.isEnabledFor(logging.DEBUG):
         on_decision = _logging(on_decision)
     seed = instance.metadata.get("seed")
+    # OASiS decides at the arrival and states payoff and cost; of
+    # other policies the outcome is the decision.
     if isinstance(policy, Settling) and policy.settles:
         before, policy.on_decision = len(policy.decisions), on_decision
         engine = Engine(workload, policy, speed=speed, costs=costs, outages=outages)
@@ -141,6 +143,7 @@ def simulate(
             workload, policy, speed=speed, costs=costs, outages=outages, on_settled=settle
         )
         outcome = _run(engine, policy, seed)
+        # Jobs that are left at the horizon were admitted and did not finish.
         for progress in engine.state.jobs.values():
             settle(progress)
         decisions = [known[index] for index in sorted(known)]

@@ -68,6 +68,7 @@ class Load:
         """Jobs on the machines where anything was counted since the last call, by index."""
         affected = {index for machine in self._touched for index in self._cores[machine]}
         self._touched.clear()
+        # Sorted, so that completions are planned in the same order in every run.
         return sorted(affected)
 
     def _count(self, allocation: Allocation, sign: int) -> set[int]:
@@ -130,6 +131,7 @@ class Linear:
 
     def rate(self, job: PolicyJob, allocation: Allocation, load: Load) -> float:
         workers = allocation.workers
+        # Called at every change of every job: most jobs of a trace are on one machine.
         return float(workers[0][1] if len(workers) == 1 else sum(n for _, n in workers))
 
 
@@ -217,6 +219,7 @@ class CpuSharing:
             for machine, _ in tasks:
                 wanted, there = load.cpu[machine], load.site.machines[machine].cpu_cores
                 if wanted > there:
+                    # A job waits for its slowest task, wherever that is.
                     least = min(least, there / wanted)
         return least
 
@@ -271,8 +274,12 @@ class Communication:
         slowest = 0.0
         for machine in machines:
             here, servers = workers.get(machine, 0), ps.get(machine, 0)
+            # Out go the gradients of the workers here to servers elsewhere, in come
+            # those of workers elsewhere; links are full duplex, so the larger of
+            # the two counts. Without servers it is a ring.
             sent = max(here * (p - servers), (n - here) * servers) / p if p else (n - 1) / n
             slowest = max(slowest, sent * job.gradient_mb / self._link(machine, load))
+        # Gradients there and parameters back: the 2 of kappa = tau + 2 e / b.
         return 2.0 * slowest / load.site.unit_seconds
 
     def _link(self, machine: int, load: Load) -> float:
@@ -332,5 +339,6 @@ class TrainingSpeed:
         if self.communication is not None:
             delay = self.communication.step_delay(job, allocation, load)
             if delay:
+                # Computing and sending take turns: their times add up, not their speeds.
                 speed /= 1.0 + speed * delay / (allocation.worker_count * job.step_time)
         return speed

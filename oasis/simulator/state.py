@@ -32,6 +32,7 @@ class Checkpoints:
         """Find the last checkpoint of a time at work at whose end `remaining` is left."""
         self._unsaved += worked
         if self._unsaved >= self._interval:
+            # Only the last of several checkpoints matters; the work since then is at the same rate.
             self._unsaved %= self._interval
             self._left = remaining + self._unsaved * rate
 
@@ -146,11 +147,13 @@ class JobProgress:
         if now == self.since:
             return
         if self.complete:
+            # The time until `ready` is overhead, the rest is work.
             begin = min(max(self.ready, self.since), now)
             self.overhead += begin - self.since
             self.running += now - begin
             if self.samples is not None and now > begin:
                 self.samples.note(begin, now, self.remaining, self.rate)
+            # Rounding may take a little more than is left.
             self.remaining = max(0.0, self.remaining - (now - begin) * self.rate)
             if self.checkpoints is not None:
                 self.checkpoints.advance(now - begin, self.remaining, self.rate)
@@ -245,6 +248,8 @@ class Saving:
         begin = now
         for machine in self._rows(job, before, after):
             kept = self.kept.get(machine, [])
+            # Entries come free one after the other, the soonest first:
+            # the first moment that is enough counts.
             for k in range(len(kept)):
                 amounts = self._sum(kept[k:])
                 if all(a <= left for a, left in zip(amounts, free[machine], strict=True)):
@@ -264,6 +269,8 @@ class Saving:
                 end = min(until, now)
                 if end > begin:
                     for r, amount in enumerate(self._sum(kept[k:])):
+                        # What is planned there already counts as use of its
+                        # own: no amount is counted twice.
                         self.busy[r] += min(amount, free[machine][r]) * (end - begin)
                     begin = end
             left = [entry for entry in kept if entry[0] > now]
@@ -339,8 +346,11 @@ class State:
             self._shift(before.ps, job.ps, -1, offset)
             self._shift(allocation.ps, job.ps, 1, offset)
         if coupled and progress.complete:
+            # The old tasks leave the load before the new ones enter:
+            # a job never slows itself down twice.
             self.load.remove(job, before)
         progress.hold(self.now, allocation)
+        # In the model every allocation is a whole gang, so one look is enough.
         progress.complete = (
             job.works_with(allocation) if self.site.partial_gangs else bool(allocation.workers)
         )
@@ -354,6 +364,7 @@ class State:
     def _shift(self, tasks: Tasks, demand: Demand, sign: int, offset: int) -> None:
         free, used = self.free, self.used
         for machine, count in tasks:
+            # A new tuple per change: a copy of the list that was kept still has the old row.
             row = list(free[machine])
             for resource, amount in demand:
                 taken = sign * count * amount
@@ -375,6 +386,7 @@ class State:
     def lose(self, machine: int) -> None:
         """Take an idle machine out of service."""
         self.down.add(machine)
+        # What was being saved there is lost with it.
         self.saving.drop(machine)
         self.free[machine] = (0,) * len(self.site.resources)
 

@@ -41,6 +41,7 @@ class Workload(Summarised):
     @classmethod
     def of(cls, site: Site, jobs: Iterable[PolicyJob]) -> Workload:
         """Put `jobs` in order of arrival and number them."""
+        # A stable sort: jobs of one instant keep the order of the file.
         ordered = sorted(jobs, key=lambda job: job.arrival)
         return cls(site, tuple(replace(job, index=k) for k, job in enumerate(ordered)))
 
@@ -51,6 +52,7 @@ class Workload(Summarised):
         cluster = instance.cluster
         amounts = [group.capacity(cluster).ravel() for group in GROUPS]
         demands = [group.of(job).values() for job in instance.jobs for group in GROUPS]
+        # One grid for all, or amounts of jobs and machines could not be compared.
         grid = grid_for(amount for row in (*amounts, *demands) for amount in row)
         site = site_of(cluster, instance.horizon, grid)
         ordered = enumerate(instance.jobs_by_arrival())

@@ -25,6 +25,7 @@ def translated(model: ArrayModel, scale: float, row_scale: float = 1.0) -> highs
     Rows with a coefficient that is no whole number are multiplied by `row_scale`, a power of two.
     """
     rows = model.rows
+    # Rows of whole numbers, such as covers, are exact as they are.
     has_fraction = rows.sums((rows.values != np.floor(rows.values)).astype(float)) > 0
     factors = np.where(has_fraction, row_scale, 1.0)
     lp = highspy.HighsLp()
@@ -68,8 +69,8 @@ def accept(status: Any, what: str) -> None:
 def dropped(highs: highspy.Highs) -> float:
     """What to add to the bound that HiGHS states for a mixed-integer model, in its own objective.
 
-    It drops what is better than its incumbent by no more than its feasibility tolerance, also where
-    no gap is allowed, and states the value of the incumbent as the bound.
+    HiGHS discards nodes that are better than its incumbent by no more than its feasibility
+    tolerance, even if no gap is allowed, and then reports the value of the incumbent as the bound.
     """
     tolerance: float = highs.getOptionValue("mip_feasibility_tolerance")[1]
     is_maximum = highs.getObjectiveSense()[1] == highspy.ObjSense.kMaximize
@@ -89,11 +90,14 @@ def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip:
         raise SolverError(f"HiGHS ended with the status {highs.modelStatusToString(found)!r}")
     status = _STATUS[found]
     if found == _MODEL.kModelEmpty:
+        # A model without columns is not solved: its value is the constant of the objective.
         offset = highs.getObjectiveOffset()[1] / scale
         return Solution(status, offset, offset, 0.0, {})
     info = highs.getInfo()
     is_feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     objective, values = None, {}
+    # A solve that was cut short may have no solution yet; its
+    # objective is then a meaningless number.
     if is_feasible or status is Status.OPTIMAL:
         objective = info.objective_function_value / scale
         values = dict(zip(names, map(float, highs.getSolution().col_value), strict=True))
@@ -112,6 +116,7 @@ def is_closed(solution: Solution, scale: float, moved: float = 0.0) -> bool:
     """Whether a solution said to be optimal agrees with its bound, which was `moved` outward."""
     if solution.status is not Status.OPTIMAL or solution.objective is None:
         return True
+    # Relative to the objective, but never tighter than HiGHS's absolute tolerance at this scale.
     allowed = PROOF * max(1.0 / scale, abs(solution.objective)) + moved
     return abs(solution.bound - solution.objective) <= allowed
 

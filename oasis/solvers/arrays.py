@@ -126,6 +126,7 @@ class ArrayModel:
 
     def limited(self, limits: Limits) -> ArrayModel:
         """The model with narrower limits for some variables; names that it lacks say nothing."""
+        # Models share their arrays; a change in place would be one of the others, too.
         lower, upper = self.lower.copy(), self.upper.copy()
         found = [(k, limits[name]) for k, name in enumerate(self.names) if name in limits]
         columns = np.array([k for k, _ in found], np.int64)
@@ -157,6 +158,7 @@ class ArrayModel:
         if not is_open.any():
             is_open[:1] = True
         values = np.where(is_open, 0.0, self.lower)
+        # What the fixed variables use of each row is gone from its limits.
         given = self.rows.sums(self.rows.values * values[self.rows.columns])
         rows = self.rows.chosen(np.ones(len(given), bool), is_open[self.rows.columns])
         rows = replace(rows, lower=rows.lower - given, upper=rows.upper - given)
@@ -165,6 +167,7 @@ class ArrayModel:
             rows.sums(rows.values * np.where(rows.values > 0, *pair)) for pair in (ends, ends[::-1])
         )
         slack = np.where(np.diff(rows.starts) == 0, FORGIVEN, 0.0)
+        # A row that holds at the worst values of its variables holds always.
         can_fail = (least < rows.lower - slack) | (most > rows.upper + slack)
         rows = rows.chosen(can_fail, np.ones(len(rows.columns), bool))
         number = np.cumsum(is_open) - 1
@@ -211,6 +214,7 @@ class RowReader:
 
     def model(self, problem: pulp.LpProblem, rows: RowArrays) -> ArrayModel:
         """The model with these rows; objective and variables are those of `problem` by now."""
+        # PuLP has no objective at all until one is set.
         objective = problem.objective or pulp.LpAffineExpression()
         costs = dict(zip(self._meet(objective.keys()).tolist(), objective.values(), strict=True))
         count = len(self.variables)

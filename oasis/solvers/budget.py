@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from numbers import Real
+from types import EllipsisType
 from typing import ClassVar, Protocol
 
 from oasis.model.errors import InputError
@@ -20,7 +21,8 @@ LEAST_PROGRESS = 1e-3
 class Stopping:
     """Criteria of one solve; it ends as soon as one of them is met.
 
-    It reads no clock: whoever asks says how much has been spent, in seconds or in units of work.
+    Whoever asks says how much has been spent, in seconds or in units of work; it reads the clock
+    for a deadline alone.
 
     Parameters
     ----------
@@ -43,6 +45,8 @@ class Stopping:
         The criterion that was met first; once it is set, it stays.
     listen : callable or None
         Called before every `check`: takes up what another process has learnt about the solve.
+    deadline : float
+        What the clock shows when a time limit passes that stands beside a limit of work; or inf.
 
     Examples
     --------
@@ -61,6 +65,7 @@ class Stopping:
         self.patience = math.inf if patience is None else patience
         self.met: Status | None = None
         self.listen: Callable[[], None] | None = None
+        self.deadline = math.inf  # of the clock, where work is limited and time, too
         self._width = math.inf  # of the interval when it last became much shorter
         self._since = now
 
@@ -81,6 +86,7 @@ class Stopping:
             Value of the best solution that is at hand and verified: the gap is that of it alone.
         """
         width = math.inf if solution is None else bound - solution
+        # Measured from the last real improvement, so that many tiny ones add up to one.
         if width < self._width * (1 - LEAST_PROGRESS):
             self._width, self._since = width, now
         if self.gap > 0 and relative_gap(verified, bound) <= self.gap:
@@ -93,14 +99,23 @@ class Stopping:
 
     def check(self, now: float) -> Status | None:
         """The criterion that is met when so much has been spent; None if there is none yet."""
+        # First, so that what another process has found can still keep this one going.
         if self.listen is not None:
             self.listen()
+        if self.met is None and self.is_late:
+            self.met = Status.TIME_LIMIT
         if self.met is None and self.left(now) <= 0:
             self.met = Status.NO_IMPROVEMENT
         return self.met
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the time of a solve has passed whose work is limited as well."""
+        return self.deadline < math.inf and time.perf_counter() >= self.deadline
+
     def end(self, status: Status) -> None:
         """End the solve with `status`, unless it has ended before."""
+        # The first reason stays: what comes after is a consequence of it.
         self.met = self.met or status
 
     def left(self, now: float) -> float:
@@ -133,7 +148,7 @@ class BudgetMeter(Protocol):
 
 
 class Stopwatch:
-    """Reads the clock; the only place in the toolkit's solvers that does."""
+    """Reads the clock."""
 
     is_repeatable: ClassVar[bool] = False
 
@@ -194,29 +209,6 @@ class Budget:
     def __post_init__(self) -> None:
         object.__setattr__(self, "started", self.meter.read())
 
-    @classmethod
-    def of(
-        cls,
-        time_limit: float | None,
-        work_limit: float | None,
-        gap: float | None = None,
-        no_improvement: float | None = None,
-    ) -> Budget:
-        """The budget of a solve that is limited in work if `work_limit` is given, else in seconds.
-
-        `gap` and `no_improvement` are those of `oasis.solvers.budget.Stopping`, the latter in the
-        unit of the limit.
-
-        Raises
-        ------
-        ValueError
-            If a limit or criterion is negative or NaN.
-        """
-        limit = checked(work_limit, "work_limit", "units of work")
-        meter: BudgetMeter = Stopwatch() if work_limit is None else WorkCounter()
-        stopping = Stopping(gap, no_improvement, meter.read())
-        return cls(checked(time_limit) if work_limit is None else limit, meter, stopping)
-
     @property
     def is_repeatable(self) -> bool:
         """Whether it is spent at the same point of the same solve on every machine."""
@@ -235,13 +227,15 @@ class Budget:
     @property
     def left(self) -> float:
         """What remains, at least 0; inf without a limit, and 0 once a criterion is met."""
+        # Asked in this order, because a check far behind the limit
+        # would meet criteria that came later.
         if self._limit_came_first or self.stopping.check(self.meter.read()) is not None:
             return 0.0
         return math.inf if self.limit is None else max(0.0, self.limit - self.elapsed)
 
     @property
     def left_without_news(self) -> float:
-        """What remains for a step that tells of nothing before its end; at most `left`."""
+        """What remains for a step that reports nothing before its end; at most `left`."""
         return min(self.left, self.stopping.left(self.meter.read()))
 
     @property
@@ -262,6 +256,7 @@ class Budget:
         """Whether the limit is spent, and no criterion was met before it was."""
         if self.limit is None or self.elapsed < self.limit or self.stopping.met is not None:
             return False
+        # Both are passed: the one that was passed first is the reason.
         return self.started + self.limit <= self.stopping.patient_until
 
     def charge(self, work: float) -> None:
@@ -286,17 +281,190 @@ def checked(limit: float | None, name: str = "time_limit", unit: str = "seconds"
     return None if limit == math.inf else limit
 
 
-def limits(
-    time_limit: float | None,
+@dataclass(frozen=True, slots=True, repr=False)
+class Stop:
+    """When a solve ends: as soon as one of its criteria is met. Criteria combine with ``|``.
+
+    Users write `TimeLimit`, `WorkLimit`, `Gap` and `NoImprovement`, and combine them. Of two limits
+    of one kind, the one that is met first counts.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds; None or inf is no limit.
+    work_limit : float, optional
+        Units of work, each about a second of an ordinary machine, counted in steps that every
+        machine takes alike: the same solve ends at the same point everywhere, unless a time limit
+        beside it is met first. None or inf is no limit; inf still counts work, and not seconds.
+    gap : float, optional
+        Relative gap, ``(upper_bound - objective) / objective``, that is small enough. None or 0
+        asks for a proof.
+    no_improvement : float, optional
+        Seconds, or units of work with a work limit, in which the interval between the best
+        schedules and the bound has not become shorter by a thousandth of itself.
+
+    Raises
+    ------
+    ValueError
+        If one of them is negative or NaN.
+
+    References
+    ----------
+    Wouda, Lan, Kool, PyVRP: a high-performance VRP solver package, INFORMS J. Computing 36(4),
+    2024, whose stopping criteria are objects like these.
+
+    Examples
+    --------
+    >>> from oasis.solvers.budget import Gap, TimeLimit
+    >>> TimeLimit(60) | Gap(0.01) | TimeLimit(30)
+    TimeLimit(30) | Gap(0.01)
+    """
+
+    time_limit: float | None = None
+    work_limit: float | None = None
+    gap: float | None = None
+    no_improvement: float | None = None
+
+    def __post_init__(self) -> None:
+        checked(self.time_limit)
+        checked(self.work_limit, "work_limit", "units of work")
+        Stopping(self.gap, self.no_improvement)
+
+    def __or__(self, other: Stop) -> Stop:
+        if not isinstance(other, Stop):
+            return NotImplemented
+        pairs = [(getattr(self, name), getattr(other, name)) for name in STOP_NAMES]
+        given = [[value for value in pair if value is not None] for pair in pairs]
+        # the larger of two gaps is met first, and the smaller of all else
+        first = (max if name == "gap" else min for name in STOP_NAMES)
+        return Stop(*(least(some, default=None) for least, some in zip(first, given, strict=True)))
+
+    def __repr__(self) -> str:
+        names = zip(STOP_NAMES, (TimeLimit, WorkLimit, Gap, NoImprovement), strict=True)
+        values = [(kind.__name__, getattr(self, name)) for name, kind in names]
+        said = [f"{kind}({value:g})" for kind, value in values if value is not None]
+        return " | ".join(said) or "Stop()"
+
+    def start(self) -> Budget:
+        """What may be spent from now on."""
+        meter: BudgetMeter = Stopwatch() if self.work_limit is None else WorkCounter()
+        stopping = Stopping(self.gap, self.no_improvement, meter.read())
+        limit = self.time_limit
+        if self.work_limit is not None:
+            limit = self.work_limit
+            if self.time_limit is not None:
+                stopping.deadline = time.perf_counter() + self.time_limit
+        return Budget(checked(limit), meter, stopping)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The limits that count and the criteria that were given, as a result tells of them.
+
+        Infinity becomes None, because JSON has no infinity.
+        """
+        told = {name: getattr(self, name) for name in STOP_NAMES}
+        counts = "time_limit" if self.work_limit is None else "work_limit"
+        return {
+            name: checked(value, name)
+            for name, value in told.items()
+            if value is not None or name == counts
+        }
+
+
+STOP_NAMES = tuple(field.name for field in fields(Stop))
+
+
+class TimeLimit(Stop):
+    """End a solve after so many seconds.
+
+    Examples
+    --------
+    >>> from offline import TimeLimit
+    >>> TimeLimit(60).time_limit
+    60
+    """
+
+    __slots__ = ()
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(time_limit=seconds)
+
+
+class WorkLimit(Stop):
+    """End a solve after so many units of work, at the same point on every machine.
+
+    Examples
+    --------
+    >>> from offline import TimeLimit, WorkLimit
+    >>> WorkLimit(20) | TimeLimit(300)
+    TimeLimit(300) | WorkLimit(20)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, units: float) -> None:
+        super().__init__(work_limit=units)
+
+
+class Gap(Stop):
+    """End a solve whose relative gap is at most this.
+
+    Examples
+    --------
+    >>> from offline import Gap
+    >>> Gap(0.01).gap
+    0.01
+    """
+
+    __slots__ = ()
+
+    def __init__(self, gap: float) -> None:
+        super().__init__(gap=gap)
+
+
+class NoImprovement(Stop):
+    """End a solve without improvement for so many seconds, or units of work with a `WorkLimit`.
+
+    Examples
+    --------
+    >>> from offline import NoImprovement
+    >>> NoImprovement(20).no_improvement
+    20
+    """
+
+    __slots__ = ()
+
+    def __init__(self, amount: float) -> None:
+        super().__init__(no_improvement=amount)
+
+
+DEFAULT_STOP = TimeLimit(60.0)
+
+
+def stop_of(
+    stop: Stop | None,
+    time_limit: float | EllipsisType | None,
     work_limit: float | None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
-) -> dict[str, float | None]:
-    """The limit that counts and the criteria that were given, as parameters of a result."""
-    told = {"time_limit": time_limit}
-    if work_limit is not None:
-        told = {"work_limit": checked(work_limit, "work_limit", "units of work")}
-    criteria = {"gap": gap, "no_improvement": no_improvement}
-    return told | {
-        name: checked(value, name) for name, value in criteria.items() if value is not None
-    }
+    gap: float | None,
+    no_improvement: float | None,
+) -> Stop:
+    """Combine `stop` with the shorthands for its criteria.
+
+    Where nothing else is a limit, neither `stop` nor a shorthand, the time limit is the default of
+    60 seconds; a `stop` that was given, and a `time_limit` of None, mean what they say.
+
+    Raises
+    ------
+    ValueError
+        If a limit or a criterion is negative or NaN.
+    TypeError
+        If `stop` is none.
+    """
+    if stop is not None and not isinstance(stop, Stop):
+        raise TypeError(f"stop: expected criteria such as TimeLimit(60), got {stop!r}")
+    seconds = None if isinstance(time_limit, EllipsisType) else time_limit
+    shorthands = Stop(seconds, work_limit, gap, no_improvement)
+    if stop is not None:
+        return stop | shorthands
+    if isinstance(time_limit, EllipsisType) and work_limit is None:
+        return shorthands | DEFAULT_STOP
+    return shorthands

@@ -172,7 +172,9 @@ def start(
     budget = Budget() if budget is None else budget
     model = problem if isinstance(problem, ArrayModel) else ArrayModel.of(problem)
     names = model.names
+    # HiGHS's tolerances are absolute, so the size of the costs decides how exact its answer is.
     scale = objective_scale(model) * (WIDE_SCALE if is_relaxation else 1.0)
+    # A limit in seconds would end a repeatable solve at another point on every machine.
     highs = configured(None if budget.is_repeatable else budget.left, node_limit, presolve, seed)
     if is_relaxation:
         forgive(highs, WIDE)
@@ -185,6 +187,7 @@ def start(
     accept(highs.passModel(lp), "refused the model")
     if warm_start is not None:
         values = np.array([warm_start.get(name, 0.0) for name in names])
+        # Values from another solve miss the limits by rounding; HiGHS refuses a start that does.
         within = np.clip(values, model.lower, model.upper)
         if np.allclose(values, within, rtol=0.0, atol=ROUNDING):  # HiGHS refuses it otherwise
             columns = np.arange(len(names), dtype=np.int32)
@@ -231,6 +234,7 @@ def configured(
     highs = highspy.Highs()
     options: dict[str, Any] = {
         "output_flag": False,
+        # One thread, so that the same solve takes the same steps every time.
         "threads": 1,
         "random_seed": seed,
         "time_limit": math.inf if time_limit is None else max(0.0, float(time_limit)),

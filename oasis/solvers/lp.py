@@ -52,8 +52,11 @@ def weak_duality_bound(model: ArrayModel, duals: FloatArray) -> float:
     """
     sign, rows = (1.0 if model.maximise else -1.0), model.rows
     prices = sign * duals
+    # A price on a side without a limit would make the bound infinite; 0 is always allowed.
     prices[np.isinf(np.where(prices > 0, rows.upper, rows.lower))] = 0.0
     charged = np.bincount(rows.columns, rows.values * prices[rows.row_of], len(model.costs))
+    # Weak duality holds for any prices, so rounding in the duals
+    # may weaken this bound, never break it.
     terms = [
         *_most(prices, rows.lower, rows.upper),
         *_most(sign * model.costs - charged, model.lower, model.upper),
@@ -138,6 +141,8 @@ class ColumnLp:
         entries = (len(columns), columns.astype(np.int32), values)
         accept(self._highs.addRow(-math.inf, float(upper), *entries), "refused a row")
         self.rows += 1
+        # The last basis breaks the new row and stays dual
+        # feasible: the dual simplex goes on from it.
         self._strategy = _DUAL_SIMPLEX
 
     def add_columns(self, columns: Iterable[LpColumn]) -> None:
@@ -169,6 +174,7 @@ class ColumnLp:
 
     def remove_columns(self, columns: IntArray) -> None:
         """Delete variables; those that follow move up."""
+        # HiGHS wants them in increasing order.
         indices = np.sort(columns).astype(np.int32)
         if indices.size:
             accept(self._highs.deleteCols(len(indices), indices), "refused to delete columns")
@@ -190,6 +196,7 @@ class ColumnLp:
         return LpSolution(
             objective=float(self._highs.getInfo().objective_function_value),
             values=np.array(solution.col_value, dtype=np.float64),
+            # HiGHS may miss 0 by its tolerance; a negative price would be no price.
             duals=np.maximum(0.0, np.array(solution.row_dual, dtype=np.float64)),
         )
 

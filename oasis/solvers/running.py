@@ -36,6 +36,7 @@ class Exchange(Protocol):
         ...
 
 
+# Short enough for Ctrl-C to feel immediate, long enough to cost nothing beside a solve.
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 2.0  # for HiGHS to hear that it should stop
 EXIT_SECONDS = 10.0  # the same at the end of the program
@@ -104,8 +105,12 @@ class RunningSolve:
         self._budget, self._check_work = budget, check_work
         self._checks = 0
         self._is_spent = False
+        # Where work counts, HiGHS's own checks look at the criteria, at the same points on every
+        # machine; where seconds count, the calling thread does (`_is_over`).
         self._notes = is_whole_problem and budget.is_repeatable
         self._began = budget.meter.read()
+        # HiGHS's checks come at the same points on every machine,
+        # so work is limited by their number.
         self._most_checks = math.inf
         if budget.is_repeatable:
             self._most_checks = (
@@ -120,9 +125,13 @@ class RunningSolve:
         highs.cbIpmInterrupt.subscribe(self._watch)
         self._exchange, self._names = exchange, names
         self._found: FloatArray | None = None
+        # What comes from another process comes at another moment
+        # each time: it would make runs differ.
         if exchange is not None and not budget.is_repeatable:
             highs.cbMipUserSolution.subscribe(self._take)
             highs.cbMipImprovingSolution.subscribe(self._give)
+        # Python hears Ctrl-C only between its own steps in the
+        # main thread, which HiGHS would block.
         self._thread = threading.Thread(target=self._work, name="HiGHS", daemon=True)
         _RUNNING.add(self)
         self._thread.start()
@@ -149,6 +158,7 @@ class RunningSolve:
 
     def finish(self, on_progress: Callable[[SolveProgress], None] | None = None) -> Solution:
         """Wait for the solution; see `solve`. After `stop` there is nothing to wait for."""
+        # HiGHS did not hear of the stop in time: it still writes, so nothing may be read from it.
         if self._stop.is_set() and not self.is_done:
             return self._abandoned()
         is_interrupted = False
@@ -209,6 +219,7 @@ class RunningSolve:
 
     def _give(self, event: Any) -> None:
         """Keep a solution that HiGHS has found until the calling thread takes it."""
+        # A copy: what a callback is shown is HiGHS's own and is valid only until this returns.
         self._found = np.array(event.data_out.mip_solution)
 
     def _pass_on(self) -> None:
@@ -241,7 +252,7 @@ class RunningSolve:
         """Whether a criterion is met; where work counts, `_watch` asks instead, at its checks."""
         budget = self._budget
         if budget.is_repeatable:
-            return False
+            return budget.stopping.is_late
         return budget.stopping.check(budget.meter.read()) is not None
 
     def _abandoned(self) -> Solution:

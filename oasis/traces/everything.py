@@ -99,6 +99,7 @@ def fit_machines(options: MachineOptions, window: Window, fixed: Collection[str]
     demands = [
         {**record.demand, BANDWIDTH: options.worker_bandwidth_gbps} for record in window.records
     ]
+    # The largest worker counts for all of them: whatever mix runs, so many fit on each server.
     hold = min(_held(demand, shape.worker_servers[0].capacity, WORKERS) for demand in demands)
     hold_ps = _held(jobs[0].ps, shape.ps_servers[0].capacity, PS)
     chosen: dict[str, Any] = {
@@ -137,6 +138,7 @@ def busiest(records: Sequence[JobRecord], amount: Callable[[JobRecord], float]) 
         begin = _begin(record)
         events += [(begin, 1, amount(record)), (begin + record.duration, 0, -amount(record))]
     held = most = 0.0
+    # At one time an end, 0, sorts before a beginning, 1.
     for _, _, change in sorted(events):
         held += change
         most = max(most, held)
@@ -150,6 +152,8 @@ def last_slot(window: Window, options: TraceOptions) -> int:
     for record, job in zip(window.records, jobs_of(window, options), strict=True):
         workers = min(record.workers, job.chunks)
         recorded = (_begin(record) + record.duration - window.start) / slot
+        # The floor of a negative quotient is a ceiling
+        # in whole numbers, without rounding of floats.
         last = max(last, job.arrival - (-job.work(slot) // workers), ceil(recorded))
     return last
 
@@ -161,6 +165,7 @@ def _begin(record: JobRecord) -> float:
 def _held(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:
     """How many such workers, or parameter servers, one server holds."""
     counts = {
+        # 0.3 / 0.1 is below 3 as a float, and yet three fit.
         name: floor(capacity.get(name, 0.0) / wanted * (1 + 1e-12))
         for name, wanted in demand.items()
         if wanted > 0

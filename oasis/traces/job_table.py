@@ -152,6 +152,7 @@ def chosen_rows(
         if label and table.rows:
             if name not in table.rows[0].labels:
                 raise InstanceError(name, "expected a file with a column of it", label)
+            # A label that no row has is refused: it is a typo more often than a wish for no jobs.
             check_choice(name, label, (row.labels[name] for row in table.rows))
             kept = [row for row in rows if row.labels[name] == label]
             left_out[name] = len(rows) - len(kept)

@@ -57,6 +57,7 @@ def jobs_of(window: Window, options: TraceOptions) -> tuple[Job, ...]:
 
 def _job(record: JobRecord, start: float, options: TraceOptions, utility: Sigmoid) -> Job:
     """Spread the worker-seconds of `record` over chunks, epochs and mini-batches."""
+    # kappa = tau + 2 e / b: gradients go to the parameter servers, and parameters come back.
     exchange = 2 * options.gradient_mb * GBIT_PER_MB / options.worker_bandwidth_gbps  # seconds
     nominal = options.minibatch_seconds + exchange
     most = max(1, floor(record.size / nominal))  # every chunk gets a mini-batch of nominal length
@@ -80,6 +81,8 @@ def _job(record: JobRecord, start: float, options: TraceOptions, utility: Sigmoi
         epochs=epochs,
         chunks=chunks,
         minibatches=minibatches,
+        # A record shorter than one exchange of gradients
+        # leaves no time to train; its job gets longer.
         minibatch_time=max(0.0, seconds) / options.slot_seconds,
         gradient_mb=options.gradient_mb,
         worker=worker,
@@ -93,6 +96,7 @@ def _utilities(window: Window, options: TraceOptions) -> list[Sigmoid]:
     rng = np.random.default_rng(options.seed)
     size = len(window.records)
     mix = (options.insensitive, 1 - options.insensitive - options.critical, options.critical)
+    # The shares are exact and only their order is drawn: by chance, twenty jobs would miss the mix.
     kind = rng.permutation(np.repeat(np.arange(len(DECAY)), shares(mix, size)))
     lowest, highest = np.array(DECAY).T
     decay = rng.uniform(lowest[kind], highest[kind])
@@ -136,6 +140,7 @@ class MachineOptions(TraceOptions):
             "cpu": each * self.cpus_per_gpu,
             "memory_gb": each * self.memory_gb_per_gpu,
         }
+        # Rounded up, because the last worker may use fewer GPUs than the others.
         workers = max(1, -(-job.gpus // each))
         return JobRecord(job.id, job.submitted, job.duration, job.gpus, workers, demand, started)
 

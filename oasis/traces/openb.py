@@ -165,6 +165,7 @@ def _fewest(
     what: str,
 ) -> int:
     """The smallest number of `nodes`, spread evenly, that hold each gang, and `most` in all."""
+    # Every number is tried in turn: with one more, other nodes are chosen, which may hold less.
     rows = [list(_capacity(n.gpus, n, options.server_bandwidth_gbps).values()) for n in nodes]
     table = np.array(rows).reshape(len(rows), len(RESOURCES))
     for count in range(1, len(nodes) + 1):
@@ -181,6 +182,7 @@ def _held(capacities: FloatArray, demand: FloatArray) -> int:
     """How many workers with this `demand` the servers hold."""
     wanted = demand > 0
     ratios = capacities[:, wanted] / demand[wanted]
+    # Amounts are decimals divided by decimals, so a whole number may come out a little too small.
     return int(np.floor(ratios.min(axis=1) + 1e-9).sum())
 
 
@@ -190,6 +192,7 @@ def _capacity(gpus: int, node: Node, bandwidth: float) -> dict[str, float]:
 
 
 def _spread(nodes: Sequence[Node], count: int) -> list[Node]:
+    # Steps of equal length through the list give the mix of nodes that the whole list has.
     return [nodes[k] for k in (np.arange(count) * len(nodes) // count).tolist()]
 
 
@@ -313,16 +316,19 @@ def _pod(row: Mapping[str, str], clock: TraceTimes) -> tuple[str, JobRecord | No
     """Service class and job of a pod; no job if it never ran."""
     gpus = whole(row["num_gpu"], "num_gpu")
     share = real(row["gpu_milli"], "gpu_milli") / 1000
+    # gpu_milli is the share of each GPU of the pod, so it is 0 exactly if there is none.
     if (gpus > 0) != (share > 0) or share > 1:
         raise MalformedError("bad gpu_milli")
     workers = max(1, gpus)
     demand = {
         "gpu": share,
+        # CPUs and memory are those of the whole pod, and its workers share them evenly.
         "cpu": real(row["cpu_milli"], "cpu_milli") / 1000 / workers,
         "memory_gb": real(row["memory_mib"], "memory_mib") * GB_PER_MIB / workers,
     }
     submitted = clock.read(row["creation_time"], "creation_time")
     ended = clock.read(row["deletion_time"], "deletion_time")
+    # From creation to deletion such a pod only waited, so it has no duration.
     if not row["scheduled_time"]:
         return row["qos"], None
     duration = ended - clock.read(row["scheduled_time"], "scheduled_time")

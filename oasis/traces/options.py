@@ -16,6 +16,7 @@ ORDERED = (
     ("min_duration", "max_duration"),
     ("min_priority", "max_priority"),
     ("arrival_slots", "horizon"),
+    # Constraint (7) has no solution where a worker sends more than a parameter server takes.
     ("worker_bandwidth_gbps", "ps_bandwidth_gbps"),
 )
 

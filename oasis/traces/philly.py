@@ -95,9 +95,12 @@ def _read(source: TraceSource, options: PhillyOptions) -> TraceTable[TraceRow]:
         if duration == 0:
             raise MalformedError(NEVER_RAN)
         gpus = whole(row["num_gpus"], "num_gpus", 1)
+        # The third number follows from the other two,
+        # so columns that were swapped or cut show here.
         total = real(row["gpu_time"], "gpu_time") * unit
         if abs(total - duration * gpus) > 1e-6 * total:
             raise MalformedError("gpu_time is not duration times num_gpus")
+        # The trace names no jobs. A line number stays the same whichever rows are left out.
         job = PlainJob(f"philly-{line}", submitted, duration, gpus, row["cluster"])
         return TraceRow(job, {"virtual_cluster": row["cluster"]})
 

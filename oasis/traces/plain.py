@@ -173,9 +173,11 @@ def plain_jobs(
 
     most = float("inf") if max_gpus is None else max_gpus
     limits = {"min_gpus": 1, "max_gpus": max_gpus}
+    # A replay gives out GPUs, so a job without any has nothing to wait for.
     rows = narrow(
         "gpus", rule_text("gpus", limits), [row for row in rows if 1 <= row.job.gpus <= most]
     )
+    # The sort is stable: jobs of one instant stay in the order of the file.
     rows = sorted(rows, key=lambda row: row.job.submitted)
     rows = narrow("skip", f"by skip ({first})", rows[first:])
     rows = narrow("max_jobs", f"by max_jobs ({jobs})", rows if jobs is None else rows[:jobs])
@@ -230,6 +232,7 @@ def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
     refuse_other(kind, (*TRACES, "csv"), expected, source.path)
     if kind is not None and kind.name in FORMATS:
         return kind.name
+    # A file that lacks one of Philly's columns still is Philly's: the error then names the column.
     header = read_header(source)
     return "philly" if "timestamp" in header or "num_gpus" in header else "plain"
 

@@ -76,6 +76,7 @@ def read_plain_instance(
 def _read(source: TraceSource, options: PlainOptions) -> TraceTable[TraceRow]:
     clock, durations = TraceTimes(options, is_dated=False), Durations(options.duration_unit)
     header = read_header(source)
+    # A duration that is written down goes before the difference of two times.
     has_run = DURATION not in header and set(RUN) <= set(header)
 
     def parse(line: int, row: Mapping[str, str]) -> TraceRow:

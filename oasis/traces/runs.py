@@ -63,6 +63,7 @@ def combined(runs: Sequence[JobRun], gpus: int) -> JobRun:
     >>> combined([a, JobRun("7", 3, 900.0, 300.0, 4, {})], gpus=4).duration  # 2400 GPU-seconds
     600.0
     """
+    # Runs with the same GPUs are added as they are: a detour by GPU-seconds would round.
     alike = len({run.gpus for run in runs}) == 1 and gpus == runs[0].gpus
     total = sum(run.duration for run in runs)
     duration = sum(run.work for run in runs) / gpus if gpus and not alike else total
@@ -115,6 +116,8 @@ def _read_by(rule: str, group: Sequence[JobRun], table: TraceTable[Any]) -> Iter
     elif rule == "last":
         yield group[-1]
     elif not group[-1].has_ended:
+        # The job goes on, so its work is not known: its
+        # earlier runs are left out with the last one.
         for run in group[:-1]:
             table.reject(EARLIER_RUN, run.line)
         yield group[-1]

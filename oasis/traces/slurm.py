@@ -81,6 +81,8 @@ class _Entry:
         if self.count is None:
             return 1
         found = COUNT.fullmatch(self.count)
+        # A count that is not understood becomes 0.5, which
+        # is refused like every number that is not whole.
         value = float(found[1]) * 1024 ** POWER[found[2].lower()] if found else 0.5
         if value != int(value):
             raise _not_understood(self.text)
@@ -109,6 +111,7 @@ def resources_of(text: str) -> Resources:
     >>> found.gpus, found.others
     (0, ('gres/nic',))
     """
+    # A list may name GPUs twice: gres/gpu=4 beside gres/gpu:a100=4 are the same four.
     whole: list[int] = []
     typed: list[int] = []
     nodes: int | None = None
@@ -395,7 +398,9 @@ def _part(job: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 NAMES = ("JobID", "JobIDRaw")
+# Both say the same; the first one in plain seconds.
 DURATIONS = ("ElapsedRaw", "Elapsed")
+# What was allocated goes before what was asked for, and sums over all nodes before those of one.
 RESOURCES = ("AllocTRES", "AllocGRES", "ReqTRES", "ReqGRES", "TresPerNode")  # preferred in order
 PER_NODE = ("ReqGRES", "TresPerNode")
 NODES = ("AllocNodes", "NNodes")
@@ -505,12 +510,16 @@ def _read(source: TraceSource, options: SlurmOptions) -> TraceTable[TraceRow]:
     ended: TraceTable[JobRun] = TraceTable(
         [run for run in found.rows if run.has_ended], found.malformed
     )
+    # Rows of jobs that still run are no fault: whether
+    # the file can be used is judged by the others.
     if ended.rows:
         check_usable(ended, source.name, allow_malformed=options.allow_malformed)
     reader.durations.question()
     reader.check_gpus(found, source.name)
     table: TraceTable[TraceRow] = TraceTable([], found.malformed, reader.notes(found), reader.clock)
     if found.rows:
+        # Steps are as many as jobs, and are part of what
+        # was read: there is nothing to report of them.
         table.malformed.pop(STEP, None)
     add_jobs(table, list(_jobs(found.rows, table.notes)), options.runs)
     check_usable(table, source.name, allow_malformed=True)
@@ -553,12 +562,15 @@ class _Reader:
     def run(self, line: int, row: Mapping[str, str]) -> JobRun:
         """The run that a row describes."""
         job = row[self.id_column]
+        # A step repeats the resources of its job, which would be counted twice.
         if "." in job:
             raise MalformedError(STEP)
         if not job:
             raise MalformedError(f"no {self.id_column}")
+        # Two names that are cut off alike would become one job.
         if job.endswith(CUT):
             raise _cut(self.id_column)
+        # Reports of periods that overlap hold the jobs of both periods twice.
         if self.seen.setdefault(tuple(row.values()), line) != line:
             raise MalformedError(REPEATED_ROW)
         has_ended = not _is_unfinished(row)
@@ -668,6 +680,7 @@ def _is_unfinished(row: Mapping[str, str]) -> bool:
         return goes_on
     if state in UNFINISHED:
         return True
+    # A state that is not known here is no reason to wait; a run that began and has no end is one.
     return "End" in row and row["End"] in UNKNOWN and row.get("Start", "") not in UNKNOWN
 
 
@@ -684,6 +697,7 @@ def _jobs(runs: Sequence[JobRun], notes: list[str]) -> Iterator[list[JobRun]]:
         keyed.append(((*key, user), (component, replace(run, id=job))))
     for parts in grouped(keyed):
         components = [
+            # The line decides last, so that runs with the same times keep the order of the file.
             sorted(component, key=lambda run: (run.submitted, run.started or 0.0, run.line))
             for component in grouped(parts)
         ]

@@ -112,11 +112,13 @@ def _read(source: TraceSource, options: SwfOptions) -> TraceTable[TraceRow]:
         for line, text in enumerate(source.lines, start=1)
         if not text.lstrip().startswith(COMMENT)
     ]
+    # The form of the times is found in whole rows alone; a part of a job may have no submission.
     clock.look_at(cells[1] for _, cells in rows if len(cells) == FIELDS and cells[1] != UNKNOWN)
     finals: dict[str, int] = {}
     for line, cells in rows:
         try:
             row = _line(line, cells, options.processors_per_gpu, clock, durations)
+            # Parts share the number of their job; a second line of any other status is a mistake.
             first = line if row.status in PARTS else finals.setdefault(row.run.id, line)
             if first == line:
                 found.rows.append(row)
@@ -151,7 +153,9 @@ def _line(
     if cells[3] == UNKNOWN and status == COMPLETED:
         raise MalformedError("no run time")
     took = 0.0 if cells[3] == UNKNOWN else durations.read(cells[3], "run time")
+    # Processors that were allocated count; what was requested stands in where a log lacks them.
     processors = cells[4] if cells[4] != UNKNOWN else cells[7]
+    # A job that was cancelled while it waited need not name processors.
     gpus = -(-whole(processors, "number of processors", 1) // each) if took else 0
     labels = {"user": cells[11], "queue": cells[14]}
     started = submitted + wait if wait >= 0 else None
@@ -166,6 +170,7 @@ def _jobs(
     for lines in grouped((row.run.id, row) for row in found.rows):
         own = [row.run for row in lines if row.status not in PARTS]
         parts = [row for row in lines if row.status in PARTS]
+        # Where the line of the job has no run time, what it did stands in its parts.
         says_nothing = parts and not any(run.duration for run in own)
         if own and not says_nothing and (rule == "joined" or not parts):
             named += len(parts)

@@ -100,6 +100,7 @@ def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
     """
     name = "standard input" if str(path) == STANDARD_INPUT else Path(path).name
     text = content.decode("utf-8-sig", errors="backslashreplace")
+    # `splitlines` would also break lines at form feeds and other signs that names may hold.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
@@ -112,6 +113,7 @@ EARLIER_RUN = "run of a job that has not ended"
 NO_JOBS = ("blank row", "repeated header", REPEATED_ROW, STEP, EARLIER_RUN)  # are no jobs
 NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED = "has not ended", "never ran", "never scheduled"
 SOUND = (*NO_JOBS, NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED)  # rows without a fault
+# `float` alone would read 1_000, nan and digits of other scripts too.
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 LARGEST = 2.0**53  # of a number: every integer up to here is a float
 COLUMN = "column "  # before the name of a column in errors: options may have the same names
@@ -265,6 +267,8 @@ def parse_rows(
                 table.reject(f"repeated {key}" if row[key] else f"no {key}", line)
                 continue
             table.rows.append(parse(line, row))
+            # Only a row that can be used takes its name: a
+            # good row after a bad one of the same name counts.
             seen.add(row.get(key or "", ""))
         except MalformedError as fault:
             table.reject(fault, line)
@@ -295,6 +299,7 @@ def check_usable(table: TraceTable[Any], name: str, *, allow_malformed: bool = F
     faults = {kind: found for kind, found in table.malformed.items() if kind not in SOUND}
     count = sum(found["count"] for found in faults.values())
     good = len(table.rows)
+    # More bad rows than good ones are a sign of another format or of a wrong option.
     if (good and (allow_malformed or count <= good)) or not table.malformed:
         return
     named = sorted((faults or table.malformed).items(), key=lambda entry: -entry[1]["count"])
@@ -388,6 +393,7 @@ def csv_cells(text: str, delimiter: str = ",") -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter), [])]
     except csv.Error:
+        # One cell, which the number of columns then refuses in its own row.
         return [text]
 
 
@@ -396,6 +402,7 @@ def _by_column(cells: list[str], header: Sequence[str]) -> dict[str, str]:
         raise MalformedError("blank row")
     if any("\0" in cell for cell in cells):
         raise MalformedError("NUL byte")
+    # Philly's file has its header a second time, in the middle.
     if cells == list(header):
         raise MalformedError("repeated header")
     if len(cells) != len(header):

@@ -24,6 +24,7 @@ EPOCH = {  # form -> ticks in a second
     "epoch microseconds": 10**6,
     "epoch nanoseconds": 10**9,
 }
+# Within these years no number can be both epoch seconds and milliseconds.
 FIRST_YEAR, LAST_YEAR = 1990, 2100
 FIRST_SECOND = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()
 LAST_SECOND = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
@@ -50,6 +51,7 @@ OTHER_FORMS = (  # what is recognised, and refused by its name
 ELAPSED = re.compile(r"(?:(?:(\d+)(?:-| days?,? ))?(\d+):)?(\d+):(\d\d(?:\.\d+)?)")
 DURATION = "a number >= 0, or days, hours, minutes and seconds as d-hh:mm:ss"
 UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
+# Medians outside of this are those of hours as small numbers, or of milliseconds.
 SHORTEST_MEDIAN = 1.0
 LONGEST_MEDIAN = 30 * 86400.0
 
@@ -94,6 +96,8 @@ class TraceTimes:
     def look_at(self, texts: Iterable[str]) -> None:
         """Find the form of a column: that of most of its times, of equally many the first."""
         kept = [text for text in texts if text]
+        # 20240301 is a number of seconds too. Where at least half of the whole numbers read as
+        # dates, none is taken for seconds, and the error says how to read them.
         digits = [text for text in kept if text.isdecimal()]
         dates = [text for text in digits if _is_date_of_digits(text)]
         self._date_of_digits = dates[0] if dates and 2 * len(dates) >= len(digits) else ""
@@ -103,6 +107,7 @@ class TraceTimes:
                 forms[self._parse(text)[0]] += 1
         self._repeated = 0  # these are read again
         if forms:
+            # Of forms that are equally frequent, `max` takes the first that came.
             self.form = max(forms, key=lambda form: forms[form])
         self._separator = next(
             (found["separator"] for found in map(ISO.fullmatch, kept) if found and found["time"]),
@@ -162,6 +167,7 @@ class TraceTimes:
     def show(self, seconds: float) -> str:
         """The inverse of `start`."""
         if self.form in (RELATIVE, SECONDS):
+            # 17 digits give back the same float, so that the option `start` finds the same window.
             return f"{seconds:.17g}"
         if self.form in EPOCH:
             return str(round(seconds * EPOCH[self.form]))
@@ -209,6 +215,8 @@ class TraceTimes:
 
     def _in_zone(self, time: datetime) -> datetime:
         """A time that names no zone in that of the options; where clocks change, it may be none."""
+        # Where clocks change, the two readings of a time differ. A time that does not come back
+        # from UTC was left out in spring; the others came twice in autumn.
         placed = time.replace(tzinfo=self._zone or UTC)
         if self._zone is None or placed.utcoffset() == placed.replace(fold=1).utcoffset():
             return placed
@@ -229,6 +237,8 @@ class TraceTimes:
             return RELATIVE, value
         for form, ticks in EPOCH.items():
             if FIRST_SECOND <= value / ticks < LAST_SECOND:
+                # Nanoseconds have 19 digits, a float has 16: whole
+                # numbers are divided before they are rounded.
                 return form, int(text) / ticks if text.isdecimal() else value / ticks
         if self._any_year:
             return SECONDS if self._is_dated else RELATIVE, value
@@ -326,6 +336,7 @@ class Durations:
         if NUMBER.fullmatch(text):
             value = float(text)
             if value >= 0 and isfinite(value):
+                # A job that never ran says nothing about the unit.
                 if value > 0:
                     self._numbers.append(value)
                     self._column = column
@@ -369,6 +380,7 @@ def elapsed_seconds(text: str, column: str = "Elapsed") -> float:
         raise MalformedError(f"bad {column}", expected=DURATION)
     days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
     seconds = float(found[4])
+    # Only the first of the parts may be large: 90:00 is ninety minutes, 1:90:00 is a mistake.
     if seconds >= 60 or (found[2] and minutes >= 60) or (found[1] and hours >= 24):
         raise MalformedError(f"bad {column}", expected=DURATION)
     return ((24 * days + hours) * 60 + minutes) * 60 + seconds

@@ -212,6 +212,8 @@ def select(records: Sequence[JobRecord], options: TraceOptions, start: float | N
         left_out[rule] = before - len(kept)
         return kept
 
+    # Each rule counts what the ones before it have left. Size and duration come before the window,
+    # so that the busiest window is that of jobs which can be taken.
     jobs = sorted(records, key=lambda record: record.submitted)
     low, high = options.min_gpus, options.max_gpus
     jobs = narrow("gpus", [r for r in jobs if low <= r.gpus <= high], len(jobs))
@@ -237,6 +239,7 @@ def _keep(jobs: list[JobRecord], options: TraceOptions) -> list[JobRecord]:
     """At most `max_jobs` of `jobs`, in order of submission."""
     count = min(len(jobs), options.max_jobs)
     if options.keep == "largest":
+        # The sort is stable: of jobs of one size, those that came first are kept.
         order = sorted(range(len(jobs)), key=lambda k: -jobs[k].size)
         return [jobs[k] for k in sorted(order[:count])]
     if options.keep == "spread":
@@ -255,5 +258,7 @@ def _start(jobs: Sequence[JobRecord], options: TraceOptions) -> float:
     submitted = np.array([record.submitted for record in jobs])
     work = np.concatenate([[0.0], np.cumsum([record.size for record in jobs])])
     ends = np.searchsorted(submitted, submitted + _length(options))
+    # All jobs of the instant at which a window opens are
+    # in it; of equal windows, `argmax` takes the first.
     begins = np.searchsorted(submitted, submitted)
     return float(submitted[np.argmax(work[ends] - work[begins])])

@@ -61,6 +61,8 @@ def slot_weights(
     else:
         cumulative = np.concatenate([[0.0], np.cumsum(counts)])
         hours = np.arange(horizon + 1) * (slot_seconds / SECONDS_PER_HOUR)
+        # Counts are summed up first, so that slots of any
+        # length, also parts of an hour, get their share.
         rounds, rest = np.divmod(hours, counts.size)
         total = np.interp(rest, np.arange(counts.size + 1), cumulative)
         weights = np.diff(rounds * cumulative[-1] + total)
@@ -95,6 +97,7 @@ def read_counts(counts: Counts) -> FloatArray:
 
 def fingerprint(counts: FloatArray) -> dict[str, Any]:
     """What the metadata of an instance keeps of `counts`: enough to recognise them."""
+    # The byte order is fixed, so that every machine finds the same digest.
     digest = hashlib.sha256(np.ascontiguousarray(counts, "<f8").tobytes()).hexdigest()
     return {"hours": counts.size, "submits": float(counts.sum()), "sha256": digest}
 
@@ -274,8 +277,10 @@ def generate(
 
 def _draw(settings: GeneratorSettings) -> Instance:
     table = PRESETS[settings.preset]
+    # Three streams: more machines draw nothing that arrivals and jobs draw from.
     machines, times, jobs = np.random.default_rng(settings.seed).spawn(3)
     cluster = _cluster(machines, settings)
+    # A job needs a slot to run in, so at least slot 0 takes arrivals.
     last = max(0, settings.horizon - 1 - table.quiet_slots)
     weights = slot_weights(settings.counts, settings.horizon, settings.slot_seconds, last)
     arrival = draw_arrivals(times, settings.arrivals, settings.jobs, weights)
@@ -312,6 +317,7 @@ def _work(
     if settings.preset == "testbed":
         return work.testbed(rng, table, arrival, settings.horizon, cluster)
     if settings.preset == "calibrated":
+        # A job completes with a whole slot, so a target of 4.7 slots leaves four.
         allowed = np.minimum(np.floor(target).astype(np.int64), settings.horizon - arrival)
         return work.calibrated(rng, table, allowed, settings.slot_seconds)
     return work.paper(rng, table, arrival.size)

@@ -15,6 +15,7 @@ from oasis.model.rounding import FloatArray
 RESOURCES = ("gpu", "cpu", "memory_gb", "storage_gb", BANDWIDTH)
 
 Shape = tuple[int, int, float]  # GPUs, vCPUs, memory in GB
+# The instance types of Amazon EC2 that section V names, all sizes of each family.
 P2_G3: tuple[Shape, ...] = (
     (1, 4, 61),
     (8, 32, 488),
@@ -30,6 +31,7 @@ MACHINES = {"gpu_workers": (P2_G3, C4), "as_printed": (C4, P2_G3)}
 STORAGE_GB = 1000.0  # not published
 SERVER_BANDWIDTH_GBPS = (20.0, 50.0)
 
+# Four of the seven worker machines of section V-B have a GPU.
 TESTBED_GPU_SHARE = 4 / 7
 TESTBED_BANDWIDTH_GBPS = 20.0  # the dual-port 10 GbE card
 
@@ -65,6 +67,7 @@ def _server(name: str, shape: Shape, storage: float, bandwidth: float) -> Server
 
 def fitting(demand: FloatArray, capacity: FloatArray) -> FloatArray:
     """Units of each `demand` (n, R) that empty machines of `capacity` (H, R) hold, shape (n,)."""
+    # Catalogues have few shapes of machines: each is divided once, however many machines there are.
     shapes, machines = np.unique(capacity, axis=0, return_counts=True)
     each = np.full((demand.shape[0], *shapes.shape), np.inf)
     positive = np.broadcast_to(demand[:, None, :] > 0, each.shape)
@@ -158,6 +161,7 @@ _TESTBED = replace(
     ps_servers=2,
     horizon=10,
     slot_seconds=1200.0,
+    # A job of the testbed lasts two slots at least, so none arrives in the last one.
     quiet_slots=1,
     epochs=(4, 30),
     chunks=(7, 10),

@@ -28,6 +28,8 @@ def demands(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
     """``worker`` and ``ps`` demands, shape (size, R), with b_i <= B_i."""
     worker, ps = (_units(rng, ranges, size) for ranges in (preset.worker, preset.ps))
     bandwidth = rng.uniform(*preset.worker_bandwidth, size=size)
+    # B_i is drawn from the part of its range that b_i
+    # leaves, because (7) cannot hold with b_i > B_i.
     lowest, highest = preset.ps_bandwidth
     set_bandwidth(worker, bandwidth)
     set_bandwidth(ps, rng.uniform(np.maximum(lowest, bandwidth), highest))
@@ -61,6 +63,7 @@ def shares(mix: tuple[float, ...], size: int) -> IntArray:
     """Jobs of each class: `mix` times `size`, largest remainders rounded up, sum `size`."""
     exact = np.array(mix) * size
     counts: IntArray = np.floor(exact).astype(np.int64)
+    # Stable, so that of equal remainders the first class is rounded up on every platform.
     largest = np.argsort(counts - exact, kind="stable")
     counts[largest[: size - counts.sum()]] += 1
     return counts
@@ -85,6 +88,7 @@ def _units(
 
 
 Draw = Callable[[IntArray], tuple[Columns, npt.NDArray[np.bool_]]]
+# Drawing is much faster in arrays: many candidates at once, and the first good one is taken.
 CANDIDATES = 32768  # drawn in one round, for all jobs together
 MAX_PER_JOB = 2048  # drawn in one round for one job
 MAX_ROUNDS = 100
@@ -143,7 +147,10 @@ def calibrated(
         )
     room = np.minimum(longest, redrawn.pop("room"))
     set_bandwidth(columns["worker"], redrawn.pop("bandwidth"))
+    # Log-uniform, because the range spans a factor of
+    # 100: uniform draws would hardly ever be small.
     tau = log_uniform(rng, shortest, room)
+    # Rounding may leave the ends of the range by a last digit.
     return columns | redrawn | {"minibatch_time": np.clip(tau, shortest, room)}
 
 
@@ -155,6 +162,7 @@ def testbed(
     def draw(job: IntArray) -> tuple[Columns, npt.NDArray[np.bool_]]:
         columns = _testbed_candidates(rng, preset, job.size, cluster.slot_seconds)
         work = rounding.ceil(columns["chunks"] * columns.pop("length"))
+        # A job that fits nowhere divides by nearly 0, takes for ever, and is drawn again.
         workers = np.maximum(parallelism(columns, cluster), 1e-3)
         limit = np.minimum(preset.duration[1], horizon - arrival[job])
         fits = rounding.ceil(work / workers) <= limit

@@ -29,6 +29,25 @@ from offline.periods.planning import Planning
 from offline.processes import Helper, Message
 from offline.state import Phase
 
+# Plans leave so many times the reserve free that a dive from them will leave: a dive finds no place
+# for a plan that is as full as it may be itself.
+MARGIN = 1.1
+# Share of the open interval at which the first master may stop, halved after each: early masters
+# are there for their plans, whose cuts the next one has.
+FIRST_GAP = 0.3
+# With less than this share of the limit left, a master gets all of it.
+LAST_SHARE = 0.6
+# Share of what is left for cuts around the last plan; rounds of these over which the plan's value
+# must fall; and by how much, relatively, to go on.
+REFINE_SHARE = 0.2
+REFINE_ROUNDS = 6
+REFINE_PROGRESS = 1e-5
+# No schedules close to a plan with less than this share of the limit left: neighbourhoods find
+# more.
+PRIMAL_UNTIL = 0.2
+# Share of what is left for whole counts before any other master.
+WHOLE_SHARE = 0.3
+
 REFUTED = 1e-5  # relative; an allowance for what HiGHS forgives in rows
 SAFETY = 1e-9  # relative, on top of a relaxation's bound, for rounding in sums
 UNFINISHED = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
@@ -58,16 +77,18 @@ class Decomposition:
         The master, its cuts, and the searches for schedules.
     params : BendersParams
         How the time is spent.
+    stop : Budget
+        What may be spent.
     """
 
-    def __init__(self, parts: Parts, params: BendersParams) -> None:
-        self.parts, self.params = parts, params
+    def __init__(self, parts: Parts, params: BendersParams, stop: Budget) -> None:
+        self.parts, self.params, self.budget = parts, params, stop
         self.model, self.separation, self.primal = parts.model, parts.separation, parts.primal
         self.best, self.replanning = parts.best, parts.replanning
-        self.state, self.budget = self.best.state, self.best.state.budget
+        self.state = self.best.state
         self._helper: Helper | None = None
         self._level = 0
-        self._tolerance = params.master.first_gap
+        self._tolerance = FIRST_GAP
         self._near: Limits = {}
         self._least_bounds = [math.inf] * len(LEVELS)
 
@@ -163,7 +184,7 @@ class Decomposition:
         self.state.enter(Phase.PERIODS)
         params, dive = self.params.periods.planning, self.params.dive
         slots = range(self.model.arrays.horizon)
-        shares = shares_left(slots, params.margin * dive.reserve, dive)
+        shares = shares_left(slots, MARGIN * dive.reserve, dive)
         room, rng = np.array([*shares.values()]), self.replanning.rng
         planning = Planning(periods.model, room, self.best, rng, params)
         planning.begin(periods.prices, self.budget)
@@ -190,7 +211,7 @@ class Decomposition:
         self.parts.neighbourhoods.wanted = [self.model.index[name] for name in plan]
         self._near = self.model.near(plan, params.window)
         self._tell({"plan": plan})
-        refining = self.budget.share(params.refine_share)
+        refining = self.budget.share(REFINE_SHARE)
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound
         is_slow = lowered < params.slow * (before - self.best.value)
@@ -207,14 +228,14 @@ class Decomposition:
         """
         params = self.params.master
         limit = self.budget.limit or 0.0
-        is_last = self.budget.left < params.last_share * limit
+        is_last = self.budget.left < LAST_SHARE * limit
         part = self.budget.share(1.0 if is_last else params.share)
         with self._start(tolerance, part) as master:
             while self._is_helped and not (self.is_done or master.wait()):
                 self._note(master)
             if self._is_helped:
                 return self._finish(master)
-            if self._near and self.budget.left > params.primal_until * limit:
+            if self._near and self.budget.left > PRIMAL_UNTIL * limit:
                 self.search_near_plan()
             pays = True
             while (pays or self._is_awaited(master)) and not self.is_done:
@@ -247,7 +268,7 @@ class Decomposition:
     def try_whole(self) -> None:
         """The best plans of whole counts, one after the other, while that is quick."""
         params = self.params.master
-        budget = self.budget.share(params.whole_share).within(params.whole_limit)
+        budget = self.budget.share(WHOLE_SHARE).within(params.whole_limit)
         self._level = len(LEVELS) - 1
         while not (budget.passed or self.is_done):
             with self._start(0.0, budget) as master:
@@ -283,14 +304,13 @@ class Decomposition:
     def refine(self, solution: Solution, budget: Budget) -> int:
         """Cut off what violates cuts close to the last plan, counts in fractions; how many."""
         self.state.enter(Phase.CUTS_AROUND_PLAN)
-        params = self.params.master
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
-        bounds = [math.inf] * params.refine_rounds
+        bounds = [math.inf] * REFINE_ROUNDS
         cuts = 0
         while not budget.passed:
             rows = self.separation.cut(solution.values, budget)
             cuts += len(rows)
-            least = (1 - params.refine_progress) * bounds[-params.refine_rounds]
+            least = (1 - REFINE_PROGRESS) * bounds[-REFINE_ROUNDS]
             if not rows or bounds[-1] >= least < math.inf:
                 break
             solution = close_plan(self.model, self._near, budget, self.params.primal)

@@ -27,10 +27,19 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import DiveParams, PrimalParams
 from offline.benders.plans import close_plan
-from offline.benders.repair import PlanRepair, Stage, Values
+from offline.benders.repair import FIRST_LIMIT, PlanRepair, Stage, Values
 from offline.benders.slot_model import SlotModel, Units
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS
+
+# For placing the counts of a slot, seconds or units of work.
+SLOT_LIMIT = 3.0
+# Share of the lightest worker's weight by which heavier workers of a slot may be missed.
+SLOT_GAP = 0.1
+# Where not all workers of a slot find a server, those of jobs that complete soon weigh more: 1 +
+# this / (1 + w)² times as much if the job completes w slots later, as there are fewer slots to
+# catch up.
+URGENCY = 50.0
 
 
 class Dive:
@@ -143,7 +152,7 @@ class Dive:
     ) -> Values | None:
         """A plan worth more than the least, with the next reserve that leaves one."""
         params, repair = self.params, self.repair
-        part = budget.within(params.first_limit)
+        part = budget.within(FIRST_LIMIT)
         while not (self.is_settled or part.passed):
             factor = 2 ** (self._turn % params.reserves)
             self._turn += 1
@@ -158,7 +167,7 @@ class Dive:
     def wide(self, near: Limits, gap: float, budget: Budget) -> Limits | None:
         """Limits around the best plan in fractions within wider ones; None if none is found."""
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
-        first = PrimalParams(plan_limit=self.params.first_limit)
+        first = PrimalParams(plan_limit=FIRST_LIMIT)
         values = close_plan(self.model, near, budget, first, (), gap).values
         if not values:
             return None
@@ -211,18 +220,20 @@ class Dive:
         self, slot: int, values: Mapping[str, float], wanted: IntArray, budget: Budget
     ) -> Units | None:
         """The wanted workers of a slot on servers, or as many as fit; None if there is no time."""
-        params = self.params
-        here = self.slots.all_of(wanted, budget.within(params.slot_limit))
+        here = self.slots.all_of(wanted, budget.within(SLOT_LIMIT))
         if here is not None:
             return here
-        part = budget.within(params.slot_limit)
+        part = budget.within(SLOT_LIMIT)
         weights = self.weights * self._urgency(slot, values)
-        return self.slots.best(wanted, weights, self.slots.empty(), part, params.slot_gap)
+        return self.slots.best(wanted, weights, self.slots.empty(), part, SLOT_GAP)
 
     def _wanted(self, slot: int, values: Mapping[str, float], lacking: IntArray) -> IntArray:
-        """Workers (I,) of a slot in a plan, for each job at most as many as it is `lacking`."""
+        """Workers (I,) of a slot in a plan, for each job at most as many as it is `lacking`.
+
+        A gang that lacks less than its minimum has that.
+        """
         planned = np.rint(self.model.counts(values, "worker", slot)).astype(np.int64)
-        wanted: IntArray = np.minimum(planned, np.maximum(lacking, 0))
+        wanted: IntArray = np.minimum(planned, self.slots.at_least(lacking))
         return wanted
 
     def _urgency(self, slot: int, values: Mapping[str, float]) -> FloatArray:
@@ -230,7 +241,7 @@ class Dive:
         done = self.model.completions(values)
         due = [done.get(c.job.id, self.model.arrays.horizon) for c in self.model.jobs]
         waits = np.maximum(np.array(due) - slot, 0)
-        factors: FloatArray = 1.0 + self.params.urgency / (1.0 + waits) ** 2
+        factors: FloatArray = 1.0 + URGENCY / (1.0 + waits) ** 2
         return factors
 
     def _at_most(self, slot: int, units: Units) -> Limits:

@@ -194,18 +194,28 @@ class CountModel(ScheduleModel):
                 yield known[1]
 
     def require(self, workers: str, ps: str) -> None:
-        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary."""
+        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary.
+
+        Whether a gang runs in a slot stays binary, too: with fractions of that, its minimum would
+        say nothing, and plans would be far from what gangs can do.
+        """
         for c in self.jobs:
-            for category, variables in ((workers, c.workers), (ps, c.ps)):
+            kinds = ((workers, c.workers), (ps, c.ps), (pulp.LpInteger, c.runs))
+            for category, variables in kinds:
                 for variable in variables.values():
                     variable.cat = category
 
     def require_whole(self, workers: range, ps: range) -> None:
-        """Let the workers and parameter servers of these slots be integers, others fractions."""
+        """Let the workers and parameter servers of these slots be integers, others fractions.
+
+        So is whether a gang runs: a dive makes many plans, each of which must take little time.
+        """
         for c in self.jobs:
             for slots, variables in ((workers, c.workers), (ps, c.ps)):
                 for (slot, _), variable in variables.items():
                     variable.cat = pulp.LpInteger if slot in slots else pulp.LpContinuous
+            for slot, variable in c.runs.items():
+                variable.cat = pulp.LpInteger if slot in workers else pulp.LpContinuous
 
     def held(self, values: Mapping[str, float], slots: range) -> Limits:
         """Limits by which no count of these slots exceeds what it is in `values`, rounded.

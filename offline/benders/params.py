@@ -9,7 +9,6 @@ from offline.heuristics.params import (
     AlternationParams,
     InsertionParams,
     NeighbourhoodParams,
-    PriorityParams,
     RuinParams,
     WindowParams,
 )
@@ -37,17 +36,6 @@ class PrimalParams(Params):
         by which a closer one may be missed.
     placement_limit : float
         For placing the counts of one slot by patterns.
-    repair_limit, repair_share : float
-        For the unfinished jobs of a plan: the longer of these seconds and this share of the rest.
-    repair_jobs, repair_model_limit : int and float
-        How many of these are put back together, and how long HiGHS may take for that.
-    searched_jobs : int
-        Where a search for what jobs lack has left more of them unfinished than these, HiGHS puts
-        none back.
-    least_squeeze : float
-        Least share of a slot's room that the next plan leaves free where counts did not fit.
-    few_cuts : int
-        Where no more counts than this were cut off, the next plan has less room for them, too.
     """
 
     plans: Number = 12
@@ -57,13 +45,6 @@ class PrimalParams(Params):
     plan_gap: Share = 0.1
     distance_gap: Share = 0.02
     placement_limit: Amount = 0.5
-    repair_limit: Amount = 10.0
-    repair_share: Share = 0.1
-    repair_jobs: Number = 8
-    repair_model_limit: Amount = 3.0
-    searched_jobs: Count = 3
-    least_squeeze: Share = 0.01
-    few_cuts: Count = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +55,6 @@ class ShortfallParams(Params):
     ----------
     limit : float
         For one plan; seconds or units of work.
-    slot_limit : float
-        For filling one slot.
     rounds : int
         Most rounds through the slots.
     patience : int
@@ -94,7 +73,6 @@ class ShortfallParams(Params):
     """
 
     limit: Amount = 5.0
-    slot_limit: Amount = 0.5
     rounds: Number = 40
     patience: Number = 3
     hopeless: Number = 8
@@ -115,9 +93,8 @@ class DiveParams(Params):
         relaxation begins.
     span : int
         Slots whose counts may change first; later ones only if that does not help.
-    first_limit, plan_limit : float
-        For the first plan with all reserves that are tried, and for the plan in fractions before
-        it, if there is one; and for any other. Seconds or units of work.
+    plan_limit : float
+        For any plan but the first; seconds or units of work.
     reserve : float
         Share of each later slot that plans leave free, for what whole numbers take beyond fractions
         and for what a slot has no place for.
@@ -138,18 +115,9 @@ class DiveParams(Params):
     attempts : int
         Most plans that are tried where completions must change. The last may lose the whole
         difference to the incumbent, each one before it half as much as the next.
-    loss_gap : float
-        Where completions change, share of the loss that is allowed at which a plan is good enough.
     rounds : int
         Most times that cuts are added and a plan is made again, for the first plan and for each
         slot.
-    slot_limit : float
-        For placing the counts of a slot.
-    slot_gap : float
-        Share of the lightest worker's weight by which heavier workers of a slot may be missed.
-    urgency : float
-        Where not all workers of a slot find a server, those of jobs that complete soon weigh more:
-        1 + urgency / (1 + w)² times as much if the job completes w slots later.
     placements : int
         Most plans of a slot whose counts are placed.
     squeeze : float
@@ -158,7 +126,6 @@ class DiveParams(Params):
 
     window: Count = 2
     span: Number = 25
-    first_limit: Amount = 30.0
     plan_limit: Amount = 3.0
     reserve: Share = 0.02
     reserves: Number = 4
@@ -167,11 +134,7 @@ class DiveParams(Params):
     look_ahead: Number = 3
     gap: Share = 0.03
     attempts: Number = 6
-    loss_gap: Share = 0.25
     rounds: Count = 8
-    slot_limit: Amount = 3.0
-    slot_gap: Share = 0.1
-    urgency: Amount = 50.0
     placements: Number = 5
     squeeze: Share = 0.005
 
@@ -189,9 +152,8 @@ class ReplanningParams(Params):
         For the plan in fractions: what takes longer frees too many jobs.
     first_jobs, fewest_jobs : int
         Jobs whose completion is free in the first neighbourhood, and in the smallest.
-    growth, shrinkage : int
-        How many jobs more are free after a plan that was found or refuted, and how many fewer
-        after one that was not.
+    growth : int
+        How many jobs more are free after a plan that was found or refuted.
     invited_share : float
         Share of the free jobs that do not run yet.
     span : int
@@ -207,11 +169,9 @@ class ReplanningParams(Params):
         Share of the difference of bound and incumbent that a plan must be worth more.
     gap : float
         Share of that difference at which a plan in fractions is good enough.
-    ambition, most_ambition : float
-        Share of what a plan in fractions gains that a step towards it must gain: at first, and at
-        most. It is halved after a step that led to no better schedules.
-    bolder : float
-        Factor on that share after a step that did.
+    most_ambition : float
+        Share of what a plan in fractions gains that a step towards it must gain, at most. It is
+        halved after a step that led to no better schedules.
     failures : int
         So many steps that led to no better schedules end the walk to a plan.
     radius, most_radius : float
@@ -219,8 +179,8 @@ class ReplanningParams(Params):
         between them and a plan may change: at first, and at most.
     least_tries : int
         Plans in fractions of one turn, at least.
-    rounds, cuts_limit : int and float
-        Most rounds of cuts around a plan, and how long these may take.
+    rounds : int
+        Most rounds of cuts around a plan.
     window : int
         Slots that a job may complete later than in the plan in fractions.
     primal : PrimalParams
@@ -232,22 +192,18 @@ class ReplanningParams(Params):
     first_jobs: Number = 10
     fewest_jobs: Number = 4
     growth: Number = 1
-    shrinkage: Number = 2
     invited_share: Share = 0.35
     span: Number = 25
     spread: Number = 6
     random_share: Share = 0.3
     least_gain: Share = 0.01
     gap: Share = 0.05
-    ambition: Share = 0.25
     most_ambition: Share = 0.6
-    bolder: Amount = 1.5
     failures: Number = 2
     radius: Share = 0.05
     most_radius: Amount = 0.2
     least_tries: Number = 3
     rounds: Number = 6
-    cuts_limit: Amount = 8.0
     window: Count = 2
     primal: PrimalParams = field(
         default_factory=lambda: PrimalParams(
@@ -283,43 +239,23 @@ class MasterParams(Params):
     ----------
     share : float
         Share of what is left of the limit for one master.
-    first_gap : float
-        Share of the difference of bound and incumbent at which the first master may stop; it is
-        halved after each.
     slow : float
         A master that lowers the bound by less than this share of that difference ends its level.
-    last_share : float
-        With less than this share of the limit left, a master gets all of it.
-    refine_share : float
-        Share of what is left for cuts around the last plan.
-    refine_rounds : int
-        Rounds of these over which the plan's value must fall.
-    refine_progress : float
-        Relative fall over these rounds that is needed to go on.
     window : int
         Slots that a job may complete later than in the plan.
     primal_share : float
         Share of what is left for schedules close to a plan.
-    primal_until : float
-        No more of these with less than this share of the limit left.
     whole_size : int
         Slots in which jobs can run, over all jobs, up to which whole counts are tried at once.
-    whole_share, whole_limit : float
-        For that: this share of what is left, at most these seconds.
+    whole_limit : float
+        Most seconds for that, or units of work.
     """
 
     share: Share = 0.5
-    first_gap: Share = 0.3
     slow: Share = 0.01
-    last_share: Share = 0.6
-    refine_share: Share = 0.2
-    refine_rounds: Number = 6
-    refine_progress: Amount = 1e-5
     window: Count = 2
     primal_share: Share = 0.4
-    primal_until: Share = 0.2
     whole_size: Count = 300
-    whole_share: Share = 0.3
     whole_limit: Amount = 60.0
 
 
@@ -331,7 +267,7 @@ class BendersParams(Params):
     ----------
     pricing : ColumnGenerationParams
         What steers the configuration LP, whose prices guide the heuristics.
-    priority, insertion, windows, ruin, neighbourhood : Params
+    insertion, windows, ruin, neighbourhood : Params
         What steers each of these heuristics.
     alternation : AlternationParams
         How two of them take turns beside the masters.
@@ -375,7 +311,6 @@ class BendersParams(Params):
     pricing: ColumnGenerationParams = field(
         default_factory=lambda: ColumnGenerationParams(tolerance=1e-3)
     )
-    priority: PriorityParams = field(default_factory=PriorityParams)
     insertion: InsertionParams = field(default_factory=InsertionParams)
     windows: WindowParams = field(default_factory=WindowParams)
     ruin: RuinParams = field(default_factory=lambda: RuinParams(patience=10))

@@ -31,6 +31,21 @@ from offline.heuristics.ruin_and_recreate import DualValues
 from offline.model.arrays import GROUPS
 from offline.model.schedule_model import without_surplus
 
+# For the unfinished jobs of a plan: the longer of these seconds and this share of the rest.
+REPAIR_LIMIT = 10.0
+REPAIR_SHARE = 0.1
+# How many of these are put back together, and how long HiGHS may take for that.
+REPAIR_JOBS = 8
+REPAIR_MODEL_LIMIT = 3.0
+# Where a search for what jobs lack has left more of them unfinished, HiGHS puts none back: the plan
+# is too far from what fits.
+SEARCHED_JOBS = 3
+# Least share of a slot's room that the next plan leaves free where counts did not fit.
+LEAST_SQUEEZE = 0.01
+# Where no more counts than this were cut off, the next plan has less room for them, too: cuts alone
+# would give almost the same plan.
+FEW_CUTS = 3
+
 ROUNDING = 1e-6  # relative: by which HiGHS may miss what a plan must be worth
 
 
@@ -156,7 +171,7 @@ class PrimalHeuristic:
             cut = self._cut_off(misfits, budget)
             added += len(cut)
             for misfit in misfits:
-                if len(cut) <= params.few_cuts or misfit.key not in cut:
+                if len(cut) <= FEW_CUTS or misfit.key not in cut:
                     self._squeeze(room, misfit)
         return added
 
@@ -290,20 +305,19 @@ class PrimalHeuristic:
                 for group in GROUPS
             )
             solution.put(c.index, without_surplus(c, *rows))
-        if has_searched and len(unfinished) > self.params.searched_jobs:
+        if has_searched and len(unfinished) > SEARCHED_JOBS:
             unfinished = set()
         self._complete(solution, unfinished, budget)
 
     def _complete(self, solution: PartialSolution, unfinished: set[int], budget: Budget) -> None:
         """Put the unfinished jobs back, a few at a time, then any others that fit; offer it."""
-        params = self.params
         due = sorted(self.model.jobs[i].index for i in unfinished)
-        budget = budget.within(max(params.repair_limit, params.repair_share * budget.left))
-        most = params.repair_jobs
+        budget = budget.within(max(REPAIR_LIMIT, REPAIR_SHARE * budget.left))
+        most = REPAIR_JOBS
         groups = deque(due[k : k + most] for k in range(0, len(due), most))
         while groups and not budget.passed:
             group = groups.popleft()
-            part = budget.within(params.repair_model_limit)
+            part = budget.within(REPAIR_MODEL_LIMIT)
             solution, is_solved = reinsert(solution, group, part)
             left = [k for k in group if k not in solution.schedules]
             if not is_solved and left and len(group) > 1:
@@ -318,7 +332,7 @@ class PrimalHeuristic:
         """Leave the share of a slot free that its counts asked for in vain."""
         total = np.maximum(self.model.capacity(misfit.group).sum(axis=0), 1e-300)
         missing = (misfit.counts - misfit.placed) @ self.model.demand(misfit.group) / total
-        less = max(self.params.least_squeeze, float(missing.max()))
+        less = max(LEAST_SQUEEZE, float(missing.max()))
         for slot in misfit.slots:
             room[misfit.group, slot] = room.get((misfit.group, slot), 1.0) - less
 

@@ -27,6 +27,12 @@ from offline.benders.plans import close_plan
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS
 
+# For the first plan with all reserves that are tried, and for the plan in fractions before it, if
+# there is one; seconds or units of work. All that follows depends on it.
+FIRST_LIMIT = 30.0
+# Where completions change: share of the loss that is allowed at which a plan is good enough.
+LOSS_GAP = 0.25
+
 WHOLE = 1e-4  # by which HiGHS may miss a whole number
 
 Values = Mapping[str, float]  # of the variables of the master, by name
@@ -99,7 +105,7 @@ class PlanRepair:
         """
         self.require(stage)
         limits = narrowed(stage.near, self.completing_in(plan))
-        values = self._plan(limits, budget, limit=self.params.first_limit).values
+        values = self._plan(limits, budget, limit=FIRST_LIMIT).values
         return values if values and self.model.value_of(values) > least() else None
 
     def first(
@@ -110,7 +116,7 @@ class PlanRepair:
         What breaks a cut is cut off, and the plan is made anew, a few times: to keep what can be
         kept would lose more, because the plan is the best one for other rows.
         """
-        limit = self.params.first_limit
+        limit = FIRST_LIMIT
         self.require(stage)
         values = self._plan(stage.near, budget, gap=gap, limit=limit).values
         for _ in range(self.params.rounds):
@@ -217,7 +223,7 @@ class PlanRepair:
     ) -> Values:
         """Values of a good plan that is worth `value` less `loss` at least, if any is found."""
         least = self.model.worth(value - loss)
-        return self._plan(near, budget, [*rows, *least], self.params.loss_gap * loss).values
+        return self._plan(near, budget, [*rows, *least], LOSS_GAP * loss).values
 
     def _plan(
         self,

@@ -43,6 +43,15 @@ from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.ruin_and_recreate import DualValues
 from offline.state import Phase
 
+# Fewer jobs are free after a plan that was neither found nor refuted; one more after one that was.
+SHRINKAGE = 2
+# Share of what a plan in fractions gains that the first step towards it must gain, and the factor
+# on it after a step that led to better schedules.
+AMBITION = 0.25
+BOLDER = 1.5
+# Most seconds or units of work for the cuts around a plan.
+CUTS_LIMIT = 8.0
+
 
 class Replanning:
     """A search over plans close to the best schedules; it remembers how many jobs to free.
@@ -140,7 +149,7 @@ class Replanning:
         of what is left to gain: more after a step that led to better schedules, less after another
         one.
         """
-        params, ambition, failures = self.params, self.params.ambition, 0
+        params, ambition, failures = self.params, AMBITION, 0
         while failures < params.failures and not self._is_over(budget):
             before = self.best.value
             if value - before < self._gain:
@@ -148,7 +157,7 @@ class Replanning:
             near = self.model.near(plan, params.window, self._completions(only_outside=True))
             self.place(narrowed(near, self._outside()), budget, ambition * (value - before))
             if self.best.value > before:
-                ambition = min(params.most_ambition, ambition * params.bolder)
+                ambition = min(params.most_ambition, ambition * BOLDER)
             else:
                 ambition /= 2
                 failures += 1
@@ -243,7 +252,7 @@ class Replanning:
         if solution.values or solution.status is Status.INFEASIBLE:
             self._size += params.growth
         else:
-            self._size = max(params.fewest_jobs, self._size - params.shrinkage)
+            self._size = max(params.fewest_jobs, self._size - SHRINKAGE)
 
     def _refined(
         self,
@@ -254,7 +263,7 @@ class Replanning:
     ) -> float | None:
         """Cut off what violates cuts close to a plan; what is left of its value, if any is."""
         value = solution.objective
-        budget = budget.within(self.params.cuts_limit)
+        budget = budget.within(CUTS_LIMIT)
         for _ in range(self.params.rounds):
             if budget.passed or not self.separation.cut(solution.values, budget, self._slots):
                 break

@@ -25,6 +25,9 @@ from offline.model.arrays import GROUPS
 from offline.model.constraints import ps_ratio
 from offline.patterns import CutGenerator, CutParams, PatternPool, classes
 
+# For filling one slot, seconds or units of work: there are many slots, and many rounds.
+SLOT_LIMIT = 0.5
+
 Units = Mapping[str, IntArray]  # by group, units (I, S) of each job of the master on each server
 
 
@@ -43,6 +46,12 @@ class SlotModel:
         self.model, self.params = model, params
         self._classes = {group: classes(model.capacity(group), None) for group in GROUPS}
         self._ratios = [ps_ratio(c.job, c.parallel) for c in model.jobs]
+        self._least = np.array([c.job.min_workers for c in model.jobs], dtype=np.int64)
+
+    def at_least(self, workers: IntArray) -> IntArray:
+        """Workers (I,) of each job that does so much work in a slot: none, or its minimum."""
+        least: IntArray = np.where(workers > 0, np.maximum(workers, self._least), 0)
+        return least
 
     def ps_of(self, workers: IntArray) -> IntArray:
         """Parameter servers (I,) that so many workers (I,) of each job need."""
@@ -140,7 +149,12 @@ class SlotModel:
         workers: pulp.LpVariable,
         ps: pulp.LpVariable | None,
     ) -> None:
-        """(6) and (7) of one job."""
+        """(6), (7) and the minimum of one job."""
+        least = int(self._least[job])
+        if least > 1:  # none, or so many: HiGHS has no semi-continuous integers
+            runs = problem.add_variable(f"runs_{job}", 0, 1, pulp.LpInteger)
+            problem.addConstraint(workers >= least * runs)
+            problem.addConstraint(workers <= int(workers.upBound) * runs)
         ratio = self._ratios[job]
         if ratio is None or ps is None:
             return
@@ -181,12 +195,16 @@ class SlotModel:
         return self.consistent(found)
 
     def consistent(self, units: Units) -> Units:
-        """Units with as many workers as the parameter servers serve, and no more of these."""
+        """Units with as many workers as the parameter servers serve, and no more of these.
+
+        A gang of fewer workers than its minimum does not run at all.
+        """
         served = units["ps"].sum(axis=1)
         workers = units["worker"].sum(axis=1)
         for i in np.flatnonzero(self.ps_of(workers) > served).tolist():
             needed = self.model.jobs[i].job.ps_needed(np.arange(workers[i] + 1))
             workers[i] = int(np.flatnonzero(needed <= served[i])[-1])
+        workers[workers < self._least] = 0
         return self._within(units, workers)
 
 
@@ -311,10 +329,11 @@ class Shortfall:
             here = fill.workers[slot]
             needed = self.work - fill.workers.sum(axis=0) + here
             most = np.where(may_run, np.clip(needed, 0, self._parallel), 0)
+            most = self.slots.at_least(most)
             if not ((lacking > 0) & (most > here)).any():
                 continue
             noisy = weights * rng.uniform(1.0 - params.noise, 1.0 + params.noise, len(weights))
-            part = budget.within(params.slot_limit)
+            part = budget.within(SLOT_LIMIT)
             found = self.slots.best(most, noisy, fill.units[slot], part, params.gap)
             if found is None:
                 continue

@@ -13,13 +13,11 @@ Hooker and Ottosson, Logic-based Benders decomposition, Mathematical Programming
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
-from oasis.model.instance import Instance
-from oasis.solvers import SolveProgress, Status
+from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders.decomposition import Decomposition
 from offline.benders.params import BendersParams
@@ -28,117 +26,78 @@ from offline.column_generation.bound import solve_configuration_lp
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.ruin_and_recreate import DualValues, insert_in_orders, ruin_and_recreate
 from offline.heuristics.window_search import WindowSearch
-from offline.method import Method
-from offline.model.arrays import OfflineArrays
+from offline.problem import Method, OfflineProblem, seed_of
 from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
-from offline.result import OfflineResult
-from offline.state import OnlinePrices, Phase, SolveState, Start, WarmStart
+from offline.state import Phase
 
 
-def solve_benders(
-    instance: Instance,
-    time_limit: float | None = 60.0,
-    *,
-    work_limit: float | None = None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
-    seed: int = 0,
-    params: BendersParams | Mapping[str, Any] | None = None,
-    warm_start: Start = None,
-    on_progress: Callable[[SolveProgress], None] | None = None,
-) -> OfflineResult:
-    """Solve the offline problem by logic-based Benders decomposition; see `offline.solve`.
+class Benders(Method[BendersParams]):
+    """Method "benders": the decomposition, exact without a limit.
 
-    Without a limit it ends only with a proof. ``result.parameters`` has ``processes`` where a
-    second one looked for schedules, and ``schedule_search_failed`` with the reason if that failed
-    and this process went on alone.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline import solve_benders
-    >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
-    >>> solve_benders(instance).status
-    <Status.OPTIMAL: 'optimal'>
+    ``result.parameters`` has ``processes`` where a second one looked for schedules, and
+    ``schedule_search_failed`` with the reason if that failed and this process went on alone.
     """
-    return BENDERS.solve(
-        instance,
-        time_limit,
-        work_limit=work_limit,
-        gap=gap,
-        no_improvement=no_improvement,
-        seed=seed,
-        params=params,
-        warm_start=warm_start,
-        on_progress=on_progress,
-    )
 
+    name, kind, needs_prices = "benders", BendersParams, True
 
-def _run(
-    instance: Instance, start: WarmStart, state: SolveState, params: BendersParams, seed: int
-) -> Status:
-    assert start.prices is not None
-    decomposition = prepared(instance, start.prices, state, params, np.random.default_rng(seed))
-    parts, left = decomposition.parts, state.budget.left
-    is_large = parts.replanning is not None and left > params.process_limit
-    may_start = params.second_process and not state.budget.is_repeatable
-    if not (is_large and may_start and has_second_core()):
-        return decomposition.run()
-    duals = parts.neighbourhoods.duals
-    prices = duals.worker_prices, duals.ps_prices
-    task = ProcessTask("schedule search", Phase.REPLANNING, params, seed, prices)
-    with Helper(instance, state, task, head_start=0.0) as helper:
-        return decomposition.run(helper)
+    def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
+        """Solve by masters and subproblems, beside a search for schedules where that pays."""
+        params, state = self.params, problem.state
+        decomposition = self.prepared(problem, stop, rng)
+        parts, left = decomposition.parts, stop.left
+        is_large = parts.replanning is not None and left > params.process_limit
+        may_start = params.second_process and not stop.is_repeatable
+        if not (is_large and may_start and has_second_core()):
+            return decomposition.run()
+        duals = parts.neighbourhoods.duals
+        prices = duals.worker_prices, duals.ps_prices
+        task = ProcessTask("schedule search", Phase.REPLANNING, params, seed_of(rng), prices)
+        with Helper(problem.instance, state, task, head_start=0.0) as helper:
+            return decomposition.run(helper)
 
+    def prepared(
+        self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator
+    ) -> Decomposition:
+        """The decomposition with all its parts, after the bound and the heuristics that guide it.
 
-def prepared(
-    instance: Instance,
-    prices: OnlinePrices,
-    state: SolveState,
-    params: BendersParams,
-    rng: np.random.Generator,
-) -> Decomposition:
-    """The decomposition with all its parts, after the bound and the heuristics that guide it.
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C.
+        """
+        params, state, arrays = self.params, problem.state, problem.arrays
+        assert problem.start.prices is not None
+        best = BestSolution.of(problem.instance, arrays, state)
+        windows = WindowSearch(arrays, best, rng, params.windows)
+        windows.start(stop.share(params.search_share).within(params.search_limit))
+        state.enter(Phase.CONFIGURATION_LP)
+        part, prices = stop.share(params.prices_share), problem.start.prices
+        bound = solve_configuration_lp(
+            problem.instance, arrays, prices, state, part, params.pricing
+        )
+        if bound.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices)
+        part = stop.share(params.search_share).within(params.search_limit)
+        state.enter(Phase.INSERTION)
+        insert_in_orders(arrays, duals, best, rng, part, params.insertion)
+        state.enter(Phase.RUIN_AND_RECREATE)
+        ruin_and_recreate(duals, best, rng, part, params.ruin)
+        parts = Parts.of(arrays, duals, best, windows, rng, params)
+        state.proved(parts.model.trivial_bound, Phase.TRIVIAL)
+        return Decomposition(parts, params, stop)
 
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    prices : OnlinePrices
-        Where the configuration LP starts.
-    state : SolveState
-        With an incumbent; is told of all that is learnt.
-    params : BendersParams
-        How the time is spent.
-    rng : numpy.random.Generator
-        Of all random choices.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After Ctrl-C.
-    """
-    arrays, budget = OfflineArrays.of(instance), state.budget
-    best = BestSolution.of(instance, arrays, state)
-    windows = WindowSearch(arrays, best, rng, params.windows)
-    windows.start(budget.share(params.search_share).within(params.search_limit))
-    state.enter(Phase.CONFIGURATION_LP)
-    part = budget.share(params.prices_share)
-    bound = solve_configuration_lp(instance, arrays, prices, state, part, params.pricing)
-    if bound.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, params.priority)
-    part = budget.share(params.search_share).within(params.search_limit)
-    state.enter(Phase.INSERTION)
-    insert_in_orders(arrays, duals, best, rng, part, params.insertion)
-    state.enter(Phase.RUIN_AND_RECREATE)
-    ruin_and_recreate(duals, best, rng, part, params.ruin)
-    parts = Parts.of(arrays, duals, best, windows, rng, params)
-    state.proved(parts.model.trivial_bound, Phase.TRIVIAL)
-    return Decomposition(parts, params)
-
-
-BENDERS = Method("benders", BendersParams, _run, needs_prices=True)
+    def assist(
+        self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator, partner: Partner
+    ) -> Status:
+        """Look for schedules, from the prices that guide the searches, until `stop` is spent."""
+        prices, arrays = problem.start.prices, problem.arrays
+        assert prices is not None
+        best = BestSolution.of(problem.instance, arrays, problem.state)
+        duals = DualValues.of(arrays, prices.worker, prices.ps)
+        windows = WindowSearch(arrays, best, rng, self.params.windows)
+        parts = Parts.of(arrays, duals, best, windows, rng, self.params)
+        return ScheduleSearch(parts, self.params, partner).run(stop)
 
 
 class ScheduleSearch:
@@ -165,10 +124,9 @@ class ScheduleSearch:
         partner.on("plan", self._take_plan)
         partner.on("relaxation", self._take_relaxation)
 
-    def run(self) -> Status:
+    def run(self, budget: Budget) -> Status:
         """Search until there is no time left, or nothing left to gain."""
         best = self.parts.best
-        budget = best.state.budget
         while not (budget.passed or best.is_proven):
             best.catch_up()
             self._approach(budget)
@@ -210,37 +168,3 @@ class ScheduleSearch:
         """Keep when jobs complete in a relaxation until its turn comes."""
         ends = message["relaxation"].items()
         self._relaxation = {name: range(first, last + 1) for name, (first, last) in ends}
-
-
-def search_for_schedules(
-    instance: Instance,
-    start: WarmStart,
-    state: SolveState,
-    params: BendersParams,
-    seed: int,
-    partner: Partner,
-) -> Status:
-    """Look for schedules until the budget is spent; a task of a second process.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    start : WarmStart
-        With the prices that guide the searches.
-    state : SolveState
-        With an incumbent; is told of better ones.
-    params : BendersParams
-        How the time is spent.
-    seed : int
-        Of all random choices.
-    partner : Partner
-        The other process.
-    """
-    assert start.prices is not None
-    arrays, rng = OfflineArrays.of(instance), np.random.default_rng(seed)
-    best = BestSolution.of(instance, arrays, state)
-    duals = DualValues.of(arrays, start.prices.worker, start.prices.ps, params.priority)
-    windows = WindowSearch(arrays, best, rng, params.windows)
-    parts = Parts.of(arrays, duals, best, windows, rng, params)
-    return ScheduleSearch(parts, params, partner).run()

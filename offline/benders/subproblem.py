@@ -24,6 +24,9 @@ from offline.model.capacities import Limit, limits_of_server, solve_within
 from offline.patterns import Cut, CutGenerator, CutParams, PatternPool, classes
 from offline.processes import Message, Partner
 
+# For placing counts by the patterns that cover them, seconds or units of work.
+PLACING_LIMIT = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Filling:
@@ -148,7 +151,7 @@ def place(
         Whether no placement is worth more.
     """
     worth = np.ones(len(counts)) if worth is None else worth
-    part = budget.within(params.placing_limit)
+    part = budget.within(PLACING_LIMIT)
     units, is_proven = place_by_patterns(capacity, demand, counts, part, params, worth)
     if is_proven:
         return units, True

@@ -30,12 +30,15 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised, short
 from oasis.solvers import TRUST, SolveProgress, Status
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, Stop, stop_of
 from offline.column_generation.generation import ColumnGeneration, Iterate
 from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.restricted_master import Column, columns_of
 from offline.model.arrays import OfflineArrays
 from offline.state import OnlinePrices, SolveState, Start, warm_start_of
+
+# Steps of the independent computation of the dual bound, up to which it is made: about a second.
+CERTIFY_STEPS = 100_000
 
 AGREE = 1e-6  # how far two computations of the same bound may differ
 
@@ -93,14 +96,15 @@ class ConfigurationBound(Summarised):
 
 def configuration_bound(
     instance: Instance,
-    time_limit: float | None = None,
     *,
-    work_limit: float | None = None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
+    stop: Stop | None = None,
     params: ColumnGenerationParams | Mapping[str, Any] | None = None,
     warm_start: Start = None,
     on_progress: Callable[[SolveProgress], None] | None = None,
+    time_limit: float | None = None,
+    work_limit: float | None = None,
+    gap: float | None = None,
+    no_improvement: float | None = None,
 ) -> ConfigurationBound:
     """Bound the optimum by the configuration LP.
 
@@ -111,12 +115,9 @@ def configuration_bound(
     ----------
     instance : Instance
         The problem; its original utilities count, without any floor.
-    time_limit : float, optional
-        Seconds, after OASiS's run; None or inf is no limit.
-    work_limit : float, optional
-        Units of work in place of the time limit, as in `offline.solve`.
-    gap, no_improvement : float, optional
-        What else ends it, as in `offline.solve`; the gap is that to the warm start.
+    stop : Stop, optional
+        When to end after OASiS's run, as in `offline.solve`; by default, when the LP is solved.
+        The gap is that to the warm start.
     params : ColumnGenerationParams or mapping, optional
         How the LP is solved.
     warm_start : WarmStart or mapping of str to Schedule, optional
@@ -124,6 +125,8 @@ def configuration_bound(
         optimal.
     on_progress : callable, optional
         Called at every better bound.
+    time_limit, work_limit, gap, no_improvement : float, optional
+        Shorthands for criteria of `stop`.
 
     Returns
     -------
@@ -148,13 +151,14 @@ def configuration_bound(
     True
     """
     expect_instance(instance)
-    Budget.of(time_limit, work_limit, gap, no_improvement)  # refuses a bad one before OASiS runs
+    stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
     if not isinstance(params, ColumnGenerationParams):
         params = ColumnGenerationParams.from_dict(params or {})
     start = warm_start_of(instance, warm_start, SolveState(Budget()), needs_prices=True)
-    budget = Budget.of(time_limit, work_limit, gap, no_improvement)
+    budget = stop.start()
     state = SolveState(budget)
-    state.found(verify(instance, start.schedules), start.schedules)
+    known = start.schedules
+    state.found(verify(instance, known) if start.value is None else start.value, known)
     state.on_progress = on_progress
     assert start.prices is not None
     arrays = OfflineArrays.of(instance)
@@ -176,7 +180,7 @@ def solve_configuration_lp(
     incumbent = state.incumbent
     if incumbent is not None and result.bound < incumbent - TRUST * abs(incumbent):
         raise SolverError(f"the bound is {result.bound:.9g}; a schedule is worth {incumbent:.9g}")
-    if math.isfinite(result.bound) and _certificate_steps(arrays) <= params.certify_steps:
+    if math.isfinite(result.bound) and _certificate_steps(arrays) <= CERTIFY_STEPS:
         _certify(result, dual_bound(instance, result.worker_prices, result.ps_prices))
     return result
 

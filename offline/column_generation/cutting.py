@@ -18,7 +18,7 @@ from offline.column_generation.params import CuttingParams
 from offline.column_generation.restricted_master import Grouping, RestrictedMaster
 from offline.column_generation.slot_cuts import SlotCut, SlotCuts, workers_by_slot
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns import Cut, CutGenerator, PatternPool, classes
+from offline.patterns import CLEAR, Cut, CutGenerator, PatternPool, classes
 from offline.state import SolveState
 
 NOTHING = 1e-9  # weight of a column that counts as none
@@ -102,7 +102,7 @@ class CutSearch:
             return []
         excess = np.array([cut.weights @ counts for cut in known]) - 1.0
         number = int(np.argmax(excess))
-        if excess[number] <= self.params.patterns.clear or (group, slot, number) in self._placed:
+        if excess[number] <= CLEAR or (group, slot, number) in self._placed:
             return []
         return [self._row(group, slot, number)]
 

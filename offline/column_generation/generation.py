@@ -24,6 +24,19 @@ from offline.column_generation.slot_cuts import SlotCuts
 from offline.model.arrays import OfflineArrays
 from offline.state import OnlinePrices, SolveState
 
+# Relative difference of bound and master at which merged servers are split: the bound of a coarse
+# grouping is not the LP's anyway.
+COARSE_TOLERANCE = 2e-4
+# What OASiS's final prices are multiplied by, again and again, as long as that helps.
+PRICE_SCALING = 0.25
+# Of the bound, and of the largest bound met: all resources together cost less, so prices become 0.
+LEAST_PRICE_SHARE = 1e-3
+NEGLIGIBLE_PRICES = 1e-9
+# The restricted master keeps so many columns for each job, and the second number on top; more slow
+# its simplex down, fewer are generated again.
+COLUMNS_PER_JOB = 60
+SPARE_COLUMNS = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Iterate:
@@ -110,7 +123,7 @@ class ColumnGeneration:
             *coarse, finest = levels(self.arrays, self.params.classes)
             tolerance = self.params.tolerance
             for grouping in coarse:
-                self.refine(self._master(grouping), max(self.params.coarse_tolerance, tolerance))
+                self.refine(self._master(grouping), max(COARSE_TOLERANCE, tolerance))
             is_solved = self.refine(self._master(finest), tolerance)
             self.status = Status.OPTIMAL if is_solved else self.budget.status
         except KeyboardInterrupt:
@@ -122,7 +135,6 @@ class ColumnGeneration:
         Prices at which the resources cost more than all jobs can earn prove nothing, so the first
         ones tried are scaled down to that.
         """
-        params = self.params
         self.columns = [*columns, *columns_of(self.arrays, prices.schedules)]
         grouping = Grouping.of(self.arrays, 1)
         duals = grouping.duals(prices.worker, prices.ps)
@@ -137,9 +149,9 @@ class ColumnGeneration:
             if not duals.any():
                 break
             # where no job pays at any price, D is what the resources cost and falls with them
-            least = max(least, params.negligible_prices * priced.dual)
-            matters = duals.sum() > max(least, params.least_price_share * priced.dual)
-            duals = duals * params.price_scaling if matters else np.zeros_like(duals)
+            least = max(least, NEGLIGIBLE_PRICES * priced.dual)
+            matters = duals.sum() > max(least, LEAST_PRICE_SHARE * priced.dual)
+            duals = duals * PRICE_SCALING if matters else np.zeros_like(duals)
 
     def _most(self) -> float:
         """Every job at its best utility, as if it were alone."""
@@ -158,14 +170,14 @@ class ColumnGeneration:
 
         Returns whether bound and restricted master agree up to `tolerance`.
         """
-        params, centre = self.params, self.centre
+        centre = self.centre
         best = np.zeros(master.size)
         resources = master.grouping.size
         best[:resources] = master.grouping.duals(centre.worker_prices, centre.ps_prices)
         best[resources : resources + len(centre.cut_duals)] = centre.cut_duals
         self.centre.restart()
         self.value = 0.0
-        most = params.columns_per_job * len(self.arrays.jobs) + params.spare_columns
+        most = COLUMNS_PER_JOB * len(self.arrays.jobs) + SPARE_COLUMNS
         while not self.budget.passed:
             solution = master.solve(self.budget)
             if solution is None:

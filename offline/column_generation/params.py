@@ -8,12 +8,11 @@ from offline.heuristics.params import (
     AlternationParams,
     InsertionParams,
     NeighbourhoodParams,
-    PriorityParams,
     RecourseRunParams,
     RuinParams,
     WindowParams,
 )
-from offline.params import Amount, Count, Number, Params, Share
+from offline.params import Amount, Number, Params, Share
 from offline.patterns import CutParams
 
 
@@ -25,25 +24,10 @@ class ColumnGenerationParams(Params):
     ----------
     tolerance : float
         Relative difference of bound and restricted master at which the LP counts as solved.
-    coarse_tolerance : float
-        The same while servers are still merged in few classes; at least `tolerance`.
     classes : tuple of int
         Most classes of servers a group, from coarse to fine; identical servers come last.
-    price_scaling : float
-        What OASiS's final prices are multiplied by, again and again, as long as that helps.
-    least_price_share : float
-        Share of the bound that all resources cost together, below which prices become 0.
-    negligible_prices : float
-        The same, as a share of the largest bound met.
-    first_smoothing, most_smoothing : float
-        Weight of the stability centre in the next prices: at first, and at most.
     smoothing_step : float
-        How much that weight changes after a round.
-    columns_per_job, spare_columns : int
-        The restricted master keeps the first times the number of jobs, and the second on top.
-    certify_steps : int
-        Size of an instance, in steps of the independent computation of the dual bound, up to
-        which that is made. 100,000 steps take about a second.
+        How much the weight of the stability centre in the next prices changes after a round.
 
     Examples
     --------
@@ -56,17 +40,8 @@ class ColumnGenerationParams(Params):
     """
 
     tolerance: Amount = 1e-6
-    coarse_tolerance: Amount = 2e-4
     classes: tuple[Number, ...] = (1, 6)
-    price_scaling: Share = 0.25
-    least_price_share: Share = 1e-3
-    negligible_prices: Share = 1e-9
-    first_smoothing: Share = 0.5
-    most_smoothing: Share = 0.95
     smoothing_step: Share = 0.1
-    columns_per_job: Number = 60
-    spare_columns: Count = 1000
-    certify_steps: Count = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +95,6 @@ class ConfigurationParams(Params):
     ----------
     pricing : ColumnGenerationParams
         What steers the configuration LP; by default, with other `classes` than elsewhere.
-    priority : PriorityParams
-        What decides in which order jobs are inserted.
     insertion : InsertionParams
         What steers sequential insertion.
     windows : WindowParams
@@ -138,14 +111,10 @@ class ConfigurationParams(Params):
         What steers cuts that lower the bound.
     bound_share : float
         Share of the limit for the bound.
-    helped_share, helped_limit : float
-        Where another process looks for schedules meanwhile, the bound gets `helped_share` of the
-        limit, at most `helped_limit` seconds, if that is more than `bound_share` of it.
     cutting_share : float
         Share of what is left after the bound, for cuts.
-    start_share, start_limit : float
-        Share of the limit for the search in windows before the bound or beside it, and most
-        seconds or units of work for it.
+    start_share : float
+        Share of the limit for the search in windows before the bound or beside it.
     recourse_share : float
         Share of the limit for the run of recourse.
     search_share : float
@@ -169,7 +138,6 @@ class ConfigurationParams(Params):
         default_factory=lambda: ColumnGenerationParams(classes=(3, 6))
     )
     cutting: CuttingParams = field(default_factory=CuttingParams)
-    priority: PriorityParams = field(default_factory=PriorityParams)
     insertion: InsertionParams = field(default_factory=InsertionParams)
     windows: WindowParams = field(default_factory=WindowParams)
     recourse: RecourseRunParams = field(default_factory=RecourseRunParams)
@@ -177,11 +145,8 @@ class ConfigurationParams(Params):
     alternation: AlternationParams = field(default_factory=AlternationParams)
     neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
     start_share: Share = 0.05
-    start_limit: Amount = 20.0
     recourse_share: Share = 0.1
     bound_share: Share = 0.25
-    helped_share: Share = 0.6
-    helped_limit: Amount = 40.0
     cutting_share: Share = 0.4
     search_share: Share = 0.05
     second_process: bool = True

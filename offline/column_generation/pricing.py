@@ -18,6 +18,10 @@ from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.restricted_master import Grouping, GroupRows
 from offline.model.arrays import OfflineArrays
 
+# Weight of the stability centre in the next prices: at first, and at most.
+FIRST_SMOOTHING = 0.5
+MOST_SMOOTHING = 0.95
+
 
 @dataclass(slots=True, kw_only=True)
 class MergedServers(ServerGroup):
@@ -189,7 +193,7 @@ class StabilityCentre:
 
     def restart(self) -> None:
         """Smooth as at first."""
-        self.smoothing = self.params.first_smoothing
+        self.smoothing = FIRST_SMOOTHING
 
     def adapt(self, *, is_idle: bool, is_beyond: bool) -> None:
         """Smooth less after prices that changed nothing, more after some beyond the minimum."""
@@ -198,6 +202,6 @@ class StabilityCentre:
             self.smoothing = max(0.0, 2 * self.smoothing - 1)
         elif is_beyond:
             more = self.smoothing + step * (1 - self.smoothing)
-            self.smoothing = min(self.params.most_smoothing, more)
+            self.smoothing = min(MOST_SMOOTHING, more)
         else:
             self.smoothing = max(0.0, self.smoothing - step)

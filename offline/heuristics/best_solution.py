@@ -155,7 +155,8 @@ class BestSolution:
         self.is_own = False
         self.state = state
         self._verify = verify
-        state.found(verify(start.by_id), start.by_id)
+        if state.incumbent is None:  # else it was verified when it became the incumbent
+            state.found(verify(start.by_id), start.by_id)
 
     @classmethod
     def of(cls, instance: Instance, arrays: OfflineArrays, state: SolveState) -> Self:

@@ -18,6 +18,12 @@ from offline.model.arrays import GROUPS, OfflineArrays, units_that_fit
 from offline.model.capacities import Limit, limits_of, solve_within
 from offline.model.schedule_model import ScheduleModel
 
+# Fewer jobs after a neighbourhood that took too long, twice what is added after one that did not:
+# the time of HiGHS grows exponentially with their number.
+SHRINKAGE = 2
+# So many times likelier than others, jobs of the master's last plan are invited nearly always.
+WANTED_FACTOR = 100.0
+
 
 class ResidualModel(ScheduleModel):
     """The compact model of some jobs within given free capacities.
@@ -141,7 +147,7 @@ class Neighbourhoods:
         has_tried = False
         current, params = self.best.solution, self.params
         chances = self.duals.chances
-        chances[list(self.wanted)] *= params.wanted_factor
+        chances[list(self.wanted)] *= WANTED_FACTOR
         while not budget.passed and not self.best.is_proven:
             leaving, invited, until = self._chosen(current, chances)
             if not leaving and not invited:
@@ -149,7 +155,7 @@ class Neighbourhoods:
             has_tried = True
             part = budget.within(params.limit)
             trial, is_solved = exchange(current, leaving, invited, part, until)
-            larger, smaller = self._size + params.growth, self._size - params.shrinkage
+            larger, smaller = self._size + params.growth, self._size - SHRINKAGE
             self._size = larger if is_solved else max(params.fewest_jobs, smaller)
             if is_better(trial.value, current.value):
                 rest = [k for k in range(len(self.duals.best)) if k not in trial.schedules]

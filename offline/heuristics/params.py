@@ -8,22 +8,6 @@ from offline.params import Amount, Count, Number, Params, Share
 
 
 @dataclass(frozen=True, slots=True)
-class PriorityParams(Params):
-    """The order in which jobs are inserted, and which jobs that do not run are tried again.
-
-    Parameters
-    ----------
-    noise : float
-        Standard deviation of the normal variable whose exponential multiplies a job's priority.
-    hope : float
-        Share of a job's best utility that counts as payoff where it has none.
-    """
-
-    noise: Amount = 0.3
-    hope: Amount = 0.05
-
-
-@dataclass(frozen=True, slots=True)
 class InsertionParams(Params):
     """Sequential insertion of all jobs.
 
@@ -45,25 +29,17 @@ class RuinParams(Params):
     temperature : float
         Share of the total utility that a step may lose at first, by a factor of e less likely
         than one that loses nothing.
-    cooling_steps : int
-        The temperature falls with the square root of 1 plus the steps divided by this.
-    most_leaving, most_invited : int
-        Most jobs that leave in a step, and most of those outside that are tried; the number is
-        drawn from 1 to this.
+    most_leaving : int
+        Most jobs that leave in a step; the number is drawn from 1 to this.
     random_share : float
         Probability that those who leave are drawn at random; else they run at the same time.
-    price_noise : float
-        Standard deviation of the normal variable whose exponential multiplies the prices.
     patience : int
         The search ends after so many steps a job without a better plan.
     """
 
     temperature: Amount = 0.003
-    cooling_steps: Number = 100
     most_leaving: Number = 6
-    most_invited: Number = 6
     random_share: Share = 0.5
-    price_noise: Amount = 0.5
     patience: Number = 50
 
 
@@ -86,8 +62,6 @@ class WindowParams(Params):
         later; those who join arrive near it, give or take as much.
     min_utility_fraction : float
         Completions worth less than this share of a job's best are not looked for.
-    steps_between_offers : int
-        Number of steps after which the best plan is verified and becomes the incumbent.
     patience : int
         The first search ends after this number of steps for each job without a better plan.
     """
@@ -98,7 +72,6 @@ class WindowParams(Params):
     noise: Amount = 0.5
     spread: Number = 6
     min_utility_fraction: Share = 1e-3
-    steps_between_offers: Number = 200
     patience: Number = 10
 
 
@@ -110,12 +83,9 @@ class RecourseRunParams(Params):
     ----------
     rounds : int
         Most rounds of ruin and recreate in a decision.
-    insertions_per_round : float
-        What a round costs, in insertions, measured.
     """
 
     rounds: Count = 20
-    insertions_per_round: Amount = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +98,8 @@ class NeighbourhoodParams(Params):
         For one neighbourhood, in seconds or units of work.
     first_jobs, fewest_jobs : int
         Jobs in the first neighbourhood, and in the smallest.
-    growth, shrinkage : int
-        How many jobs more a neighbourhood has after one that was solved, and how many fewer after
-        one that was not.
+    growth : int
+        How many jobs more a neighbourhood has after one that was solved.
     invited_share : float
         Share of a neighbourhood's jobs that do not run yet.
     spread : int
@@ -138,19 +107,15 @@ class NeighbourhoodParams(Params):
         less than this later.
     reach : int
         Its jobs complete at most this number of slots after its place, or as late as they did.
-    wanted_factor : float
-        By what factor a job of the master's last plan is likelier to be invited than others.
     """
 
     limit: Amount = 3.0
     first_jobs: Number = 8
     fewest_jobs: Number = 4
     growth: Number = 1
-    shrinkage: Number = 2
     invited_share: Share = 0.35
     spread: Number = 6
     reach: Number = 20
-    wanted_factor: Amount = 100.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ from offline.heuristics.window_search import insertion_work
 from offline.model.arrays import OfflineArrays
 from offline.state import Phase
 
+# What a round of ruin and recreate costs, in insertions of a job, measured.
+INSERTIONS_PER_ROUND = 5.0
+
 LOGGER = logging.getLogger(__name__)
 
 
@@ -84,7 +87,7 @@ def follow_recourse(
     params : RecourseRunParams
         Most rounds.
     """
-    round_work = len(arrays.jobs) * params.insertions_per_round * insertion_work(arrays)
+    round_work = len(arrays.jobs) * INSERTIONS_PER_ROUND * insertion_work(arrays)
     rounds = params.rounds
     if budget.limit is not None:
         rounds = min(rounds, int(budget.left / max(round_work, 1e-300)))

@@ -23,8 +23,22 @@ from oasis.model.rounding import FloatArray
 from oasis.solvers.budget import Budget
 from offline.column_generation.pricing import empty, price, pricing_work
 from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
-from offline.heuristics.params import InsertionParams, PriorityParams, RuinParams
+from offline.heuristics.params import InsertionParams, RuinParams
 from offline.model.arrays import OfflineArrays
+
+# Standard deviation of the normal variable whose exponential multiplies a job's priority:
+# orders differ enough that twenty of them are worth trying, and the best jobs still come first.
+PRIORITY_NOISE = 0.3
+# Of a job's best utility: what counts as payoff where it has none, so that it is tried now and
+# then.
+HOPE = 0.05
+# The temperature falls with the square root of 1 plus the steps divided by this.
+COOLING_STEPS = 100
+# Jobs from outside that are tried in a step, at most: about as many as leave.
+MOST_INVITED = 6
+# Standard deviation of the normal variable whose exponential multiplies all prices: they are those
+# of fractions, and whole jobs fit better at prices somewhat higher or lower.
+PRICE_NOISE = 0.5
 
 LEAST = 1e-3  # of a job's best utility: its priority without payoff
 TINY = 1e-12  # so that every job has some chance
@@ -42,23 +56,16 @@ class DualValues:
         Best payoff of each job at these prices on the empty cluster, mu_i; 0 if none is positive.
     best : (I,) float array
         Utility of each job at its earliest possible completion.
-    params : PriorityParams
-        How jobs are ordered.
     """
 
     worker_prices: FloatArray
     ps_prices: FloatArray
     payoffs: FloatArray
     best: FloatArray
-    params: PriorityParams
 
     @classmethod
     def of(
-        cls,
-        arrays: OfflineArrays,
-        worker_prices: FloatArray,
-        ps_prices: FloatArray,
-        params: PriorityParams,
+        cls, arrays: OfflineArrays, worker_prices: FloatArray, ps_prices: FloatArray
     ) -> DualValues:
         """Price every job at these prices, and at none, on the empty cluster."""
         dear = empty(arrays, worker_prices, ps_prices)
@@ -66,17 +73,17 @@ class DualValues:
         payoffs, best = (
             np.array([price(job, ledger)[0] for job in arrays.jobs]) for ledger in (dear, free)
         )
-        return cls(worker_prices, ps_prices, payoffs, best, params)
+        return cls(worker_prices, ps_prices, payoffs, best)
 
     @property
     def chances(self) -> FloatArray:
         """How likely each job is tried again, up to a factor; shape (I,)."""
-        chances: FloatArray = self.payoffs + self.params.hope * self.best + TINY
+        chances: FloatArray = self.payoffs + HOPE * self.best + TINY
         return chances
 
     def order(self, jobs: Sequence[int], rng: np.random.Generator) -> list[int]:
         """Jobs by payoff, by payoff per utility or at random, with some noise."""
-        noise = np.exp(rng.normal(0.0, self.params.noise, len(jobs)))
+        noise = np.exp(rng.normal(0.0, PRIORITY_NOISE, len(jobs)))
         ids = np.array(jobs, dtype=np.int64)
         keys = (self.payoffs[ids], self.payoffs[ids] / np.maximum(self.best[ids], 1e-300))
         choice = int(rng.integers(3))
@@ -152,7 +159,7 @@ def ruin_and_recreate(
         trial = _step(current, duals, rng, params)
         budget.charge(STEP_JOBS * pricing_work(current.arrays))
         loss = current.value - trial.value
-        heat = params.temperature * highest / math.sqrt(1 + steps / params.cooling_steps)
+        heat = params.temperature * highest / math.sqrt(1 + steps / COOLING_STEPS)
         if loss <= 0 or rng.random() < math.exp(-loss / max(heat, 1e-300)):
             current = trial
         if is_better(trial.value, highest):
@@ -172,13 +179,13 @@ def _step(
         for k in range(len(current.arrays.jobs))
         if k not in current.schedules and duals.best[k] > 0
     ]
-    count = min(len(outside), 1 + int(rng.integers(params.most_invited)))
+    count = min(len(outside), 1 + int(rng.integers(MOST_INVITED)))
     invited: list[int] = []
     if count:
         chances = duals.chances[outside]
         picks = rng.choice(len(outside), size=count, replace=False, p=chances / chances.sum())
         invited = [outside[k] for k in picks.tolist()]
-    scale = float(np.exp(rng.normal(0.0, params.price_noise)))
+    scale = float(np.exp(rng.normal(0.0, PRICE_NOISE)))
     order = duals.order(leaving + invited, rng)
     trial.fill(order, duals.worker_prices * scale, duals.ps_prices * scale)
     return trial

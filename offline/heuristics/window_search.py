@@ -31,6 +31,9 @@ from offline.heuristics.params import WindowParams
 from offline.model.arrays import OfflineArrays
 from offline.state import Phase
 
+# A better plan is verified after so many steps, not at once: verification costs as much as several.
+STEPS_BETWEEN_OFFERS = 200
+
 # Work of one insertion, in units of about a second, measured.
 INSERTION_WORK, INSERTION_WORK_PER_SERVER = 3e-4, 8e-6
 
@@ -116,7 +119,7 @@ class WindowSearch:
             steps += 1
             if is_better(value, highest):
                 highest, found, last = value, self._snapshot(), steps
-            if steps % self.params.steps_between_offers == 0:
+            if steps % STEPS_BETWEEN_OFFERS == 0:
                 self._offer(found)
         self._offer(found)
         return bool(self._worthy)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 from oasis.certify.verify import verify
 from oasis.model.errors import SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
-from oasis.solvers import TRUST, Solution, SolveProgress, Status
+from oasis.solvers import TRUST, Solution, Status
 from oasis.solvers.budget import Budget
-from offline.method import Method
 from offline.model import constraints
 from offline.model.arrays import OfflineArrays
 from offline.model.capacities import Limit, limits_of_empty_servers, solve_within
 from offline.model.schedule_model import ScheduleModel
 from offline.params import Params
-from offline.result import OfflineResult
-from offline.state import Phase, SolveState, Start, WarmStart
+from offline.problem import Method, OfflineProblem, seed_of
+from offline.state import Phase, SolveState
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,44 +91,6 @@ ENDED_WITH_SCHEDULES = (
 )
 
 
-def solve_milp(
-    instance: Instance,
-    time_limit: float | None = 60.0,
-    *,
-    work_limit: float | None = None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
-    seed: int = 0,
-    params: CompactParams | Mapping[str, Any] | None = None,
-    warm_start: Start = None,
-    on_progress: Callable[[SolveProgress], None] | None = None,
-) -> OfflineResult:
-    """Solve the offline problem (1)-(13) as one mixed-integer program; see `offline.solve`.
-
-    The limit counts building the model, too. `on_progress` is called about ten times a second
-    while HiGHS runs.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline import solve_milp
-    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
-    >>> solve_milp(instance).status
-    <Status.OPTIMAL: 'optimal'>
-    """
-    return MILP.solve(
-        instance,
-        time_limit,
-        work_limit=work_limit,
-        gap=gap,
-        no_improvement=no_improvement,
-        seed=seed,
-        params=params,
-        warm_start=warm_start,
-        on_progress=on_progress,
-    )
-
-
 class ScheduleExchange:
     """What a state knows better than HiGHS goes to HiGHS, and the reverse, while that runs.
 
@@ -172,37 +134,42 @@ class ScheduleExchange:
                 self._given = schedules
 
 
-def _run(
-    instance: Instance, _: WarmStart, state: SolveState, params: CompactParams, seed: int
-) -> Status:
-    """Solve the compact model from the incumbent of `state`."""
-    state.enter(Phase.COMPACT)
-    try:
-        model = CompactModel(OfflineArrays.of(instance), state.budget)
-    except TimeoutError:
-        return state.budget.status
-    state.proved(model.trivial_bound, Phase.TRIVIAL)
-    known = state.schedules
-    solution = solve_within(
-        model.problem,
-        model.limits,
-        state.withdraw,
-        budget=state.budget,
-        is_whole_problem=True,
-        warm_start=model.values_of(known) if known else None,
-        on_progress=state.saw,
-        presolve=params.presolve,
-        seed=seed,
-        exchange=ScheduleExchange(instance, model, state),
-    )
-    found = _schedules_of(model, solution)
-    value = _verified(instance, found)
-    state.found(value, found)
-    state.proved(solution.bound)
-    best = state.incumbent or 0.0
-    if solution.status is Status.OPTIMAL and value < best - TRUST * abs(best):
-        raise SolverError(f"HiGHS calls {value:.9g} optimal; a schedule is worth {best:.9g}")
-    return solution.status
+class CompactMethod(Method[CompactParams]):
+    """Method "milp": the compact model (1)-(13) as one mixed-integer program, with HiGHS."""
+
+    name, kind = "milp", CompactParams
+
+    def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
+        """Solve the compact model from the incumbent; `stop` counts building it, too."""
+        instance, state = problem.instance, problem.state
+        state.enter(Phase.COMPACT)
+        try:
+            model = CompactModel(problem.arrays, stop)
+        except TimeoutError:
+            return stop.status
+        state.proved(model.trivial_bound, Phase.TRIVIAL)
+        known = state.schedules
+        solution = solve_within(
+            model.problem,
+            model.limits,
+            state.withdraw,
+            budget=stop,
+            is_whole_problem=True,
+            warm_start=model.values_of(known) if known else None,
+            on_progress=state.saw,
+            presolve=self.params.presolve,
+            seed=seed_of(rng),
+            exchange=ScheduleExchange(instance, model, state),
+        )
+        found = _schedules_of(model, solution)
+        known = state.schedules  # HiGHS often ends with what it was given, or has told of before
+        value = (state.incumbent or 0.0) if found == known else _verified(instance, found)
+        state.found(value, found)
+        state.proved(solution.bound)
+        best = state.incumbent or 0.0
+        if solution.status is Status.OPTIMAL and value < best - TRUST * abs(best):
+            raise SolverError(f"HiGHS calls {value:.9g} optimal; a schedule is worth {best:.9g}")
+        return solution.status
 
 
 def _verified(instance: Instance, found: Mapping[str, Schedule]) -> float:
@@ -217,6 +184,3 @@ def _schedules_of(model: CompactModel, solution: Solution) -> dict[str, Schedule
     if solution.status not in ENDED_WITH_SCHEDULES:
         raise SolverError(f"HiGHS calls the model {solution.status}; admitting no job solves it")
     return model.schedules_of(solution.values)
-
-
-MILP = Method("milp", CompactParams, _run, takes_minimum=True)

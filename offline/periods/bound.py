@@ -39,10 +39,6 @@ class PlanningParams(Params):
 
     Parameters
     ----------
-    margin : float
-        Plans leave so many times the reserve free that a dive from them will leave.
-    period_limit : float
-        For one period of the first plan; seconds or units of work.
     share, most : float
         Share of what is left of the limit for better plans after it, and the most for these.
     limit : float
@@ -51,15 +47,12 @@ class PlanningParams(Params):
         Share of the difference of bound and incumbent at which a solution is good enough.
     first_jobs, fewest_jobs : int
         Jobs whose completion is free in the first neighbourhood, and in the smallest.
-    growth, shrinkage : int
-        How many jobs more are free after a neighbourhood that was solved, and how many fewer after
-        one that was not.
+    growth : int
+        How many jobs more are free after a neighbourhood that was solved.
     noise : float
         Slots by which a job's distance from the middle of a neighbourhood is changed at random.
     """
 
-    margin: Amount = 1.1
-    period_limit: Amount = 10.0
     share: Share = 0.15
     most: Amount = 120.0
     limit: Amount = 5.0
@@ -67,7 +60,6 @@ class PlanningParams(Params):
     first_jobs: Number = 12
     fewest_jobs: Number = 8
     growth: Number = 1
-    shrinkage: Number = 2
     noise: Amount = 4.0
 
 

@@ -23,6 +23,11 @@ from offline.heuristics.best_solution import BestSolution
 from offline.periods.bound import PlanningParams
 from offline.periods.model import PeriodModel
 
+# For one period of the first plan; seconds or units of work.
+PERIOD_LIMIT = 10.0
+# Fewer jobs after a neighbourhood that took too long; one more after one that did not.
+SHRINKAGE = 2
+
 
 class Planning:
     """Makes one plan, and makes it better.
@@ -73,7 +78,7 @@ class Planning:
             for later, earlier in self.model.links:
                 if first <= later < end:
                     most[later - first] = min(most[later - first], max(0.0, found[earlier]))
-            solution = self._solved(replace(model, upper=most), self.params.period_limit, budget)
+            solution = self._solved(replace(model, upper=most), PERIOD_LIMIT, budget)
             if solution.objective is None:
                 return
             found[first:end] = list(solution.values.values())
@@ -97,7 +102,7 @@ class Planning:
                 is_best = self._size >= jobs
                 self._size += self.params.growth
             else:
-                self._size = max(self.params.fewest_jobs, self._size - self.params.shrinkage)
+                self._size = max(self.params.fewest_jobs, self._size - SHRINKAGE)
 
     @property
     def completions(self) -> dict[str, int]:

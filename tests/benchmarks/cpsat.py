@@ -28,12 +28,11 @@ from oasis.model.errors import SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
 from oasis.solvers import PROOF, SolveProgress, Status
-from oasis.solvers.budget import Budget, limits
+from oasis.solvers.budget import Budget, Stop, WorkLimit
 from offline import OfflineResult
-from offline.method import concluded
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel
-from offline.state import Phase, SolveState
+from offline.state import Phase, SolveState, concluded
 from tests.benchmarks.whole_numbers import WholeModel, whole_model
 
 # -P: what lies beside the script is not to be found before OR-Tools and what that needs
@@ -72,10 +71,11 @@ def solve_cpsat(
         If CP-SAT fails, its bound is refuted by a verified schedule, or what it calls optimal is
         not verified.
     """
-    budget = Budget.of(time_limit, work_limit)
+    stop = Stop(time_limit) if work_limit is None else WorkLimit(work_limit)
+    budget = stop.start()
     state = SolveState(budget, on_progress)
     parameters: dict[str, Any] = {
-        **limits(time_limit, work_limit),
+        **stop.to_dict(),
         "warm_start": warm_start is not None,
         "workers": workers,
         "solver": f"CP-SAT {metadata.version('ortools')}",

@@ -83,7 +83,7 @@ def arguments() -> argparse.Namespace:
 def solved(problem: oasis.Instance, method: str, limit: float, workers: int) -> OfflineResult:
     """The result of a method; all of them start from OASiS's schedules."""
     if method != PEER:
-        return solve(problem, method, limit)
+        return solve(problem, method, time_limit=limit)
     start = oasis.simulate(problem, oasis.OASiS.from_instance(problem)).schedules
     return cpsat.solve_cpsat(problem, limit, start, workers=workers)
 

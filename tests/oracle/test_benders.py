@@ -302,7 +302,11 @@ def proven(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CountModel, "forbid", noted)
         result = solve_benders(
-            instance, None, params=params or hurried(), warm_start=warm_start, on_progress=watch
+            instance,
+            time_limit=None,
+            params=params or hurried(),
+            warm_start=warm_start,
+            on_progress=watch,
         )
     parts |= set(watch.phases)
     assert oasis.verify(instance, result) == result.objective
@@ -374,7 +378,7 @@ def masters(instance: Instance, params: BendersParams) -> list[str]:
         unaided(patch)
         result = solve_benders(
             instance,
-            None,
+            time_limit=None,
             params=params,
             warm_start={},
             on_progress=lambda progress: entered.append(progress.phase),
@@ -445,7 +449,7 @@ def test_a_tiny_limit_encloses_the_optimum_of_jobs_at_odds(
 ) -> None:
     best = oasis.verify(instance, optimum(instance))
     for warm_start in (None, {}):
-        result = solve_benders(instance, seconds, warm_start=warm_start)
+        result = solve_benders(instance, time_limit=seconds, warm_start=warm_start)
         assert oasis.verify(instance, result) == result.objective
         assert result.objective <= best * (1 + PROOF)
         assert result.upper_bound >= best * (1 - PROOF)

@@ -81,7 +81,7 @@ def test_time_limit_keeps_the_best_bound_and_claims_no_proof(rounds: int) -> Non
 
 def test_without_any_time_nothing_is_proved() -> None:
     instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
-    early = configuration_bound(instance, 0.0)
+    early = configuration_bound(instance, time_limit=0.0)
     assert (early.status, early.bound, early.rounds) == (Status.TIME_LIMIT, math.inf, ())
 
 

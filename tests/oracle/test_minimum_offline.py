@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import oasis
-from oasis import Instance, InstanceError, Recourse
+from oasis import Instance, Recourse
 from oasis.solvers import Status
-from offline import configuration_bound, solve, solve_milp
-from offline.model.arrays import OfflineArrays
+from oasis.solvers.budget import Budget
+from offline import configuration_bound, solve, solve_benders, solve_milp
+from offline.benders.master import CountModel
+from offline.benders.slot_model import SlotModel
+from offline.enumeration import fitting_counts
+from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.milp import CompactModel
-from offline.solve import METHOD_BY_NAME
+from offline.patterns import CutParams
+from tests.oracle.test_benders import SMALL, Patience, hurried, unaided
 from tests.oracle.tiny import seeded, tiny_instance
-
-HEEDING = {"milp", "bruteforce"}
 
 
 def gangs(seed: int) -> Instance:
@@ -32,6 +36,13 @@ def gangs(seed: int) -> Instance:
 
 def with_a_gang() -> list[int]:
     return [seed for seed in range(80) if any(job.min_workers > 1 for job in gangs(seed).jobs)]
+
+
+@pytest.fixture(scope="module")
+def optima() -> dict[int, float]:
+    """What the enumeration finds for a hundred instances, by seed."""
+    seeds = [seed for seed in range(200) if any(job.min_workers > 1 for job in gangs(seed).jobs)]
+    return {seed: solve(gangs(seed), "bruteforce").objective for seed in seeds[:100]}
 
 
 def test_the_compact_model_agrees_with_the_enumeration() -> None:
@@ -81,26 +92,94 @@ def test_schedules_become_values_of_the_model_and_back() -> None:
         oasis.verify(instance, model.schedules_of(values))
 
 
-@pytest.mark.parametrize("method", METHOD_BY_NAME)
-def test_a_method_heeds_a_minimum_or_refuses_it_by_name(method: str) -> None:
-    instance = gangs(next(seed for seed in with_a_gang() if gangs(seed).jobs[0].min_workers > 1))
-    if method in HEEDING:
-        assert solve(instance, method).status is Status.OPTIMAL
-        return
-    with pytest.raises(InstanceError) as refused:
-        solve(instance, method)
-    least = instance.jobs[0].min_workers
-    assert str(refused.value) == (
-        f"jobs[0].min_workers: expected 1: method '{method}' counts workers from one on, "
-        f"got {least} (job 'j0'); use method 'auto'"
-    )
-    solve(replace(instance, jobs=()), method)
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("milp", None),
+        ("benders", None),
+        ("benders", {"master": {"whole_size": 0}}),
+        ("both", {"first_share": 0.5}),
+        ("colgen", None),
+    ],
+    ids=["milp", "benders", "benders with masters in fractions", "both", "colgen"],
+)
+def test_every_method_agrees_with_the_enumeration(
+    optima: dict[int, float], method: str, params: dict[str, Any] | None
+) -> None:
+    """The compact model and the decomposition prove it, column generation finds and bounds it."""
+    assert len(optima) == 100
+    for seed, exact in optima.items():
+        instance = gangs(seed)
+        found = solve(
+            instance, method, work_limit=0.3 if method == "colgen" else 60.0, params=params
+        )
+        assert oasis.verify(instance, found) == found.objective, seed
+        assert found.objective == pytest.approx(exact, rel=1e-6), seed
+        assert found.upper_bound >= exact * (1 - 1e-9), seed
+        if method != "colgen":
+            assert found.status is Status.OPTIMAL, seed
 
 
-def test_the_method_that_is_chosen_heeds_it() -> None:
-    instance = gangs(with_a_gang()[0])
-    assert solve(instance).method == "milp"
+@pytest.mark.parametrize("method", ["milp", "benders", "both", "colgen"])
+def test_every_method_takes_gangs_without_parameter_servers(method: str) -> None:
+    """All-reduce on a cluster that hosts no parameter server at all."""
+    for seed in with_a_gang()[::4]:
+        instance = gangs(seed)
+        jobs = tuple(
+            replace(job, worker={**job.worker, "bandwidth_gbps": 0.0}, ps={}, gradient_mb=0.0)
+            for job in instance.jobs
+        )
+        alone = replace(instance, cluster=replace(instance.cluster, ps_servers=()), jobs=jobs)
+        exact = solve(alone, "bruteforce").objective
+        found = solve(alone, method, work_limit=0.3 if method == "colgen" else 60.0)
+        assert oasis.verify(alone, found) == pytest.approx(exact, rel=1e-6), seed
+        assert found.upper_bound >= exact * (1 - 1e-9), seed
+
+
+def test_masters_and_dives_alone_find_the_optimum_of_gangs(
+    optima: dict[int, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without any other search, all schedules come from plans of the master."""
+    unaided(monkeypatch)
+    for seed, exact in list(optima.items())[:40]:
+        for size in (0, SMALL):
+            given = {"warm_start": {}, "params": hurried(size), "on_progress": Patience()}
+            found = solve_benders(gangs(seed), time_limit=None, **given)
+            assert found.status is Status.OPTIMAL, seed
+            assert found.objective == pytest.approx(exact, rel=1e-6), seed
+
+
+def test_the_workers_of_a_slot_are_none_or_a_whole_gang(optima: dict[int, float]) -> None:
+    """The heaviest workers of a slot that fit, as the enumeration of all counts has them."""
+    smaller = 0
+    for seed in optima:
+        instance = gangs(seed)
+        model = CountModel(OfflineArrays.of(instance))
+        if not model.jobs:
+            continue
+        slots, rng = SlotModel(model, CutParams()), np.random.default_rng(seed)
+        least = np.array([c.job.min_workers for c in model.jobs], dtype=np.int64)
+        most = slots.at_least(np.array([c.parallel for c in model.jobs], dtype=np.int64))
+        weights = rng.uniform(0.5, 1.5, len(most))
+        fitting = fitting_counts([c.job for c in model.jobs], most.tolist(), instance.cluster)
+        rows = np.array(list(fitting), dtype=np.int64).reshape(-1, len(most))
+        allowed = rows[((rows == 0) | (rows >= least)).all(axis=1)]
+        units = slots.best(most, weights, slots.empty(), Budget(), 0.0)
+        assert units is not None
+        workers = units["worker"].sum(axis=1)
+        assert ((workers == 0) | (workers >= least)).all(), seed
+        assert weights @ workers == pytest.approx((allowed @ weights).max()), seed
+        smaller += (rows @ weights).max() > weights @ workers + 1e-9
+        for row in rows:
+            units = {group: np.zeros((len(most), 1), np.int64) for group in GROUPS}
+            units["worker"][:, 0], units["ps"][:, 0] = row, slots.ps_of(row)
+            kept = slots.consistent(units)["worker"][:, 0]
+            assert kept.tolist() == np.where(row >= least, row, 0).tolist()
+    assert smaller > 2  # the minimum keeps workers out now and then
+
+
+def test_auto_chooses_by_size_with_gangs_too() -> None:
     huge = oasis.generate("calibrated", jobs=40, seed=1)
     wide = replace(huge, jobs=tuple(replace(j, min_workers=min(2, j.chunks)) for j in huge.jobs))
-    assert solve(huge, time_limit=0.0).method != "milp"
-    assert solve(wide, time_limit=0.0).method == "milp"
+    assert solve(gangs(with_a_gang()[0])).method == "milp"
+    assert solve(huge, time_limit=0.0).method == solve(wide, time_limit=0.0).method != "milp"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from oasis import Instance
 from oasis.certify.verify import verify
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import WorkLimit
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, ReplanningParams
 from offline.benders.primal import PrimalHeuristic
@@ -35,7 +35,7 @@ def test_schedules_verify_and_values_rise_to_the_optimum_at_most(
     instance: Instance, seed: int, span: int
 ) -> None:
     arrays = OfflineArrays.of(instance)
-    model, state = CountModel(arrays), SolveState(Budget.of(None, 3.0))
+    model, state = CountModel(arrays), SolveState(WorkLimit(3.0).start())
     assume(model.jobs)
     values: list[float] = []
 
@@ -48,7 +48,7 @@ def test_schedules_verify_and_values_rise_to_the_optimum_at_most(
     free, ps_free = (
         np.zeros((arrays.horizon, *group.capacity.shape)) for group in (arrays.worker, arrays.ps)
     )
-    duals = DualValues.of(arrays, free, ps_free, PARAMS.priority)
+    duals = DualValues.of(arrays, free, ps_free)
     rng, separation = np.random.default_rng(seed), Separation(model, PARAMS.cuts)
     primal = PrimalHeuristic(model, separation, best, duals, rng, PARAMS.primal)
     params = ReplanningParams(first_jobs=len(arrays.jobs), least_tries=3, span=span)

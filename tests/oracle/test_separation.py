@@ -32,6 +32,7 @@ from offline.heuristics.best_solution import PartialSolution
 from offline.heuristics.neighbourhood import reinsert
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.patterns import CutParams
+from offline.problem import OfflineProblem
 from offline.state import SolveState, warm_start_of
 from tests.oracle.odds import CROSSED, at_odds, quarrels, unit_job
 from tests.oracle.test_benders import (
@@ -107,7 +108,9 @@ def test_a_placement_that_took_too_long_once_is_looked_for_again(
     unaided(monkeypatch)
     params = replace(hurried(whole_size=0), primal=PrimalParams(placement_limit=0.0))
     instance = tight(4.0, 3.0, 3.0, 2.0)
-    result = solve_benders(instance, None, params=params, warm_start={}, on_progress=Patience(1000))
+    result = solve_benders(
+        instance, time_limit=None, params=params, warm_start={}, on_progress=Patience(1000)
+    )
     assert result.status is Status.OPTIMAL
     assert oasis.verify(instance, result) == 4.0
 
@@ -125,9 +128,9 @@ def decomposition(
     state = SolveState(Budget(limit))
     start = warm_start_of(instance, {}, state, needs_prices=True)
     state.found(0.0, {})
-    assert start.prices is not None
     rng = np.random.default_rng(0)
-    return benders.prepared(instance, start.prices, state, params or hurried(), rng)
+    problem = OfflineProblem(instance, start, state)
+    return benders.Benders(params or hurried()).prepared(problem, state.budget, rng)
 
 
 def with_cuts_that_change_nothing(
@@ -242,7 +245,9 @@ def test_what_a_solver_leaves_within_its_tolerance_does_not_keep_a_solve_going(
 
     monkeypatch.setattr(RunningSolve, "finish", above)
     instance, params = tight(4.0, 3.0, 3.0, 3.0), hurried(small)
-    result = solve_benders(instance, None, params=params, warm_start={}, on_progress=Patience(1000))
+    result = solve_benders(
+        instance, time_limit=None, params=params, warm_start={}, on_progress=Patience(1000)
+    )
     assert result.status is Status.OPTIMAL
     assert asked
 

@@ -23,7 +23,8 @@ from oasis.online.recourse import RecourseParams, futures
 from oasis.solvers import PROOF, TRUST
 from oasis.solvers.highs import FEASIBILITY, ROW_SCALE, WIDE, WIDE_SCALE
 from oasis.workloads.presets import DECAY, PRESETS, STORAGE_GB
-from offline import BendersParams, ConfigurationParams
+from offline import BendersParams, ConfigurationParams, patterns
+from offline.benders import decomposition, repair, replanning
 from offline.state import OUTWARD
 from tests.packaging.page_numbers import ROOT, Claim, spelled, text_of
 
@@ -136,7 +137,7 @@ THEORY_CLAIMS = [
         "It has @ seconds for that",
         word(ConfigurationParams().mix_limit),
     ),
-    says(THEORY, "(together @ thousandths of what", word(1000 * PARAMS.cuts.lifting_trace)),
+    says(THEORY, "(together @ thousandths of what", word(1000 * patterns.LIFTING_TRACE)),
     holds(THEORY, "taken if it is at least half as deep", lambda: parts(2, PARAMS.cuts.deep)),
     says(
         THEORY,
@@ -148,7 +149,7 @@ THEORY_CLAIMS = [
     says(
         THEORY,
         "stops when @ tenths of the open interval are left to it",
-        word(10 * MASTER.first_gap),
+        word(10 * decomposition.FIRST_GAP),
     ),
     Claim(THEORY, "each up to two slots later", holds=lambda: MASTER.window == 2),
     holds(THEORY, "grows by half in each round", lambda: PARAMS.shortfall.growth == 1.5),
@@ -163,7 +164,7 @@ THEORY_CLAIMS = [
         "Over a horizon of more than @ slots this holds in a window of @",
         *[REPLANNING.span] * 2,
     ),
-    holds(THEORY, "gains a quarter of what is left to gain", lambda: parts(4, REPLANNING.ambition)),
+    holds(THEORY, "gains a quarter of what is left to gain", lambda: parts(4, replanning.AMBITION)),
     holds(
         THEORY,
         "change a twentieth of the counts at most, then a tenth and a fifth",
@@ -187,7 +188,7 @@ THEORY_CLAIMS = [
     holds(
         THEORY,
         "half a minute goes to the first plan with all reserves",
-        lambda: DIVE.first_limit == 30,
+        lambda: repair.FIRST_LIMIT == 30,
     ),
     says(THEORY, "dived from and, over up to @ slots, mixed", REPLANNING.span),
     says(
@@ -214,7 +215,7 @@ THEORY_CLAIMS = [
     says(
         THEORY,
         "for @ tenths of the time left and a minute at most",
-        word(10 * MASTER.whole_share),
+        word(10 * decomposition.WHOLE_SHARE),
     ),
     holds(THEORY, "of the time left and a minute at most", lambda: MASTER.whole_limit == 60),
     says(THEORY, "schedule and bound agree to $10^{-@}$ of", power(PROOF)),

@@ -33,7 +33,7 @@ from offline.benders.params import BendersParams
 from offline.both import BothParams
 from offline.column_generation.params import ConfigurationParams
 from offline.periods.bound import PeriodParams
-from offline.solve import AutoParams
+from offline.solve import LONG_COUNTS, SHORT, AutoParams
 from tests.packaging.commands import EXAMPLE, JOB
 from tests.packaging.page_numbers import ROOT, Claim, fixed, spelled, text_of
 
@@ -292,9 +292,11 @@ COMMANDS = [
     Claim(CLI, "gives an interval and exit code @", lambda: (exit_codes.LIMIT,)),
     Claim(CLI, "ends the command with exit code @", lambda: (exit_codes.BAD_INPUT,)),
     Claim(CLI, "gives means, with @ % intervals", lambda: (confidence(),)),
-    Claim(CLI, "summed over jobs, is at most @,", lambda: (AutoParams().compact_size,)),
-    Claim(CLI, "more than a million, and", holds=lambda: AutoParams().counts_size == 1_000_000),
-    Claim(CLI, "up to the number @, then", lambda: (AutoParams().both_size,)),
+    Claim(CLI, "size at most @, such as ten jobs", lambda: (AutoParams().compact_size,)),
+    Claim(CLI, "size at most @ | any", lambda: (AutoParams().both_size,)),
+    Claim(CLI, "counts above @, such as 400 jobs", lambda: (f"{LONG_COUNTS:,}",)),
+    Claim(CLI, "counts above @, such as a hundred", lambda: (f"{AutoParams().counts_size:,}",)),
+    Claim(CLI, "above @ s, or none", lambda: (f"{SHORT:g}",)),
     Claim(
         CLI,
         "if it has more than @ seconds",
@@ -574,7 +576,9 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     GLOSSARY: {"has delay 0": "a definition", "It is 1 at best": "what a ratio is"},
     CLI: {
-        "has `min_workers` above 1,": "what a minimum is",
+        "such as ten jobs on six servers with eight slots each": "an example",
+        "such as 400 jobs over 300 slots": "an example",
+        "such as a hundred jobs over 300 slots": "an example",
         "would reach below 0,": "what a utility cannot be",
         "| 1 | a fault of the program": "what Python ends with after a traceback",
         "where it is not 0, `mean_completion`": "none",

@@ -33,6 +33,7 @@ ONE_MEANING = {
     "--runs": "how several runs of one job are read",
     "--seed": "seed of what is drawn at random in an instance",
     "--seeds": "number of seeds",
+    "--set": "one option of what runs: of a policy, or of an offline method",
     "--slot-seconds": "length of a slot",
     "--user": "only jobs of this user",
     "--worker-servers": "number of machines for workers",

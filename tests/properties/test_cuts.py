@@ -23,7 +23,7 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders import subproblem as placing
 from offline.benders.subproblem import place
-from offline.patterns import Cut, CutGenerator, CutParams, PatternPool, classes
+from offline.patterns import CLEAR, Cut, CutGenerator, CutParams, PatternPool, classes
 from tests.strategies import fewer, levels, more, of
 
 Counts = tuple[int, ...]
@@ -141,7 +141,7 @@ def test_no_cut_takes_away_a_placement_and_each_takes_away_its_point(
         if cut is not None:
             assert (cut.weights >= 0).all()
             assert least(slot, cut) >= -DIGITS
-            assert cut.weights @ point > 1.0 + PARAMS.clear / 2
+            assert cut.weights @ point > 1.0 + CLEAR / 2
             assert cut.is_violated(point)
     for n in slot.placeable:
         assert served.separate(np.array(n, float), NO_LIMIT) is None
@@ -181,13 +181,13 @@ def test_single_servers_miss_no_cut_and_find_a_deep_one(
         assert cut is None
         return
     covered = slot.covered(point)
-    event("covered" if covered >= 1 - PARAMS.clear else "not covered")
+    event("covered" if covered >= 1 - CLEAR else "not covered")
     if cut is None:
-        assert covered >= 1.0 - 1.1 * PARAMS.clear - DIGITS
+        assert covered >= 1.0 - 1.1 * CLEAR - DIGITS
     else:
         reach = 1.0 / float(cut.weights @ point)
         less = (1.0 - depth) * (1.0 - covered)
-        assert covered - 1e-7 <= reach <= covered + max(less, PARAMS.clear / 5) + DIGITS
+        assert covered - 1e-7 <= reach <= covered + max(less, CLEAR / 5) + DIGITS
 
 
 @given(slots(), st.data())
@@ -197,7 +197,7 @@ def test_coarser_classes_only_make_cuts_weaker(slot: Slot, data: st.DataObject) 
     params = CutParams(deep=1.0)
     found = [slot.servers(most, params).separate(point, NO_LIMIT) for most in (1, None)]
     reach = [1.0 if cut is None else 1.0 / float(cut.weights @ point) for cut in found]
-    assert reach[0] >= reach[1] - 2 * PARAMS.clear
+    assert reach[0] >= reach[1] - 2 * CLEAR
 
 
 def test_no_time_means_no_cut() -> None:

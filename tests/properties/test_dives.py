@@ -10,15 +10,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from oasis import Instance, verify
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import WorkLimit
 from offline import solve
 from offline.benders.params import BendersParams, DiveParams
 from offline.benders.parts import Parts
 from offline.benders.slot_model import Fill
-from offline.benders.solve import prepared
+from offline.benders.solve import Benders
 from offline.heuristics.best_solution import PartialSolution
 from offline.model.arrays import OfflineArrays
-from offline.state import OnlinePrices, SolveState
+from offline.problem import OfflineProblem
+from offline.state import OnlinePrices, SolveState, WarmStart
 from tests.strategies import crowded_instances
 
 SLACK = 1e-6
@@ -26,13 +27,14 @@ SLACK = 1e-6
 
 def parts_of(instance: Instance, params: BendersParams) -> Parts:
     """The parts of the decomposition, with prices of 0 and no schedules, and work to spend."""
-    state, arrays = SolveState(Budget.of(None, 1000.0)), OfflineArrays.of(instance)
+    state, arrays = SolveState(WorkLimit(1000.0).start()), OfflineArrays.of(instance)
     state.found(0.0, {})
     shapes = (len(group.capacity) for group in (arrays.worker, arrays.ps))
     resources = len(instance.cluster.resources)
     worker, ps = (np.zeros((arrays.horizon, servers, resources)) for servers in shapes)
     rng = np.random.default_rng(0)
-    return prepared(instance, OnlinePrices(worker, ps, {}), state, params, rng).parts
+    problem = OfflineProblem(instance, WarmStart({}, OnlinePrices(worker, ps, {})), state)
+    return Benders(params).prepared(problem, state.budget, rng).parts
 
 
 @given(

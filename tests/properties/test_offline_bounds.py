@@ -11,9 +11,8 @@ import oasis
 from oasis import Constant
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
-from offline import solve, solve_brute_force, solve_milp
+from offline import solve, solve_brute_force, solve_configuration, solve_milp
 from offline.column_generation.bound import configuration_bound
-from offline.column_generation.solve import solve_configuration
 from offline.state import SolveState
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import fewer

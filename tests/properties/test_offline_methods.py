@@ -225,7 +225,7 @@ def test_optimum_does_not_depend_on_how_the_instance_is_written(
 ) -> None:
     other = change(instance, np.random.default_rng(seed))
     try:
-        results = [solve(written, method, None) for written in (instance, other)]
+        results = [solve(written, method, time_limit=None) for written in (instance, other)]
     except ValueError:
         assume(False)
         raise
@@ -267,7 +267,7 @@ def test_a_time_limit_never_makes_a_false_optimum(method: str, seed: int) -> Non
     instance, optimum = congested(seed)
     for seconds in (0.0, 0.05, 0.3):
         for warm_start in (None, {}):
-            result = solve(instance, method, seconds, warm_start=warm_start)
+            result = solve(instance, method, time_limit=seconds, warm_start=warm_start)
             assert_encloses(instance, result, optimum)
 
 
@@ -276,7 +276,7 @@ def test_a_time_limit_never_makes_a_false_optimum(method: str, seed: int) -> Non
 @fewer(2)
 def test_a_tiny_limit_never_makes_a_false_optimum(method: str, seed: int, seconds: float) -> None:
     instance = tiny_instance(seeded(seed))
-    result = solve(instance, method, seconds, warm_start={})
+    result = solve(instance, method, time_limit=seconds, warm_start={})
     assert_encloses(instance, result, enumerated(instance))
 
 
@@ -301,10 +301,10 @@ def busy(seed: int) -> tuple[Instance, float, OfflineResult]:
 def test_a_time_limit_never_loses_what_is_known(method: str, seconds: float) -> None:
     instance, online, better = busy(0)
     assert better.objective > online > 0
-    result = solve(instance, method, seconds)
+    result = solve(instance, method, time_limit=seconds)
     assert result.method == ("both" if method == "auto" else method)
     assert result.objective >= online * (1 - DIGITS)
-    started = solve(instance, method, seconds, warm_start=better.schedules)
+    started = solve(instance, method, time_limit=seconds, warm_start=better.schedules)
     assert started.objective >= better.objective * (1 - DIGITS)
 
 
@@ -314,7 +314,10 @@ def test_a_tiny_limit_never_makes_the_decomposition_worse_than_oasis(
     instance: Instance, seconds: float
 ) -> None:
     online = online_value(instance)
-    for result in (solve_benders(instance, seconds), solve(instance, "auto", seconds)):
+    for result in (
+        solve_benders(instance, time_limit=seconds),
+        solve(instance, "auto", time_limit=seconds),
+    ):
         assert oasis.verify(instance, result) == result.objective
         assert result.objective >= online * (1 - DIGITS)
 

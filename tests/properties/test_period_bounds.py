@@ -15,7 +15,7 @@ from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SLOT
 from oasis.solvers import highs
 from oasis.solvers.arrays import ArrayModel
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, WorkLimit
 from offline import solve
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
@@ -146,7 +146,7 @@ def test_at_any_prices_periods_add_up_to_a_bound(
 @fewer(2)
 @given(INSTANCES, st.integers(1, 3), st.sampled_from([0.0, 0.1]))
 def test_rounds_never_end_below_the_optimum(instance: Instance, slots: int, step: float) -> None:
-    arrays, state = OfflineArrays.of(instance), SolveState(Budget.of(None, 1000.0))
+    arrays, state = OfflineArrays.of(instance), SolveState(WorkLimit(1000.0).start())
     best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, instance))
     master = CountModel(arrays)
     assume(master.jobs and arrays.horizon > 1)

@@ -174,6 +174,7 @@ def command(
 
 def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
     """`count` seeds of a policy, from the one that was chosen on."""
+    # From the chosen seed on, so that the first of several runs is the one without --seeds.
     first = int(entry_of(name).resolve(chosen)[SEED])
     return list(range(first, first + count))
 

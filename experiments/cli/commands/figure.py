@@ -206,6 +206,7 @@ def _steps(
     """Move the bar to where the sweep is, and add that to `reached`."""
 
     def report(progress: SweepProgress) -> None:
+        # A sweep reports where it is, and a bar moves by steps.
         before = _done(reached[-1]) if reached else 0
         for _ in range(_done(progress) - before):
             advance()

@@ -148,6 +148,7 @@ def _import(
     all_jobs: bool,
 ) -> None:
     options = _options(trace.options, given, all_jobs)
+    # What the user gave stays as it is also with --all: only the rest is chosen to fit.
     fixed = frozenset(given) if all_jobs else None
     with located_at(source=file), naming_flags(options_of(trace.options)):
         window, found, options = trace.window(file, options, fixed)

@@ -74,6 +74,7 @@ def command(
         )
     except oasis.InstanceError as error:
         for k, file in enumerate(files):
+            # The error names a place in a list, which the user knows as a file.
             inner = error.field.removeprefix(f"past[{k}].")
             if inner != error.field:
                 error.field, error.sources = inner, (str(file),)

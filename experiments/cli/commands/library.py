@@ -149,6 +149,7 @@ def add(
     library, data = _library(directory), read_document(file)
     with located_at(source=file):
         found = handed_in(library, data, name)
+    # The lock is taken after the verification, which may take long; what is better is found inside.
     with sole_writer(library), located_at(source=file):
         keep(library, found.problem, found.instance, found.result)
     _show(found, as_json)

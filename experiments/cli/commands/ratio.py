@@ -23,6 +23,7 @@ from experiments.cli.options import (
     known_method,
     known_policy,
     limits_of,
+    method_params,
     with_options,
 )
 from experiments.cli.progress import solver_progress
@@ -111,20 +112,24 @@ def command(
     Example: oasis ratio instance.json --time-limit 60
     """
     from experiments.evaluation.competitive_ratio import measure  # noqa: PLC0415 (needs an extra)
-    from offline import solve  # noqa: PLC0415
+    from offline import METHODS, solve  # noqa: PLC0415
 
     method = known_method(method)
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     policy = known_policy(policy, "--policy")
-    (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
+    own = [text for text in assignments or () if text.partition(".")[0].strip() in METHODS]
+    others = [text for text in assignments or () if text not in own]
+    params = method_params(method, own)
+    (options,) = choose_options([policy], others, oasis=oasis_options).values()
     instance = read_instance(file)
     entry = entry_of(policy)
     make = partial(entry.make, instance, options)
     who = "OASiS" if policy == OASIS else policy
-    solve_offline = partial(solve, method=method, seed=seed, **limits)
+    solve_offline = partial(solve, method=method, seed=seed, params=params, **limits)
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress:
             result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
+        # Still inside: Ctrl-C must not cut a result in half while it is written.
         rows = compare_jobs(instance, result)
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
         document |= {"policy": policy} | entry.recorded(options, result.run.parameters)

@@ -199,6 +199,7 @@ def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[s
 def _elastic_workload(source: TraceSource, content: bytes) -> ElasticWorkload | None:
     """The elastic jobs of a JSON file; None if the file is a trace."""
     kind = source.kind()
+    # sacct --json begins with a brace too, and is a trace.
     if kind is not None and kind.name in FORMATS:
         return None
     if not source.text.lstrip().startswith("{"):

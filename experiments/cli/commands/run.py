@@ -85,6 +85,7 @@ def command(
     scheduler = entry.make(instance, options)
     with console.counter("deciding", len(instance.jobs)) as advance:
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
+    # Nothing is printed or written before every constraint has been checked.
     oasis.verify(instance, run)
     utilisation = run.outcome.utilisation if run.outcome else {}
 
@@ -95,6 +96,7 @@ def command(
 
     if result is not None:
         with located_at(source=result):
+            # Through JSON, as the recorded document came: there, tuples are lists.
             check_reproduced(read_document(result), json.loads(console.json_text(document())))
     delivery(
         document,

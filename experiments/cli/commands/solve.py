@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
@@ -13,11 +12,13 @@ from experiments.cli.options import (
     Method,
     NoImprovement,
     ResultFile,
+    SetMethod,
     SolverSeed,
     TimeLimit,
     WorkLimit,
     known_method,
     limits_of,
+    method_params,
 )
 from experiments.cli.progress import solver_progress
 from experiments.cli.results import deliver, read_instance
@@ -34,6 +35,7 @@ def command(
     gap: Gap = None,
     no_improvement: NoImprovement = None,
     seed: SolverSeed = 0,
+    assignments: SetMethod = None,
     output: ResultFile = None,
     as_json: AsJson = False,
 ) -> int:
@@ -50,11 +52,15 @@ def command(
 
     method = known_method(method)
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
+    params = method_params(method, assignments)
     instance = read_instance(file)
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
-            result = solve_offline(instance, method, on_progress=on_progress, seed=seed, **limits)
-        oasis.verify(instance, result)
+            result = solve_offline(
+                instance, method, on_progress=on_progress, seed=seed, params=params, **limits
+            )
+        # Outside of `raising`: Ctrl-C must not cut a
+        # result in half while it is written.
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
         title = f"offline optimum of {len(instance.jobs)} jobs"
         deliver(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from experiments.sweep import Executor, SweepProgress
 
 
+# A sweep takes longer than one solve, whose log has up to a line a second: ten keep it readable.
 LOG_SECONDS = 10.0  # before the first line off a terminal, and between two at least
 
 Show = Callable[["SweepProgress"], None]
@@ -90,6 +91,7 @@ def _log() -> Show:
     def show(progress: SweepProgress) -> None:
         nonlocal due
         elapsed = monotonic() - begin
+        # The end needs no line: the table follows.
         if elapsed >= due and progress.done < progress.total:
             note(describe(progress, elapsed))
             due = elapsed + max(LOG_SECONDS, LOG_SHARE * elapsed)

@@ -119,6 +119,7 @@ def table(rival: str, runs: Sequence[Row]) -> list[Row]:
     for (intensity,), part in groups(runs, "intensity").items():
         own = by_policy(part)
         both = list(zip(own[rival], own[DRAGON], strict=True))
+        # Pairs of which one never ended have no reduction; how many they are stands beside.
         ended = [pair for pair in both if all(math.isfinite(row["elapsed"]) for row in pair)]
         row: Row = {"intensity": intensity, "gap": gap(float(str(intensity)))}
         row |= {"seeds": len(both), "deadlocked": len(both) - len(ended)}

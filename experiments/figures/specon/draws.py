@@ -65,6 +65,7 @@ def pool_times(jobs: Sequence[tuple[float, float]], workers: int, loss: float = 
             slowness = crowd * (1.0 + loss * (crowd - 1.0))
             goal, first = running[0]
             end = now + (goal - each) * slowness
+            # A job that ends at the moment of an arrival leaves first.
             if end > arrival:
                 each += (arrival - now) / slowness
                 break
@@ -226,6 +227,7 @@ def candidate(schedule: PublishedSchedule, seed: int, most_loss: float = LOSS) -
     >>> len(drawn.work), drawn.arrivals == tuple(sorted(drawn.arrivals)), 0 < drawn.loss < LOSS
     (30, True, True)
     """
+    # The seed counts candidates; which of them are kept depends on the default scheduler alone.
     rng = np.random.default_rng([9, seed])
     between, within, loss = rng.uniform(0.0, (BETWEEN, WITHIN, 1.0)).tolist()
     jobs = schedule.jobs
@@ -260,6 +262,7 @@ def scaled(draw: Draw, schedule: PublishedSchedule) -> Draw:
         times = default_times(draw.arrivals, work, schedule.workers, draw.loss)
         return math.log(math.fsum(times) / len(times) / schedule.default.mean)
 
+    # In logarithms, because the work may lie anywhere in four powers of ten.
     scale = math.exp(brentq(too_long, math.log(LEAST_WORK), math.log(MOST_WORK), xtol=1e-9))
     work = tuple(round(scale * each, 3) for each in draw.work)
     return replace(draw, work=work, median=scale * draw.median)

@@ -182,6 +182,7 @@ def pace(early: float, bend: float) -> float:
     >>> [round(progress(0.2, pace(0.65, bend), bend), 6) for bend in (1.0, 2.0)]
     [0.65, 0.65]
     """
+    # The early part grows with the rate, so halving finds it.
     low, high = 1e-6, 1e3
     while high - low > 1e-9:
         middle = (low + high) / 2

@@ -80,6 +80,7 @@ def run(case: Case) -> Row:
     share, work = case["share"], as_published("5", case["seed"]).median
     costs = overhead(case["seed"], 1 + case["point"])
     made = on_workers([job_of(0, 0.0, work, curve(case["model"]))], 2, costs=costs)
+    # The job runs alone at full speed until then, so the share of its work is a share of its time.
     at = None if share is None else share * work
     outcome = replay(made.workload, MovesOnce(at), **made.options)
     row: Row = {"seed": case["seed"], "figure": case["figure"], "model": case["model"]}

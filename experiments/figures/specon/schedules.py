@@ -143,8 +143,10 @@ def gains(part: Sequence[Row], base: Sequence[Row], jobs: int) -> Row:
         for own, other in pairs
     ]
     overall = [1.0 - own["mean"] / other["mean"] for own, other in pairs]
+    # A gain of the size of rounding is none.
     row = fraction([sum(gain > 1e-9 for gain in some) / jobs for some in each], "reduced")
     row |= interval(overall, "overall")
+    # The paper shows one run: this is where one run may lie, not where the mean does.
     low, high = np.quantile(overall, (0.025, 0.975)).tolist()
     row |= {"one_draw_low": low, "one_draw_high": high}
     row |= interval([max(some) for some in each], "best")
@@ -402,6 +404,7 @@ def parameter_cases(seeds: int) -> list[Case]:
         {"seed": seed, "policy": policy, "alpha": alpha, "interval": seconds}
         for seed in range(seeds)
         for policy in (DEFAULT, *READINGS)
+        # The default scheduler has no parameters; its zeros keep the columns alike.
         for alpha, seconds in (TABLE3 if policy != DEFAULT else [(0.0, 0.0)])
     ]
 

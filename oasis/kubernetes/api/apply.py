@@ -18,6 +18,7 @@ def kind_of(body: Mapping[str, Any]) -> ResourceKind:
     """The kind of an object that is installed."""
     version, kind = body["apiVersion"], body["kind"]
     prefix = _PREFIX.get(version, f"/apis/{version}")
+    # All kinds that are installed have regular plurals, so no discovery request is needed.
     return ResourceKind(prefix, f"{kind.lower()}s", kind not in _CLUSTER_WIDE)
 
 
@@ -28,6 +29,7 @@ def apply_object(objects: Objects, body: Mapping[str, Any]) -> None:
         try:
             objects.apply(kind_of(body), body)
         except ApiError as error:
+            # The namespace was applied just before; until it is served, its objects answer 404.
             if error.status != 404 or time.monotonic() > deadline or objects.is_dry:
                 raise
             time.sleep(0.2)

@@ -103,8 +103,11 @@ def _seconds(value: Any) -> float | None:
         return None
 
 
+# These say something about the server. A 403, 409 or 422 is about the request and would come again.
 RETRIED = frozenset({429, 500, 502, 503, 504})
+# Connections: 16 writers, six watches, the lease and the controller itself fit by default.
 POOL = 32
+# The token of a service account is renewed while we run, so it cannot be read once and for all.
 TOKEN_SECONDS = 1.0
 
 
@@ -189,8 +192,12 @@ class Connection:
         configuration = client.Configuration()
         try:
             try:
+                # A file of the user is read, not written: tokens
+                # that were renewed are not put back into it.
                 config.load_kube_config(kubeconfig, context, configuration, persist_config=False)
             except config.ConfigException:
+                # Whoever names a file or a context does not
+                # mean the cluster in which this pod runs.
                 if kubeconfig or context:
                     raise
                 config.load_incluster_config(configuration)
@@ -230,6 +237,9 @@ class Connection:
                     raise
                 wait = error.retry_after
             except LostAnswerError as error:
+                # A POST without an answer may have made the object, which
+                # `Objects.create` finds out. The other methods may be repeated:
+                # they name a version or a uid, or end in the same state.
                 if last or (method == "POST" and not error.never_sent):
                     raise
                 wait = None
@@ -308,6 +318,7 @@ class Connection:
                 timeout=urllib3.Timeout(connect=min(5.0, timeout), read=timeout),
             )
         except urllib3.exceptions.NewConnectionError as error:
+            # No connection was made, so that even a POST may be repeated.
             raise LostAnswerError(method, path, str(error), never_sent=True) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise LostAnswerError(method, path, str(error)) from None
@@ -331,5 +342,7 @@ class Connection:
         with self._lock:
             chance = self._random.random()
         if wait is None:
+            # Half of the wait is random, so that writers that
+            # were refused together do not come back together.
             wait = params.first_wait * 2**attempt * (0.5 + 0.5 * chance)
         self.stopping.wait(min(wait, params.longest_wait))

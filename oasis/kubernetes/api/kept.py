@@ -80,6 +80,7 @@ def _metadata(found: Mapping[str, Any]) -> Object:
     for name in ("labels", "annotations"):
         if meta.get(name):
             kept[name] = {sys.intern(key): value for key, value in meta[name].items()}
+    # The managers tell the pods that we made from others that carry our labels.
     if "managedFields" in meta:
         kept["managedFields"] = meta["managedFields"]
     _shorten(kept)

@@ -60,6 +60,8 @@ class Lease(threading.Thread):
     @property
     def is_held(self) -> bool:
         """Whether we may act now."""
+        # Time counts from when the renewal was asked for.
+        # Others count from when they see it, which is later.
         return time.monotonic() < self._renewed + self._seconds * 2 / 3
 
     def run(self) -> None:
@@ -75,6 +77,7 @@ class Lease(threading.Thread):
             if self.is_held != self._was_held:
                 self._was_held = self.is_held
                 self._on_change(self._was_held)
+            # Four attempts fit into the two thirds for which a renewal holds.
             self._stopping.wait(self._seconds / 6)
 
     def release(self) -> None:
@@ -91,6 +94,7 @@ class Lease(threading.Thread):
         now = micro_time(time.time())
         spec: Object = {
             "holderIdentity": self._identity,
+            # The API server takes whole seconds above 0 only.
             "leaseDurationSeconds": max(1, round(self._seconds)),
             "renewTime": now,
             "acquireTime": now,
@@ -117,5 +121,6 @@ class Lease(threading.Thread):
         version = found["metadata"]["resourceVersion"]
         if version != self._seen[0]:
             self._seen = version, time.monotonic()
+        # The holder may run with another duration: the longer one counts.
         seconds = max(self._seconds, float(found["spec"].get("leaseDurationSeconds") or 0))
         return time.monotonic() > self._seen[1] + seconds

@@ -84,6 +84,8 @@ class Objects:
         """All objects, page by page, or what is `kept` of each, and the version of the list."""
         while True:
             items: list[Object] = []
+            # 500 is the page of kubectl too; whole lists of
+            # large clusters would burden the API server.
             query: dict[str, Any] = {"limit": 500}
             if selector is not None:
                 query["labelSelector"] = selector
@@ -123,6 +125,7 @@ class Objects:
         """
         meta = body["metadata"]
         namespace = meta.get("namespace")
+        # AlreadyExists may be the answer to our own attempt whose answer was lost.
         sure = True
         attempts = self.connection.params.attempts
         for attempt in range(attempts):
@@ -143,6 +146,8 @@ class Objects:
                 found = self.get(kind, meta["name"], namespace)
                 if found is not None and _is_same(found, body):
                     return found
+                # What had the name is gone by now, so an
+                # attempt that may have been ours is made again.
                 if sure or found is not None:
                     raise
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -168,6 +173,7 @@ class Objects:
         except ApiError as error:
             if error.status == 404:
                 return
+            # The precondition on the uid failed, or the object changed under the request.
             if error.status == 409:  # another may have its name now
                 there = self.get(kind, meta["name"], meta.get("namespace"))
                 if there is None or there["metadata"]["uid"] != meta["uid"]:

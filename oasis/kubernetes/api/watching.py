@@ -11,6 +11,7 @@ from oasis.kubernetes.api.connection import ApiError, LostAnswerError
 from oasis.kubernetes.api.resources import Object, Objects, ResourceKind
 
 Key = tuple[str, str]
+# The server is asked to end a watch after this; 30 s later we end one that hangs without a word.
 WATCH_SECONDS = 300
 PAUSE = 0.2
 ABSENT_SECONDS = 60.0
@@ -63,6 +64,7 @@ class ObjectStore:
         key = meta.get("namespace", ""), meta["name"]
         with self._lock:
             self._gone[meta["uid"]] = _version(found)
+            # Late answers come within seconds of a deletion, so the last ten thousand are enough.
             while len(self._gone) > 10_000:
                 del self._gone[next(iter(self._gone))]
             known = self._items.get(key)
@@ -188,6 +190,8 @@ class Watcher(threading.Thread):
         query = {
             "watch": "true",
             "resourceVersion": version,
+            # Bookmarks move the version on while nothing of this kind changes. A quiet watch would
+            # otherwise begin again from one that was compacted away (410).
             "allowWatchBookmarks": "true",
             "timeoutSeconds": WATCH_SECONDS,
         }
@@ -199,6 +203,8 @@ class Watcher(threading.Thread):
             for event in self._objects.connection.stream(path, query, WATCH_SECONDS + 30.0):
                 kind, found = event["type"], event["object"]
                 if kind == "ERROR":
+                    # A watch that has begun answers 200, and
+                    # reports an expired version as an event.
                     if found.get("code") == 410:
                         return None
                     return latest

@@ -129,6 +129,8 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
             hosts = frozenset(GROUPS) if role == "both" else frozenset({role})
             found.append(Place(name, name, host, hosts, Fraction(1)))
     return tuple(
+        # A machine's index follows from the names alone, so that
+        # it survives a list in another order and a restart.
         sorted(found, key=lambda place: (TaskGroup.WORKER not in place.hosts, natural(place.id)))
     )
 
@@ -253,6 +255,8 @@ def job_object(
     grace_seconds : int
         Time for a checkpoint.
     """
+    # Both times keep their length in slots. That of the exchange follows from megabytes over
+    # bandwidth, so the megabytes are scaled.
     work = {
         "epochs": job.epochs,
         "chunks": job.chunks,
@@ -322,6 +326,7 @@ def node_objects(cluster: Cluster, resources: ResourceMap) -> list[Object]:
         for server, row in zip(group.ids(cluster), table, strict=True):
             name = server.replace("#", "-")
             amounts = resources.requests(dict(zip(cluster.resources, row, strict=True)))
+            # 110 pods is what a kubelet allows by default.
             amounts["pods"] = "110"
             labels = {HOSTNAME: name, NODE_ROLE: str(group)}
             found.append(

@@ -26,6 +26,8 @@ from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.job import Allocation, Tasks
 
+# A pod's name is its host name, which has at most 63 characters and no dots: 40 of the job's name
+# leave room for task, number and digest.
 LONGEST_PREFIX = 40
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"  # of the affinity to nodes
 
@@ -99,6 +101,7 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     labels = {**(meta.get("labels") or {}), **identity(spec), names.TASK: str(pod.task)}
     notes = {**(meta.get("annotations") or {}), names.PLAN: plan, names.SLOT: str(slot)}
     notes[names.NODE] = pod.node
+    # A gate cannot be added to a pod that exists, so each is made with it.
     pod_spec = {"restartPolicy": "OnFailure", **made["spec"]}
     pod_spec["schedulingGates"] = [{"name": names.GATE}]
     pod_spec["terminationGracePeriodSeconds"] = spec.grace_seconds
@@ -108,6 +111,7 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
         "name": spec.name,
         "uid": spec.uid,
         "controller": True,
+        # True would need the right to update finalizers of OasisJobs where a cluster enforces it.
         "blockOwnerDeletion": False,
     }
     return {
@@ -126,6 +130,7 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
 
 def identity(spec: JobSpec) -> dict[str, str]:
     """Labels by which the pods of a job are known."""
+    # A label holds 63 characters and ends with a letter or a digit; the uid tells what is cut off.
     return {names.JOB_NAME: spec.name[:63].rstrip("-."), names.JOB_UID: spec.uid}
 
 
@@ -141,6 +146,8 @@ def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict
     path = f"/spec/schedulingGates/{gates.index(names.GATE)}"
     selector = {**(spec.get("nodeSelector") or {}), names.HOSTNAME: hostname}
     return [
+        # One patch does all, and the gate goes last: once it is
+        # gone, the node selector cannot change any more (422).
         {"op": "test", "path": f"{path}/name", "value": names.GATE},
         {"op": "add", "path": "/spec/nodeSelector", "value": selector},
         {"op": "add", "path": "/spec/affinity", "value": narrowed(spec.get("affinity"), node)},
@@ -374,10 +381,12 @@ def sending_patch(
     notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node}
     marks = []
     for field, added in (("labels", labels), ("annotations", notes)):
+        # A JSON patch cannot add a key to a map that is not there: then the whole map is added.
         if meta.get(field) is None:
             marks.append({"op": "add", "path": f"/metadata/{field}", "value": added})
             continue
         for key, value in added.items():
+            # JSON pointers write the slash of a key as ~1.
             path = f"/metadata/{field}/{key.replace('/', '~1')}"
             marks.append({"op": "add", "path": path, "value": value})
     return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]

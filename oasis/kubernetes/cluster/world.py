@@ -21,6 +21,8 @@ Object = Mapping[str, Any]
 
 def owner_uid(pod: Object) -> str | None:
     """Uid of the ``OasisJob`` that owns `pod`; None unless we made it for that job."""
+    # Anybody can copy a label. Only a pod that its job owns and
+    # that our field manager made is ours, and may be deleted.
     uid = (pod["metadata"].get("labels") or {}).get(names.JOB_UID)
     if uid is None:
         return None
@@ -85,6 +87,7 @@ def free_room(
     """What is left of each node beside every pod that is there or on its way there."""
     free = {name: dict(allocatable(node)) for name, node in nodes.items()}
     for pod in pods:
+        # A pod that is ending still holds its node, until the kubelet has stopped it.
         if has_ended(pod):
             continue
         room = free.get(p.target_node(pod) or "")

@@ -11,6 +11,7 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import CONFIG_MAPS, Object, Objects
 
+# In base64 these are 933,336 bytes; the rest of the MiB is left to names and annotations.
 PART = 700_000  # bytes of an object; a ConfigMap holds 1 MiB, and base64 takes a third
 FORMAT = "oasis-checkpoint 1"
 NOTE = f"{names.GROUP}/checkpoint"
@@ -18,6 +19,7 @@ NOTE = f"{names.GROUP}/checkpoint"
 
 def packed(document: Any) -> bytes:
     """A document as compressed JSON."""
+    # Sorted keys give equal documents equal bytes, by which `write` sees that nothing changed.
     text = json.dumps(document, separators=(",", ":"), sort_keys=True)
     return zlib.compress(text.encode("utf-8"), 6)
 
@@ -59,6 +61,7 @@ class Checkpoint:
         if head is None:
             self._version = None
             return None
+        # It is noted even if the content is of no use: a head that is there can only be replaced.
         self._version = head["metadata"]["resourceVersion"]
         note = json.loads((head["metadata"].get("annotations") or {}).get(NOTE) or "{}")
         if note.get("format") != FORMAT:
@@ -67,6 +70,7 @@ class Checkpoint:
         content = _content(head)
         for k in range(1, note["parts"]):
             part = self._objects.get(CONFIG_MAPS, self._part(k), self._namespace)
+            # A part that is missing, or of another write, shows as a wrong digest below.
             content += b"" if part is None else _content(part)
         if hashlib.sha256(content).hexdigest() != note["digest"]:
             return None
@@ -86,6 +90,8 @@ class Checkpoint:
         if digest == self._digest:
             return
         parts = [content[k : k + PART] for k in range(0, len(content), PART)] or [b""]
+        # Parts alternate between two sets of names. Those of the head that is valid now are not
+        # touched, so a crash before the head is replaced leaves the last checkpoint whole.
         self._parity = 1 - self._parity
         for k, part in enumerate(parts[1:], start=1):
             self._objects.apply(CONFIG_MAPS, self._object(self._part(k), part))

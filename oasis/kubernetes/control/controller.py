@@ -73,6 +73,8 @@ class Controller:
                 kind,
                 self._hears(kind.plural),
                 self.stopping,
+                # Pods of all namespaces are watched, because
+                # those of others take room on the nodes too.
                 settings.watched if kind is OASIS_JOBS else None,
                 settings.node_selector if kind is NODES else None,
             )
@@ -166,10 +168,13 @@ class Controller:
             self._leave()
 
     def _leave(self) -> None:
+        # Writes under way end before the lease is released: after that another controller may act.
         self.writer.close()
         held = self.lease.is_held
         self.stopping.set()
         if held:
+            # `stop` has cut short all pauses between attempts;
+            # those of the release may take their time.
             self._objects.connection.stopping.clear()
             try:
                 self.lease.release()
@@ -184,17 +189,23 @@ class Controller:
             reconciler.next_boundary if reconciler is not None else self._now() + AGAIN
         )
         failures = [watcher.failure for watcher in self.watchers.values()]
+        # A thread cannot end the process, so this one raises what ended the thread.
         for failure in (*failures, self.lease.failure):
             if failure is not None:
                 raise failure
         if not self.lease.is_held:
             if self.reconciler is not None:
+                # What is remembered may be outdated from now
+                # on: a takeover begins with the checkpoint.
                 log.warning("the lease is lost: another controller may act")
                 self.reconciler = None
             return
+        # Processor time, not wall clock: a turn that waits for the API server lets no news gather.
         begin = time.thread_time()
         try:
             if self.reconciler is None:
+                # Before each kind was listed once, objects
+                # that are only unknown would look deleted.
                 if not all(watcher.store.synced.is_set() for watcher in self.watchers.values()):
                     return
                 if time.monotonic() < self._try_at and all(kind != "nodes" for _, kind, *_ in news):
@@ -212,7 +223,10 @@ class Controller:
         except Exception:
             if self.reconciler is None:  # we cannot begin: how we are run is wrong
                 raise
-            pause = min(AGAIN * 2**self._errors, LONGEST_PAUSE)
+            # An error that stays must not fill the log, so each one in a row doubles the pause.
+            pause = min(
+                AGAIN * 2 ** min(self._errors, 32), LONGEST_PAUSE
+            )  # no power beyond a float
             self._errors += 1
             self.metrics.failures.inc()
             log.exception(
@@ -243,14 +257,18 @@ class Controller:
         return {name: watcher.store.items() for name, watcher in self.watchers.items()}
 
     def _act(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
+        # News are counted first: they tell of the slot that may end in the next line.
         self._count(reconciler, news)
         begun = reconciler.boundary_if_due(self._now(), self._seen())
+        # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
         if begun and self._starts is not None:
             self._starts.forget_others(seen["pods"])
         steps = reconciler.steps(seen, self.writer.ending, self._now())
+        # The lease is looked at before each kind of write: planning may have outlasted it.
         if steps.actions and self.lease.is_held:
             failed = self.writer.do(steps.actions)
+            # Statuses are written last, so that they tell of the writes that were refused.
             reconciler.refused(failed, self._now())
         if self.lease.is_held:
             self.writer.write_statuses(reconciler.statuses.values())
@@ -281,6 +299,7 @@ class Controller:
         thousands of pods that start one after the other takes at most half of a processor.
         """
         found = []
+        # Without news, half a second passes before the lease and what failed are looked at again.
         timeout = max(0.0, min(until - self._now(), AGAIN))
         try:
             found.append(self._news.get(timeout=timeout))

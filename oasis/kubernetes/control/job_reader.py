@@ -126,6 +126,8 @@ class JobReader:
         version = self._versions[uid] = version_of(item, job.kind)
         if uid not in self._stopped and job.phase == "Failed":
             said = {c["type"]: c for c in job.status.get("conditions") or ()}.get(VALID, {})
+            # A condition notes the generation that it is about. The version of another kind is a
+            # checksum, which no condition holds, so its failed objects count as not edited.
             is_edited = job.kind is None and said.get("observedGeneration") != version
             self._stopped[uid] = None if is_edited else version
         return uid in self._stopped and self._stopped[uid] == version
@@ -173,6 +175,8 @@ class JobReader:
             meta = entry[1]["metadata"]
             return meta.get("creationTimestamp", ""), self._first[meta["uid"]]
 
+        # Jobs arrive in this order, so a list that the API
+        # server returns in another one changes no plan.
         return sorted(job_items(seen), key=age)
 
     def recall(self, unwritten: Mapping[str, Any], seen: Seen) -> None:
@@ -181,6 +185,8 @@ class JobReader:
             uid = item["metadata"]["uid"]
             if uid in unwritten:
                 self.statuses[uid] = StatusWriter(item, self._clock, kind)
+                # `written` stays what the object says, so that
+                # the difference is written in the next turn.
                 self.statuses[uid].status = dict(unwritten[uid])
 
     def _read_one(
@@ -217,6 +223,7 @@ class JobReader:
         if complete and live:
             self.complete.add(job.meta["uid"])
             return False
+        # A job that ended before the policy ever saw it earned nothing here, and is left out.
         return complete or failed is not None
 
 

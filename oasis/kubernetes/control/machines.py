@@ -60,6 +60,8 @@ class Machines:
 
     def have_grown(self, seen: Seen, ps_share: Fraction | None) -> bool:
         """Whether there are nodes, or amounts, that the policy does not know of."""
+        # A node that is gone is no reason to plan anew: it
+        # counts as lost, and keeps its index in case it returns.
         nodes, known = _by_name(seen), set(self.places)
         return any(place not in known for place in places_of(nodes.values(), ps_share)) or any(
             name in nodes and nodes[name]["status"]["allocatable"] != shape

@@ -66,9 +66,11 @@ def restored(
 
     The slots go on where they were counted. What the policy knew is taken over if policy and
     machines are those of the checkpoint; otherwise all live jobs arrive once more, with the work
-    that is left of them. A job that was deleted or edited meanwhile leaves or changes at the next
-    boundary, as if the controller had been there.
+    that is left of them; so they do if the policy's state cannot be written down. A job that was
+    deleted or edited meanwhile leaves or changes at the next boundary, as if the controller had
+    been there.
     """
+    # Work is counted in worker-slots, which mean nothing in slots of another length.
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
     ):
@@ -83,6 +85,8 @@ def restored(
         _go_on(reconciler, found, seen, now())
     except Exception:
         metrics.failures.inc()
+        # A damaged checkpoint must not keep the controller
+        # from acting: the objects say enough to begin.
         log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
         return restored(None, make, settings, metrics, seen, checkpoint, now)
     return reconciler
@@ -92,14 +96,18 @@ def _go_on(
     reconciler: Reconciler, found: Mapping[str, Any], seen: Mapping[str, list[Any]], now: float
 ) -> None:
     """Bring a controller that has just been made into the state of a checkpoint."""
+    # Unwritten statuses come first: the reader would
+    # begin with what the objects say, which is older.
     reconciler.reader.recall(found["unwritten"], seen)
     specs = reconciler.read_specs(seen, now)
     reconciler.done.update(found["done"])
     driver = reconciler.driver
+    # The policy's state is indexed by machine and resource, and fits no other site.
     same = (
         found["policy"] == driver.policy.name
         and found["site"] == site_text(reconciler.site)
         and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
+        and found["state"] is not None  # it cannot be written down, or knew nothing yet
     )
     driver.restore(found["driver"], specs, as_it_was, remake=not same)
     if same:
@@ -107,8 +115,8 @@ def _go_on(
         _go_on_counting(reconciler, seen, now)
     else:
         log.warning(
-            "the checkpoint is of other machines or of another policy: all live jobs "
-            "arrive once more"
+            "the checkpoint is of other machines or of another policy, or has no state of the "
+            "policy: all live jobs arrive once more"
         )
 
 

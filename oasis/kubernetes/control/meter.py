@@ -81,6 +81,7 @@ class WorkMeter:
 
 
 def _credit(gang: _Gang, at: float) -> None:
+    # Notes may come out of order, as a boundary is noted at its nominal time: no time counts twice.
     passed = max(0.0, at - gang.since)
     for worker in gang.workers:
         gang.seconds[worker] = gang.seconds.get(worker, 0.0) + passed

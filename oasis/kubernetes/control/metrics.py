@@ -37,6 +37,7 @@ class Metrics:
         self.startup = histogram(
             "oasis_startup_seconds",
             "Seconds from the beginning of the slot that asked for a worker to its work.",
+            # Buckets up to ten minutes: to pull the image of a framework can take several.
             buckets=(0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0),
         )
         self.actions = counter(

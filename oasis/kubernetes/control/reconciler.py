@@ -12,7 +12,7 @@ from typing import Any
 
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
-from oasis.driver.policy_state import policy_state, site_text
+from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
 from oasis.kubernetes.cluster import pods as p
@@ -47,11 +47,13 @@ log = logging.getLogger("oasis.kubernetes")
 Seen = Mapping[str, list[Any]]
 FORMAT = 3  # of the checkpoint
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
+# Half of a slot: what took the room may go again soon, but
+# a gang that waits for longer only keeps nodes from others.
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
 class Reconciler:
-    """A controller that is at work.
+    """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ class Reconciler:
         return self.machines.site
 
     def _take_in_nodes(self, seen: Seen) -> None:
-        """Plan on the machines as they are now; if that makes no sense, on those of before."""
+        """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
         try:
             if self.machines.have_grown(seen, self.settings.ps_share):
                 machines = Machines.of(seen, self.settings, self.clock)
@@ -137,6 +139,8 @@ class Reconciler:
     def _down(self, seen: Seen) -> frozenset[int]:
         """Machines that are lost, or whose room others took when a gang needed it."""
         crowded = self.machines.crowded(seen)
+        # A node stays blocked while foreign pods ask more of it than the policy was told. Otherwise
+        # the same gang would be sent there again at every boundary.
         self._blocked = {
             node for node in self._blocked | set(self._short.values()) if node in crowded
         }
@@ -175,11 +179,14 @@ class Reconciler:
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
             return False
         self.existing = existing_objects(seen)
+        # The work of the slots that end is counted first, by the plan under
+        # which it was done; new nodes may make all jobs arrive again.
         self._close(slot, seen, now)
         self._take_in_nodes(seen)
         specs = self.read_specs(seen, now)
         ours = self.pods_of(seen)
         ended = self._ended(ours, now)
+        # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
         specs = self._with_hosts(specs, now)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
@@ -194,11 +201,16 @@ class Reconciler:
             len(outcome.changed),
             extra={"slot": slot, "count": len(outcome.changed), "seconds": round(seconds, 6)},
         )
+        # Statuses come before the checkpoint, which holds those that are not written yet: a crash
+        # between here and the writes loses no decision.
         self._tell(slot, outcome, now)
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now)
         self.withdrawn.clear()
         self._short.clear()
+        # The checkpoint comes before any pod of the new plan, so a takeover
+        # finds no pod that it cannot explain. If another controller has
+        # written, this write is refused (409) and nothing is done.
         self._checkpoint.write(self.state())
         self.metrics.checkpoint_bytes.set(self._checkpoint.size)
         self.metrics.slot.set(slot)
@@ -229,6 +241,8 @@ class Reconciler:
         """Count the work up to the beginning of `slot`."""
         if self.driver.slot is None:
             return
+        # After a pause several slots end at once. Each is closed by
+        # itself, because a worker earns at most one worker-slot in each.
         for s in range(self.driver.slot + 1, slot + 1):
             worked = self.meter.close(self.clock.begin(s))
             for uid, amount in worked.items():
@@ -248,8 +262,10 @@ class Reconciler:
         except InstanceError as error:
             log.warning("job %s: %s", uid, error)
             return
+        # What the training counts itself replaces what the meter saw of its pods.
         if reported.progress is not None:
             self.done[uid] = reported.progress / self.clock.work_seconds
+        # Annotations stay on the pod: the same report again is no new evaluation of the loss.
         if reported.loss is not None and reported != self._reports.get(uid):
             self.losses[uid] = reported.loss
         self._reports[uid] = reported
@@ -257,6 +273,7 @@ class Reconciler:
     def _ended(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
         found = set(self.reader.complete)
         for uid, entry in self.driver.by_uid.items():
+            # The pods of an OasisJob are ours, and no other controller says when they are complete.
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
                     if w.all_succeeded(self._wanted(entry, {}), ours.get(uid, {})):
@@ -274,6 +291,8 @@ class Reconciler:
             gang = w.working_gang(
                 self._wanted(entry, pods), pods, entry.spec.min_workers, entry.job.ps_needed
             )
+            # A worker that was credited is gone. Of news that came together
+            # the first counts, so that it earns nothing after it left.
             if broken_at is not None and not self.meter.working(uid) <= set(gang):
                 at = broken_at
             self.meter.note(uid, gang, at)
@@ -300,12 +319,16 @@ class Reconciler:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
+        # The watch tells of a deletion only later. Without
+        # the mark each turn would delete the same pods again.
         marked = {uid: p.marked_ending(pods, ending) for uid, pods in ours.items()}
         entries = self._handled(seen)
         targets = []
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
                 targets.append(self._target(entry, marked.get(uid, {})))
+        # Pods of a Job, JobSet or TrainJob are never deleted one by one, because their controller
+        # would make them anew: the object is suspended below.
         orphans = [
             (uid, pod)
             for uid, pods in marked.items()
@@ -313,6 +336,7 @@ class Reconciler:
             for pod in pods.values()
         ]
         free: dict[str, dict[str, Fraction]] = {}
+        # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
             free = w.free_room(nodes, seen["pods"], self.requests)
@@ -358,6 +382,7 @@ class Reconciler:
             for pod in pods.values()
             if p.is_unschedulable(pod) and not p.is_gated(pod) and not p.is_ending(pod)
         }
+        # A pod that was bound meanwhile drops out, so that only an uninterrupted wait counts.
         self._stuck_since = {uid: self._stuck_since.get(uid, now) for uid in waiting}
         limit = STUCK * self.settings.slot_seconds
         return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
@@ -392,17 +417,18 @@ class Reconciler:
             "slot_seconds": self.clock.slot_seconds,
             "startup_seconds": self.clock.startup_seconds,
             "policy": driver.policy.name,
+            # JSON turns tuples into lists, and a takeover compares these with what it reads back.
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
-            "making": driver.policy.making if isinstance(driver.policy, PlanningAhead) else None,
+            "making": driver.policy.making() if isinstance(driver.policy, PlanningAhead) else None,
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
-            "state": policy_state(driver.policy, driver.entries)
-            if driver.kept_policy is None
-            else driver.kept_policy,
+            # While the policy fails, the last plan is kept, and with it the policy's state after
+            # that plan; None if that cannot be written down: then all jobs arrive once more.
+            "state": driver.kept_policy,
         }
 
     # -- what is said ------------------------------------------------------------------------------
@@ -453,6 +479,8 @@ class Reconciler:
         if error is not None:
             assert outcome.again_at is not None
             name, again = self.driver.policy.name, f"slot {outcome.again_at}"
+            # Until the driver asks the policy again it returns
+            # the same error, whose traceback is logged once.
             if error is not self._policy_error:
                 self.metrics.policy_errors.inc()
                 log.error("policy %s fails, and not for one job alone", name, exc_info=error)
@@ -490,5 +518,6 @@ class Reconciler:
                 job.in_state(state, now)
                 job.resized(entry, self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
+        # A gauge keeps its last value, so phases that no job is in any more are set to 0.
         for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))

@@ -102,6 +102,7 @@ class ControllerSettings:
     watched: str | None = None
     node_selector: str | None = None
     shown_slots: int = 5
+    # Also the duration in Kubernetes' own leader election.
     lease_seconds: float = 15.0
     writers: int = 16
 

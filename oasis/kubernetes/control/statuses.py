@@ -79,9 +79,10 @@ class StatusWriter:
             self.status.get("conditions") or (), kind, status, reason, message, now, generation
         )
         if before is None or (before["status"], before["reason"]) != (status, reason):
+            # Most conditions are bad news when they are
+            # False, those about delays when they are True.
             bad = (kind in BAD_IF_TRUE) == (status == "True")
-            warns = bad and not (kind == COMPLETE and status == "True")
-            self.news.append(("Warning" if warns else "Normal", reason, message, now))
+            self.news.append(("Warning" if bad else "Normal", reason, message, now))
             log.info(
                 "%s: %s: %s", self.name, reason, message, extra={"job": self.name, "reason": reason}
             )
@@ -244,6 +245,7 @@ class StatusWriter:
         status = {**self.status, "observedGeneration": int(self.meta.get("generation", 1))}
         meta = {"name": self.meta["name"], "namespace": self.meta["namespace"]}
         if self.kind is not None:
+            # The uid makes the API server refuse the patch if another object has the name by now.
             text = json.dumps(self.status, sort_keys=True, separators=(",", ":"))
             meta = {**meta, "uid": self.meta["uid"], "annotations": {names.STATUS: text}}
             return {"metadata": meta}

@@ -97,6 +97,8 @@ class ClusterWriter:
         return None
 
     def _one(self, action: Action) -> None:
+        # Each answer goes into a store before the watch tells of it:
+        # otherwise the next turn would plan the same write once more.
         if isinstance(action, Create):
             self._keep(self._objects.create(PODS, action.body))
         elif isinstance(action, Switch):
@@ -120,6 +122,8 @@ class ClusterWriter:
         try:
             return self._objects.json_patch(PODS, action.pod, action.patch)
         except ApiError as error:
+            # 409 and 422 are also the answers if the gate is gone already: the patch tests for the
+            # gate, and the node selector of a pod without it cannot change.
             if error.status not in (409, 422):
                 raise
             # an answer may have been lost: is it as we wanted?
@@ -132,6 +136,8 @@ class ClusterWriter:
     def _write(self, job: StatusWriter) -> Exception | None:
         wanted = dict(job.status)
         try:
+            # The status comes before its events: a takeover goes on from the status, and events are
+            # for people alone. An event leaves the list only once it is written.
             if job.kind is None:
                 self._objects.apply(OASIS_JOBS, job.body(), "status")
             else:
@@ -160,6 +166,8 @@ def _switch_patch(action: Switch) -> dict[str, Any]:
     spec: dict[str, Any] = {"suspend": action.suspend}
     if action.workers is not None:
         spec["parallelism"] = action.workers
+    # With the uid, a patch is refused (409) if the
+    # object was deleted and made again under its name.
     meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}
     return {"metadata": meta, "spec": spec}
 
@@ -167,6 +175,8 @@ def _switch_patch(action: Switch) -> dict[str, Any]:
 def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -> dict[str, Any]:
     """The event; its name follows from what it says, so that it is made once."""
     meta = job.meta
+    # A name made from the content lets an event whose answer was lost be sent again without a
+    # second one appearing. At most 220 of the 253 characters of a name are used.
     content = "\0".join((reason, message, str(at)))
     number = hashlib.sha256(content.encode()).hexdigest()[:10]
     time = time_text(at)

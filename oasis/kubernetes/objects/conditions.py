@@ -88,6 +88,7 @@ def with_condition(
         "lastTransitionTime": since,
         "observedGeneration": generation,
     }
+    # In one order, so that a status that says the same is equal, and is not written again.
     return [found[kind] for kind in sorted(found)]
 
 

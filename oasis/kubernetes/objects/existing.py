@@ -111,6 +111,7 @@ def _trainjob_parts(found: Object) -> list[PodSet]:
     container = {"resources": trainer.get("resourcesPerNode") or {}}
     template = {"spec": {"containers": [container]}}
     count = int(trainer.get("numNodes") or 1)
+    # The gate stands in the template of its runtime, which this object does not hold.
     return [PodSet("", count, count, template, "spec.trainer", gated=False)]
 
 
@@ -200,6 +201,7 @@ def version_of(found: Object, kind: ExistingKind | None) -> int:
     """A number that changes when the owner edits a job."""
     if kind is None:
         return int(found["metadata"].get("generation", 1))
+    # The generation of other kinds changes with `suspend`, which we write, so it tells no edit.
     return content_version(found, kind)
 
 
@@ -278,10 +280,12 @@ def content_version(found: Object, kind: ExistingKind) -> int:
         for name in sorted(notes)
         if name.startswith(f"{names.GROUP}/") and name != names.STATUS
     }
+    # We set the parallelism of such a Job at each resume: a change of it is no edit.
     resized = names.MAXIMUM in notes
     parts = [
         [part.name, None if resized else part.count, part.template] for part in kind.parts(found)
     ]
+    # `hash` of a text differs between processes, and a checkpoint compares this number.
     return zlib.crc32(json.dumps([said, parts], sort_keys=True).encode())
 
 

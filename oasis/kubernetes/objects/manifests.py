@@ -12,6 +12,8 @@ from oasis.kubernetes.objects.schema import custom_resource
 Object = dict[str, Any]
 
 # (API group, resource, verbs): everywhere, and in the controller's own namespace
+# Events may be read because `Objects.create` looks for its object after a lost answer, and config
+# maps patched because the parts of a checkpoint are applied.
 CLUSTER_RIGHTS = (
     ("", "nodes", ("list", "watch")),
     ("", "pods", ("get", "list", "watch", "create", "patch", "delete")),

@@ -303,6 +303,8 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
         if isinstance(data, Mapping) and "workerSeconds" in data:
             check_keys(data, ("workerSeconds",))
             seconds = number(data["workerSeconds"], "workerSeconds", above=True)
+            # The model has a chunk for each worker of the maximum, and each is one mini-batch of
+            # this length: together they are the work that was asked for.
             slots = seconds / clock.work_seconds / maximum
             return {"epochs": 1, "minibatches": 1, "minibatch_time": slots, "gradient_mb": 0.0}
         check_keys(data, BY_MINIBATCH, ("gradientMb",))
@@ -331,6 +333,7 @@ def demands_of(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Demands of the model; the bandwidth of a job without parameter servers is none of it."""
     demands = resources.amounts(worker), resources.amounts(ps)
+    # The model would ask for parameter servers wherever workers reserve bandwidth.
     if not has_ps:
         demands[0].pop("bandwidth_gbps", None)
     return demands
@@ -341,6 +344,8 @@ def _template(data: Any, path: str) -> Mapping[str, Any]:
         raise InstanceError(path, "expected a pod template with a spec", data)
     if not data["spec"].get("containers"):
         raise InstanceError(f"{path}.spec.containers", "expected at least one container")
+    # A node name bypasses the scheduler, and a second
+    # gate would hold the gang after ours has opened.
     for name in ("nodeName", "schedulingGates"):
         if data["spec"].get(name):
             raise InstanceError(f"{path}.spec.{name}", "expected nothing: the plan decides on it")

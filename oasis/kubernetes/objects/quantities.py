@@ -27,6 +27,8 @@ _SUFFIX = {
     "E": Fraction(10**18),
     **{f"{unit}i": Fraction(1024**power) for power, unit in enumerate("KMGTPE", start=1)},
 }
+# ASCII digits only, as Kubernetes reads them, and three
+# digits of exponent: 10**999999999 would fill the memory.
 _FORM = re.compile(
     r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII
 )
@@ -122,6 +124,7 @@ class ResourceMap:
         for name, resource, unit in self.entries:
             amount = Fraction(amounts.get(name, 0.0)) * unit
             if amount:
+                # The API server takes only whole numbers of GPUs and other extended resources.
                 whole = resource not in ("cpu", "memory", "ephemeral-storage")
                 found[resource] = str(round(amount)) if whole else written(amount)
         return found
@@ -129,6 +132,7 @@ class ResourceMap:
     @classmethod
     def of(cls, gpu: str, bandwidth: str | None, storage: str | None) -> ResourceMap:
         """The map with stated names for GPUs, bandwidth and storage; None leaves one out."""
+        # Gigabytes of the file format are decimal; a Gi is 7 % more.
         giga = Fraction(10**9)
         entries = [
             ("gpu", gpu, Fraction(1)),
@@ -168,6 +172,7 @@ def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
     peak: Amounts = {}
     for k, container in enumerate(pod_spec.get("initContainers") or ()):
         asked = _asked(container, f"{path}.initContainers[{k}]")
+        # A sidecar stays while the init containers after it run, so they ask for room beside it.
         if container.get("restartPolicy") == "Always":
             sidecars = summed((sidecars, asked))
         else:
@@ -176,6 +181,7 @@ def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
         _asked(container, f"{path}.containers[{k}]")
         for k, container in enumerate(pod_spec.get("containers") or ())
     )
+    # What the pod as a whole asks for goes before the sum of its containers.
     total = _most(peak, summed((sidecars, *containers))) | _asked(pod_spec, path)
     overhead = pod_spec.get("overhead") or {}
     return summed(

@@ -274,6 +274,7 @@ def _status() -> Schema:
 
 
 PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
+# Invalid and Failed are no ends: an edit brings such a job back.
 TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
 
@@ -308,6 +309,8 @@ def custom_resource() -> dict[str, Any]:
         "name": VERSION,
         "served": True,
         "storage": True,
+        # With this subresource our writes of the status leave
+        # the generation alone, which so tells the owner's edits.
         "subresources": {"status": {}},
         "schema": {"openAPIV3Schema": schema},
         "additionalPrinterColumns": [

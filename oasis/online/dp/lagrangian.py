@@ -63,6 +63,7 @@ class Slots:
 
     def per_slot(self, n: int) -> IntArray:
         """Workers in slots 0..n-1; among equal slots the earlier ones get the larger counts."""
+        # Equal slots may swap their counts at no cost; this is the rule of ties between them.
         order = np.lexsort((-self.count, self.row))
         counts = np.repeat(self.count[order], self.number[order])
         return np.concatenate((counts, np.zeros(n - len(counts), np.int64)))
@@ -85,14 +86,20 @@ class Envelope:
         self.rows, self.lengths, self.demand = rows, lengths, demand
         self.starts = lengths.cumsum() - lengths
         self.run = np.arange(len(rows)).repeat(lengths)
+        # With a price on work, slots fall apart and each takes a
+        # vertex of its hull (docs/theory-search).
         place, self._cost, slope = _lower_hulls(rows)
         row, self._count = np.divmod(place, rows.shape[1] + 1)
+        # The slope next to a nan that keeps two rows apart is nan: it is no edge.
         edges = (~np.isnan(slope)).nonzero()[0]
+        # Cheapest worker-slots first; the stable sort takes the
+        # earlier run of two that cost the same.
         edges = edges[slope[edges].argsort(kind="stable")]
         self._slope, self._row = slope[edges], row[edges]
         self._width = place[edges + 1] - place[edges]
         self._first = (self._count == 0).nonzero()[0]
         room = np.bincount(self._row, self._width, len(rows))
+        # Nothing can complete before the slots up to here hold the whole demand.
         self.earliest = int(room[self.run].cumsum().searchsorted(demand))
 
     def slots_until(self, completion: IntArray | int) -> IntArray:
@@ -103,8 +110,12 @@ class Envelope:
 
     def multipliers(self, completions: IntArray) -> FloatArray:
         """Optimal multipliers of the given completions, which increase; duplicates removed."""
+        # The slope of the first edge that the demand does not take
+        # whole is the optimal price of work.
         taken = (self.slots_until(completions)[:, self._row] * self._width).cumsum(axis=1)
         falling = self._slope[(taken < self.demand).sum(axis=1)]
+        # A later completion chooses among more edges, so its price is
+        # never higher and duplicates are neighbours.
         is_new = np.ones(len(falling), dtype=bool)
         np.less(falling[1:], falling[:-1], out=is_new[1:])
         distinct: FloatArray = falling[is_new]
@@ -113,9 +124,11 @@ class Envelope:
     def bounds(self, multipliers: FloatArray) -> FloatArray:
         """Lower bound on the cost of every completion, the best over `multipliers`; shape (n,)."""
         price = multipliers[:, None]
+        # min_k [C(k) - price * k] of every run; fmin passes over the nan between rows.
         gain = np.fmin.reduceat(self._cost - price * self._count, self._first, axis=1)
         gains = gain[:, self.run].cumsum(axis=1)  # each <= 0
         bounds = gains + price * self.demand
+        # A bound that rounding lifts above the true cost would hide a better completion.
         bounds -= ROUNDING * (price * self.demand - gains)  # the two may cancel
         best: FloatArray = bounds.max(axis=0)
         return best
@@ -149,6 +162,7 @@ class Envelope:
         last = int(taken.searchsorted(self.demand))
         width, row = int(self._width[last]), self._row[last]
         before = int(taken[last - 1]) if last else 0
+        # Of the first edge that does not fit everywhere, as many slots of its run take it as fit.
         copies, missing = divmod(self.demand - before, width)
         count = np.bincount(self._row[:last], self._width[:last], len(slots)).astype(np.int64)
         slots[row] -= copies
@@ -175,6 +189,8 @@ def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
     dropped at once, until none is left. The rows lie one after the other with a nan between them:
     every comparison with nan is false, so no vertex is dropped because of another row.
     """
+    # All rows are pruned together in a few passes; a scan of each
+    # would be a loop in Python per point.
     apart = np.full((len(rows), rows.shape[1] + 1), np.nan)
     apart[:, :-1] = rows
     flat = apart.ravel()
@@ -189,6 +205,7 @@ def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
         place, cost = place[keep], cost[keep]
 
 
+# 32 MiB of floats: larger tables are worked through in blocks.
 LARGEST_TABLE = 2**22  # entries of one array
 
 Moves = tuple[IntArray, IntArray]  # group and new count of each slot that changes
@@ -223,6 +240,8 @@ def repair(
     float, Moves or None
         The total reduced cost and the moves, or a lower bound >= `limit` and None.
     """
+    # The repair that is always there: one slot takes all that is missing. `relaxed` leaves
+    # less than one edge missing, so the slot of that edge can.
     target = count + missing
     fits = (target < reduced.shape[1]).nonzero()[0]
     single = reduced[fits, target[fits]]
@@ -231,21 +250,27 @@ def repair(
     one = total, (np.array([pick]), target[[pick]])
     if total <= noise:
         return one
+    # No reduced cost is below 0, so a move dearer than this repair, or than what is wanted at all,
+    # is part of no better solution. The factor keeps moves that only rounding puts above it.
     within = min(total, limit) * (1 + 1e-12)
     group, new = np.nonzero(reduced <= within)
     step = new - count[group]
     moving = step.nonzero()[0]
     group, step = group[moving], step[moving]
     cost = np.maximum(reduced[group, new[moving]], 0.0)
+    # Distances in the graph of partial sums, where slots may be used twice: a lower bound.
     levels = _distances(step, cost, max(missing, int(np.abs(step).max(initial=0))), within)
     reach = len(levels[0]) // 2
     lower = float(levels[-1][reach + missing])
+    # The bound decides most cases: no better repair is possible than none, or than the one above.
     if lower >= limit:
         return min(lower, limit), None
     if lower >= total - noise:
         return one
+    # If the steps behind the bound find a slot each at the same cost, the bound is attained.
     chosen = _assign(_path(levels, missing), group, step, cost, number)
     upper = float(cost[chosen].sum()) if chosen is not None else np.inf
+    # Only now is the dynamic programme needed, and only below the best cost that is known.
     if upper > lower + noise:
         within = min(within, upper)
         better = _exact(group, step, cost, number, missing, within, levels[-1])
@@ -264,10 +289,14 @@ def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> l
     goes down whenever it is above 0 and up otherwise.
     """
     least = np.full(2 * reach + 1, np.inf)
+    # The dearest move is written first: of several writes to
+    # one place the last, cheapest one stays.
     order = np.argsort(-cost, kind="stable")
     least[step[order] + reach] = cost[order]
     least[reach] = 0.0
     levels = [least]
+    # Doubling: two parts of at most 2^k steps make one of
+    # 2^(k+1), so the rounds grow with a logarithm.
     sums = np.arange(reach, 3 * reach + 1)[:, None] + reach
     while True:
         parts = (least < np.inf).nonzero()[0]
@@ -276,6 +305,7 @@ def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> l
         doubled = np.full(len(least), np.inf)
         for block in np.array_split(parts, 1 + len(parts) * len(least) // LARGEST_TABLE):
             np.minimum(doubled, (wide[sums - block] + least[block]).min(axis=1), out=doubled)
+        # No step costs less than 0, so no part of a sum within the limit is above it.
         doubled[doubled > within] = np.inf
         if not (doubled < least).any():
             return levels
@@ -290,6 +320,7 @@ def _path(levels: list[FloatArray], total: int) -> list[int]:
         levels = levels[:-1]
     if len(levels) == 1:
         return [total] if total else []
+    # The level where the cost first appears says how many steps were joined: halve it the same way.
     half = levels[-2]
     low, high = max(-reach, total - reach), min(reach, total + reach)
     ahead = half[low + reach : high + reach + 1]
@@ -308,6 +339,8 @@ def _assign(
         able = ((step == wanted) & (left[group] > 0)).nonzero()[0]
         if not len(able):
             return None
+        # Greedy: it may find no slot, or one too dear, where another
+        # choice would fit. `_exact` is for that.
         pick = able[cost[able].argmin()]
         chosen.append(pick)
         left[group[pick]] -= 1
@@ -342,8 +375,11 @@ def _exact(
             made = table.argmin(axis=0)
             totals = table[made, np.arange(size)]
             rest = missing - low - np.arange(size)
+            # What is still missing costs at least its distance; beyond the window no
+            # distance is known, and 0 is always a bound.
             far = np.abs(rest) > reach
             ahead = np.where(far, 0.0, least[np.where(far, 0, rest + reach)])
+            # A state that the bound on its rest puts above the limit leads to no better solution.
             alive = (totals + ahead <= within).nonzero()[0]
             if not made[alive].any():
                 break  # no state gains from one more slot of this group, so none from two

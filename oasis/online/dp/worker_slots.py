@@ -34,6 +34,8 @@ def costs_of_work(rows: FloatArray, least: int, work: int) -> FloatArray:
     array([[0., 5., 5., 5.]])
     """
     if rows.shape[1] > 1:
+        # One worker-slot in a slot costs a whole minimum of
+        # workers: fewer are not allowed to run there.
         rows[:, 1:least] = rows[:, least, None]
     return rows[:, : work + 1]
 
@@ -70,7 +72,9 @@ def workers_for(counts: IntArray, least: int, work: int | None) -> IntArray:
         return workers
     done = workers.cumsum()
     last = int(done.searchsorted(work))
+    # Raised counts finish the work earlier than the split did: what comes after is not needed.
     workers, surplus = workers[: last + 1], done[last] - work
+    # Surplus is taken from the latest slots first, so that work stays early.
     spare = np.maximum(workers - least, 0)
     of_later_slots = spare[::-1].cumsum()[::-1] - spare
     workers -= np.minimum(np.maximum(surplus - of_later_slots, 0), spare)
@@ -78,6 +82,7 @@ def workers_for(counts: IntArray, least: int, work: int | None) -> IntArray:
 
 
 ULPS = 1e-14  # relative rounding error of a sum of costs
+# Each probe costs one pass over all slots; ceilings between two probes are lowered by the search.
 PROBES = 24  # completions whose optimal multiplier is computed before the search begins
 
 
@@ -115,6 +120,7 @@ def best_split(
     >>> split.payoff, split.completion, split.counts
     (6.0, 1, array([0, 2]))
     """
+    # A schedule whose cost in one slot alone is above this cannot have the payoff that is wanted.
     limit = float(utility.max(initial=0.0)) - at_least
     return _best(Envelope(below(rows, limit), lengths, demand), utility, at_least)
 
@@ -135,28 +141,39 @@ def noise_of(utility: FloatArray) -> float:
 
 
 def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | None:
+    # Alg. 2, l. 4-9 tries every completion in turn. Here each has a ceiling on its payoff, and one
+    # is tried only as long as its ceiling says that it may win.
     worthy = (utility > 0).nonzero()[0]
     n = int(worthy[-1]) + 1 if len(worthy) else 0
     if envelope.earliest >= n:
         return None
     bounds = envelope.bounds(envelope.multipliers(_probes(envelope.earliest, n)))[:n]
+    # No cost is below 0, whatever the bound says.
     ceiling = utility[:n] - np.maximum(bounds, 0.0)
+    # Before these slots the work cannot be complete, or its completion is worth nothing.
     ceiling[: max(envelope.earliest, int(worthy[0]))] = -np.inf
     noise = noise_of(utility)
     best, found, slots, tries = at_least, n, None, 0
     while True:
+        # Once a split is found, only a payoff above it by more than rounding counts as better.
         margin = 0.0 if slots is None else noise
         wanted = (ceiling > best + margin).nonzero()[0]
+        # The likeliest raises the best payoff; the last lowers the most
+        # ceilings, as costs never rise with the completion.
         if len(wanted):  # a higher payoff is possible: try the likeliest and the last by turns
             at = int(wanted[-1] if tries % 2 else wanted[np.argmax(ceiling[wanted])])
         else:  # an earlier completion may be as good: search the earliest, in growing strides
             wanted = (ceiling[:found] >= best - margin).nonzero()[0] if slots else wanted
             if not len(wanted):
                 break
+            # One failure near the front rules out few completions;
+            # each further one goes twice as far.
             at = int(wanted[min(2**tries - 1, len(wanted) // 2)])
         tries += 1
         cost, candidate = cheapest(envelope, at, float(utility[at]) - best + margin, noise)
+        # Any earlier completion costs at least as much: it has fewer slots for the same work.
         ceiling[: at + 1] = np.minimum(ceiling[: at + 1], utility[: at + 1] - cost)
+        # Its best split is known now, or not wanted: no completion is tried twice.
         ceiling[at] = -np.inf
         payoff = float(utility[at]) - cost
         if candidate is not None and (at < found or payoff > best + margin):
@@ -178,15 +195,21 @@ def cheapest(
 
     The first value is the cost of the work, or a lower bound on it, at least `limit`.
     """
+    # DP_COST of Alg. 2 (l. 14-19) by relaxation: the envelopes
+    # give a bound, `repair` the exact cost.
     slots, multiplier, missing = envelope.relaxed(completion)
     costs = envelope.rows[slots.row]
     at = np.arange(len(slots.row))
     bound = float(costs[at, slots.count] @ slots.number) + multiplier * missing
+    # The sum itself is known no better than this.
     noise = max(noise, ULPS * abs(bound))
     if bound >= limit:
         return bound, None
+    # Whole vertices cost the same with and without the envelope: the bound is attained.
     if missing == 0:
         return bound, slots
+    # What a change costs beyond the price of the work that it adds;
+    # at least 0 by the choice of the price.
     reduced = costs - multiplier * np.arange(costs.shape[1])
     reduced -= reduced[at, slots.count][:, None]
     extra, moves = repair(reduced, slots.count, slots.number, missing, limit - bound, noise)
@@ -194,6 +217,7 @@ def cheapest(
         return bound + extra, None
     group, count = moves
     number = slots.number.copy()
+    # Each move takes one slot out of its group, and a group may be moved from more than once.
     np.subtract.at(number, group, 1)
     done = Slots(
         np.concatenate((slots.row, slots.row[group])),
@@ -249,6 +273,7 @@ def smallest_factor(
     envelope = Envelope(rows, lengths, demand)
     if not len(worthy) or envelope.earliest > worthy[-1]:
         return None
+    # The last completion has most slots, so it is the cheapest: its ratio is a first upper bound.
     last = int(worthy[-1])
     cost, _ = cheapest(envelope, last, np.inf, 0.0)
     factor = cost / float(utility[last])
@@ -259,6 +284,8 @@ def smallest_factor(
             return factor
         worth = float(utility[split.completion])
         lower = (factor * worth - split.payoff) / worth
+        # The method falls strictly in exact numbers; rounding may
+        # stall it, and then it would never end.
         if not lower < factor:
             return factor
         factor = lower
@@ -306,6 +333,7 @@ def first_if_best(
     last = int(lengths.sum()) - 1
     soon, noise = float(utility[last]), noise_of(utility)
     beyond = _later(utility, last) + noise
+    # The cheapest worker-slot of all, for every worker-slot: a bound that often saves the envelope.
     least = demand * float((rows[:, 1:] / np.arange(1, rows.shape[1])).min())  # before the envelope
     if not beyond < soon - least:
         return None
@@ -352,6 +380,7 @@ class ChunkSplit:
     @classmethod
     def of(cls, table: FloatArray, progress: IntArray, total: int) -> ChunkSplit:
         """Run the dynamic programme over slots; state: work done so far, 0..`total`."""
+        # Doing more than is left is allowed (2), so a count may overshoot into the state 0.
         before = np.maximum(0, np.arange(total + 1)[:, None] - progress)
         value = np.full((len(table) + 1, total + 1), np.inf)
         value[0, 0] = 0.0
@@ -368,6 +397,7 @@ class ChunkSplit:
     def best(self, utility: FloatArray) -> Split | None:
         """The split of the largest positive payoff, the earliest of equals; None without one."""
         payoff = np.where(utility > 0, utility - self.cost, -np.inf)
+        # Alg. 2, l. 6-9; argmax takes the first of equal payoffs, the earliest completion.
         at = int(np.argmax(payoff))
         return self._split(at, float(payoff[at])) if payoff[at] > 0 else None
 
@@ -393,6 +423,8 @@ class ChunkSplit:
         for slot in range(last, -1, -1):
             before = np.maximum(0, work - self.progress)
             reached = self.value[slot][before] + self.table[slot]
+            # Going backwards, the fewest workers that fit the value:
+            # ties leave the work to earlier slots.
             counts[slot] = int(np.argmax(reached == self.value[slot + 1, work]))
             work = before[counts[slot]]
         return counts

@@ -15,6 +15,7 @@ from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.working_plan import WorkingPlan
 
 DEFAULT_FLOOR = 0.6
+# Enough jobs for U and L, few enough to follow a load that changes.
 MEMORY = 200
 
 
@@ -150,6 +151,7 @@ class AtPrices:
         self._arrived += 1
         if self._given is not None:
             return self._given
+        # Where the horizon rolls, every job has the whole of it ahead, whenever it came.
         self._seen.append(replace(job, arrival=0) if self._rolling else job)
         return PriceBounds.from_jobs(
             self._seen,

@@ -162,20 +162,27 @@ class SampledFutures:
         """Whether `live` is worth more than its schedule takes from the sampled futures."""
         schedule = live.schedule
         assert schedule is not None
+        # A generator of its own for each decision: how many numbers
+        # an earlier one drew does not matter.
         rng = np.random.default_rng((self._seed, self._arrived))
+        # Jobs that arrive after the completion do not compete with this job.
         end = min(schedule.completion + 1, plan.ledger.end)
         utility = live.utility_at(schedule.completion)
+        # With few jobs known, a future holds copies of them: an equal trade there says little.
         takes_ties = len(self._past or self._known) >= ENOUGH
         gains: list[float] = []
         for sample in range(self._samples):
+            # All of one mind so far: more futures would seldom change the sign of the sum.
             if sample == EARLIEST and len({is_gain(gain, takes_ties) for gain in gains}) == 1:
                 break
             future = self._future(rng, plan, end)
+            # The same future with the newcomer and without it: what both have in common cancels.
             beside, mark = earned(plan, future), plan.mark
             plan.remove(live)
             gain = utility + beside - earned(plan, future)
             gains.append(0.0 if abs(gain) <= TIE * utility else gain)
             plan.undo(mark)
+        # The sign of the sum is that of the mean.
         return is_gain(sum(gains), takes_ties)
 
     def rates(self, now: int, end: int) -> FloatArray:
@@ -186,6 +193,7 @@ class SampledFutures:
         if self._learned is not None:
             rates = self._learned.rates(now, end)
         else:
+            # The deque forgets the oldest, so the rate is that of the jobs it still knows.
             first, _ = self._known[0]
             rates = np.full(end - now, len(self._known) / (now + 1 - first))
         rates[0] *= 0.5
@@ -199,10 +207,13 @@ class SampledFutures:
         )
         drawn = rng.integers(len(known), size=len(slots))
         future = []
+        # The jobs nearest in time compete most, and each one costs two insertions.
         for k in range(min(len(slots), self._most_jobs)):
             live = self._arriving(known[int(drawn[k])], FIRST_KEY + k, int(slots[k]))
+            # A job that cannot be in time takes nothing, with the newcomer or without it.
             if live.earliest(plan.now) <= live.deadline:
                 future.append(live)
+        # Greedy by density stands in for the optimum of the future, as in `by_density`.
         return sorted(future, key=lambda live: (-plan.density(live), live.key))
 
     def _remember(self, job: Job) -> None:

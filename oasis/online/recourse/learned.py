@@ -99,6 +99,7 @@ class LearnedPrices(Summarised):
         for k, job in enumerate(self.jobs):
             with located_at(f"jobs[{k}]"):
                 integer(job.arrival, "arrival", maximum=self.slots_per_day - 1)
+                # Its rate would be a number of jobs divided by no days.
                 if self.days[job.arrival] == 0:
                     raise InstanceError("arrival", "expected a slot that a past day had")
 
@@ -113,6 +114,7 @@ class LearnedPrices(Summarised):
         They are means over the past days of the same slot of the day.
         """
         counts = np.bincount([job.arrival for job in self.jobs], minlength=self.slots_per_day)
+        # Days may be of unequal length: a slot is averaged over the days that had it.
         means = np.divide(counts, self.days, out=np.zeros(len(counts)), where=self.days > 0)
         rates: FloatArray = means[np.arange(first, end) % self.slots_per_day]
         return rates

@@ -46,6 +46,7 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
     of their own server, so that this loses no task unless servers differ by a factor of millions.
     """
     largest = np.concatenate([group.capacity(cluster) for group in GROUPS]).max(axis=0)
+    # Without the floor, a capacity near the smallest float would give a grid of 0 to divide by.
     _, exponent = np.frexp(np.maximum(largest, np.finfo(float).tiny * 2.0**60))
     return {
         name: float(np.ldexp(1.0, int(power) + 1 - MANTISSA))
@@ -58,6 +59,7 @@ def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
     given = {field.name: getattr(job, field.name) for field in fields(Job)}
     for group in GROUPS:
         demand = group.of(job)
+        # Never rounded down: a plan on the grid must fit in the job's own demands.
         given[group] = {n: ceil(amount / grid[n]) * grid[n] for n, amount in demand.items()}
     return GridJob(**given, original=job)
 
@@ -117,8 +119,10 @@ class LiveJob:
     ) -> LiveJob:
         """A job that has just arrived."""
         work = job.work(cluster.slot_seconds)
+        # Utilities are asked for again and again while jobs come and go: they are computed once.
         table = np.asarray(job.utility(np.arange(horizon - job.arrival)), dtype=np.float64)
         shortest = job.shortest_duration(cluster.slot_seconds)
+        # The floor is a share of the best that the job could have got, not of what is left to get.
         best = float(table[shortest - 1]) if shortest <= len(table) else 0.0
         table = np.where(table >= min_utility_fraction * best, table, 0.0)
         counted = np.flatnonzero(table) if best > 0 else np.zeros(0, dtype=np.int64)
@@ -152,6 +156,8 @@ class LiveJob:
 
     def earliest(self, now: int) -> int:
         """The first slot in which it could complete on an idle cluster."""
+        # At most N_i workers in a slot (3), so that many slots at
+        # least; the double minus rounds up.
         return self.begin(now) - 1 - (-self.remaining // self.job.chunks)
 
     def utility_at(self, slot: int) -> float:
@@ -167,6 +173,8 @@ class LiveJob:
         """What is left, with completions up to `until`, each worth `lift` more than it is."""
         first = self.earliest(now)
         utility = self.table[first - self.job.arrival : until - self.job.arrival + 1] + lift
+        # A search asks the logarithms only which completions count;
+        # the utilities themselves are exact.
         counted = np.where(utility > 0, 0.0, -np.inf)
         return Rest(self.begin(now), self.remaining, Completions(first, utility, counted))
 
@@ -175,6 +183,7 @@ class LiveJob:
         if self.schedule is None or self.schedule.start >= now:
             return 0
         rows = self.schedule.workers
+        # Rows are in order of slots, so what lies before `now` is a prefix.
         work = int(rows[: np.searchsorted(rows[:, SLOT], now), COUNT].sum())
         self.schedule = self.schedule.since(now)
         self.done += work
@@ -186,6 +195,7 @@ def dominant_share(job: Job, cluster: Cluster) -> float:
     """The largest share of a group's resource that one worker, with its part of the PSs, takes."""
     largest = 0.0
     for group, units in zip(GROUPS, (1.0, job.ps_per_worker), strict=True):
+        # One worker brings b_i / B_i of a parameter server with it (6).
         demand = as_array(group.of(job), cluster.resources) * units
         total = group.capacity(cluster).sum(axis=0)
         shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)

@@ -21,6 +21,7 @@ from oasis.online.recourse.working_plan import WorkingPlan
 
 def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
     """Promised jobs first, then the densest; equals in order of arrival."""
+    # A promise comes before any utility; the key makes the order of equals the same in every run.
     return sorted(jobs, key=lambda live: (live.promise is None, -plan.density(live), live.key))
 
 
@@ -29,6 +30,8 @@ def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -
 
     Once `is_over` says so, which is asked before each job, the others stay unplanned.
     """
+    # Plans that grew job by job favour the jobs that came first; this
+    # one does not depend on the order of arrival.
     before, mark = plan.standing, plan.mark
     for live in plan.planned():
         plan.remove(live)
@@ -47,11 +50,13 @@ def ruin_and_recreate(plan: WorkingPlan, rng: np.random.Generator) -> bool:
     params = plan.params
     planned, others = plan.planned(), plan.unplanned()
     before, mark = plan.standing, plan.mark
+    # One generator serves all draws, so that their order is part of what a seed means.
     leaving = draw(planned, params.most_leaving, rng)
     joining = draw(others, params.most_joining, rng)
     for live in leaving:
         plan.remove(live)
     back = leaving + joining
+    # A factor instead of a summand: densities differ by orders of magnitude and stay positive.
     noise = np.exp(rng.normal(0.0, params.noise, len(back))).tolist()
     keys = {live.key: plan.density(live) * factor for live, factor in zip(back, noise, strict=True)}
     for live in sorted(back, key=lambda live: (-keys[live.key], live.key)):
@@ -61,6 +66,8 @@ def ruin_and_recreate(plan: WorkingPlan, rng: np.random.Generator) -> bool:
 
 def keep_if_no_worse(plan: WorkingPlan, before: tuple[int, float], mark: int) -> bool:
     """Undo the changes since `mark` if the plan is worse than it was; whether they stay."""
+    # Promises kept first, then value. A plan as good is kept,
+    # or the search would stay on a plateau.
     if plan.standing >= before:
         return True
     plan.undo(mark)
@@ -71,6 +78,7 @@ def draw(jobs: list[LiveJob], most: int, rng: np.random.Generator) -> list[LiveJ
     """One to `most` of `jobs` at random."""
     if not jobs:
         return []
+    # One job at least, or the round would change nothing.
     number = min(len(jobs), int(rng.integers(1, most + 1)))
     return [jobs[at] for at in rng.choice(len(jobs), number, replace=False).tolist()]
 
@@ -160,6 +168,7 @@ class Planner:
         if now <= self.plan.now:
             return
         fresh = [live for live in self.plan.live.values() if not live.started]
+        # Noted before time passes, which cuts off what was carried out.
         ends = {live.key: live.schedule.completion for live in fresh if live.schedule}
         self.plan.advance(now)
         if self.commitment == "start":
@@ -170,6 +179,7 @@ class Planner:
     def extend(self, reach: int) -> None:
         """Plan waiting jobs in the slots from `reach` on, which have come within reach since."""
         plan = self.plan
+        # A job that is worth nothing in the new slots finds no more room than it did before.
         waiting = [live for live in plan.unplanned() if live.deadline >= reach]
         for live in by_density(plan, waiting):
             plan.insert(live)
@@ -198,6 +208,8 @@ class Planner:
     def set_capacity(self, group: TaskGroup, server: int, holds: bool) -> None:
         """A server is lost or back; jobs planned on a lost one leave the plan until `replan`."""
         if not holds:
+            # A plan on a lost server is no plan: its jobs look for
+            # other places with what they have left.
             for live in list(self.plan.using(group, server)):
                 self.plan.remove(live)
         servers = group.of(self.plan.ledger)
@@ -212,6 +224,8 @@ class Planner:
         begin = self._clock()
         gone: dict[int, str] = {}
         plan = self.plan
+        # Jobs that lost their place and have a promise choose first: to all
+        # others a later completion costs utility alone.
         for live in by_density(plan, plan.unplanned()):
             if live.promise is not None:
                 plan.insert(live)
@@ -224,9 +238,12 @@ class Planner:
                 plan.insert(live)
         else:
             gone |= self._admit(arrivals, self.admission)
+        # With a rule of admission the plan is one of promises: it is packed
+        # anew only where one of them has no place.
         displaced = any(live.promise is not None for live in plan.unplanned())
         if self.admission is None or displaced:
             start_over(plan)
+        # Before a promise is broken, the search has had its rounds to keep it.
         self._improve(begin)
         self._break_promises()
         return gone | self.give_up()
@@ -255,9 +272,12 @@ class Planner:
                 break
             ruin_and_recreate(self.plan, self.rng)
             self.rounds_done += 1
+        # Compared with what was asked for, also while a journal is
+        # repeated: the count comes out the same.
         self.record.cut_short += self.rounds_done < self.params.rounds
 
     def _is_late(self, begin: float) -> bool:
+        # A decision that is repeated does the recorded rounds, however fast this machine is.
         limit = self._seconds if self.rounds_given is None else None
         return limit is not None and self._clock() - begin >= limit
 
@@ -277,9 +297,12 @@ class Planner:
         refused: dict[int, str] = {}
         for key, job in arrivals.items():
             bounds = rule.learn(job)
+            # Setting prices touches every server in every slot; the
+            # same object means the same prices.
             if bounds is not None and bounds is not plan.bounds:
                 plan.set_prices(bounds)
             live, mark = self._add(key, job, rule.min_utility_fraction), plan.mark
+            # Moving others is tried only where the newcomer finds no place beside them.
             is_planned = plan.insert(live) or self._make_room(live)
             if is_planned and rule.accepts(live, plan):
                 assert live.schedule is not None
@@ -287,6 +310,8 @@ class Planner:
                 live.promise = planned if share is None else live.latest_worth(share, planned)
                 continue
             plan.undo(mark)
+            # A job that would be late on an idle cluster, too, is
+            # told that, whatever the rule said.
             is_late = live.earliest(plan.now) > live.last
             refused[key] = LATE if is_late else REFUSED if is_planned else NO_SCHEDULE
             self._drop(live, completed=False)
@@ -295,6 +320,7 @@ class Planner:
     def _make_room(self, newcomer: LiveJob) -> bool:
         """Plan `newcomer` where promised jobs can move out of its way within their promises."""
         plan = self.plan
+        # Not even an idle cluster would do: no promised job needs to move.
         if newcomer.earliest(plan.now) > newcomer.deadline:
             return False
         others = plan.planned()
@@ -303,7 +329,10 @@ class Planner:
             leaving = draw(others, self.params.most_leaving, self.rng)
             for live in leaving:
                 plan.remove(live)
+            # Earliest deadline first: the jobs with most time left can give way to the others.
             leaving.sort(key=lambda live: (live.deadline, live.key))
+            # Inserted by deadline, a job that left finds a place within
+            # its promise or the whole trial is undone.
             if plan.insert(newcomer) and all(plan.insert(live) for live in leaving):
                 return True
             plan.undo(mark)
@@ -314,5 +343,6 @@ class Planner:
         for live in self.plan.unplanned():
             if live.promise is not None:
                 self.record.broken.append(live.job.id)
+                # Without the promise its deadline is its last worthy slot: it may find a place now.
                 live.promise = None
                 self.plan.insert(live)

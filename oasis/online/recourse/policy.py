@@ -313,23 +313,30 @@ class Recourse:
         planner = self._planner
         planner.rounds_given = self.rounds_given
         broken, reach = len(planner.record.broken), planner.plan.ledger.end
+        # Completions before losses, losses before arrivals: a job that is done needs no new place,
+        # and what arrives must not be promised a machine that is gone.
         changed = self._pass(int(view.now), [job.index for job in view.finished])
         for machines, holds in ((view.lost, False), (view.returned, True)):
             for machine in machines:
                 server = self._servers[machine]
                 (self._lost.discard if holds else self._lost.add)(server)
                 planner.set_capacity(*server, holds)
+        # Work that turned out other than planned is corrected before anything is planned on it.
         changed |= self._follow_work(view, planner)
+        # Waiting jobs get the new slots before a newcomer does.
         if planner.plan.ledger.end > reach:  # slots have come within reach
             planner.extend(reach)
         answer = Plan()
-        renewed = self._renewed(view, planner) if self.keep_admitted else {}
+        renewed, late = self._renewed(view, planner) if self.keep_admitted else ({}, set())
+        # If nothing happened, the plan is what it was and is only
+        # carried out: no search, no random numbers.
         if view.arrived or view.lost or view.returned or changed or renewed:
             arrivals = {job.index: _source(job.source, self.name) for job in view.arrived}
             answer.rejected = planner.replan(renewed | arrivals)
+        # Time alone makes jobs hopeless, too, also where nothing was planned again.
         answer.rejected |= planner.give_up()
         self._note(view, planner, answer.rejected, broken)
-        self.late |= renewed.keys()
+        self.late |= late
         self._carry_out(view, planner, answer)
         return answer
 
@@ -341,6 +348,7 @@ class Recourse:
             live = planner.plan.live.get(index)
             if live is None:
                 continue
+            # A job that ends as planned leaves the plan of all others as it is.
             is_early = live.remaining > 0  # what was planned for it is free now
             changed |= is_early
             if is_early and index in self.withdrawn:
@@ -363,18 +371,23 @@ class Recourse:
                 changed = True
         return changed
 
-    def _renewed(self, view: View, planner: Planner) -> dict[int, Job]:
-        """What is left of the jobs whose patience is over, as jobs that arrive now, by index."""
+    def _renewed(self, view: View, planner: Planner) -> tuple[dict[int, Job], set[int]]:
+        """What is left of the jobs whose patience is over, as jobs that arrive now, by index.
+
+        Also those among them that were still promised a completion.
+        """
         assert self.lookahead is not None
         reach, now = rolling.reach_of(self.lookahead), planner.now
+        promised = {key for key, live in planner.plan.live.items() if live.promise is not None}
         gone = planner.give_up()
-        return {
+        renewed = {
             job.index: rest_of(
                 _source(job.source, self.name), rolling.work_left(job, view), now, reach
             )
             for job in view.jobs()
             if job.index in gone
         }
+        return renewed, promised & gone.keys()
 
     def _note(self, view: View, planner: Planner, gone: Mapping[int, str], broken: int) -> None:
         """Keep what is asked for after a decision: how it went with arrivals and promises."""
@@ -407,6 +420,8 @@ class Recourse:
             if wanted != view.allocation(job):
                 answer.changes[job.index] = wanted
             if schedule is not None:
+                # The first slot in which something may change; asking at
+                # every planned slot is never too late.
                 at = max(now + 1, schedule.start)
                 next_change = at if next_change is None else min(at, next_change)
         answer.wake_at = None if next_change is None else float(next_change)
@@ -432,6 +447,7 @@ class Recourse:
 
         Nothing changes. With a limit in seconds the decision itself may still be another.
         """
+        # The decision is made in earnest, on a copy, as `submit` would make it.
         copied = self._copied()
         plan, reach = copied._planner.plan, copied._planner.plan.ledger.end
         copied._pass(now, [])
@@ -445,6 +461,8 @@ class Recourse:
         index = max(copied._planner.plan.live, default=-1) + 1
         gone = copied._planner.replan({index: job})
         decision = copied._decision(index, job.id, gone)
+        # Jobs that were given up are gone from the copy, so their
+        # names are taken from the original.
         names = {key: live.job.id for key, live in self._planner.plan.live.items()}
         change = change_between(
             before,
@@ -458,6 +476,7 @@ class Recourse:
     def _copied(self) -> Self:
         """A copy that shares nothing that changes."""
         plan, rule = self._planner.plan, self.admission
+        # What never changes is shared with the copy; jobs and their tables are large.
         kept: list[object] = [self._site, self._cluster, self.params, plan.bounds]
         kept += [self._bounds, self._learned, *(() if rule is None else rule.shared)]
         for live in plan.live.values():
@@ -466,18 +485,14 @@ class Recourse:
 
     # -- what lasts --------------------------------------------------------------------------------
 
-    @property
-    def making(self) -> dict[str, Any]:
+    def making(self) -> dict[str, Any] | None:
         """What `made` needs to make the same policy again, as plain data.
 
-        Raises
-        ------
-        OasisError
-            If admission is a rule of one's own.
+        None if admission is a rule of one's own: whoever goes on brings a policy with that rule.
         """
         rule, learned, bounds = self._rule, self._learned, self._bounds
         if not (rule["admission"] is None or isinstance(rule["admission"], str)):
-            raise InputError("admission", "expected a rule by name; another cannot be written down")
+            return None
         return {
             "commitment": self.commitment,
             "seed": self._seed,
@@ -527,6 +542,7 @@ class Recourse:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` gave, on the same machines."""
         planner, plan, rule = self._planner, self._planner.plan, self._planner.admission
+        # The generator goes on where it was: the rounds to come draw what they would have drawn.
         planner.rng.bit_generator.state = state["random"]
         planner.record = PromiseRecord(**state["record"])
         floor = self.params.min_utility_fraction

@@ -42,6 +42,7 @@ def admission_rule(
         Naming the argument that does not go with the rule.
     """
     check_rule_name(admission)
+    # Two sources for U and L, or one that the rule never reads: either would be ignored in silence.
     if bounds is not None and (admission != "oasis" or prices is not None):
         raise InputError("bounds", "expected with admission 'oasis' alone, and no learned prices")
     if admission == "futures":
@@ -61,6 +62,7 @@ def rule_name(
     """The name of a rule, or of the one that is taken where none is named."""
     if name is not None:
         return name
+    # The most particular thing that was given says which rule is meant.
     if bounds is not None:
         return "oasis"
     return "futures" if prices is None else "learned"

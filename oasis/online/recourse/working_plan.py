@@ -64,6 +64,7 @@ class WorkingPlan:
         self.insertions = 0
         self.bounds = bounds
         nothing = np.zeros(len(cluster.resources))
+        # Prices are set below: the ledger is made with none.
         free = PriceFunction(nothing - np.inf, nothing, np.nan)
         self.ledger = Ledger.idle(cluster, horizon, PriceBounds(free, free, True, 0.0))
         if bounds is None:
@@ -81,13 +82,15 @@ class WorkingPlan:
             group.of(self.ledger).reprice(group.of(bounds))
 
     def _lift(self, live: LiveJob) -> float:
-        """More than any schedule of the rest of a job can cost: a promise is kept at any price."""
+        """An amount above the cost of every schedule of a promised job; 0 for all other jobs."""
         if self.bounds is None or live.promise is None:
             return 0.0
         rent = 0.0
         for group in GROUPS:
             demand = as_array(group.of(live.job), self.cluster.resources)
             rent += float(demand @ group.of(self.bounds).upper)
+        # U for every worker-slot, each of which may need a minimum of
+        # workers; twice that covers rounding.
         return 2.0 * rent * live.remaining * live.job.min_workers
 
     # -- value -------------------------------------------------------------------------------------
@@ -95,17 +98,22 @@ class WorkingPlan:
     @property
     def standing(self) -> tuple[int, float]:
         """Promises that the plan keeps, and the value of the plan; plans are compared by it."""
+        # A pair, compared from the left: no utility makes up for a broken promise.
         kept = sum(live.promise is not None for live in self.planned())
         return kept, self.value
 
     @property
     def value(self) -> float:
         """Sum of the values of the planned completions."""
+        # fsum does not depend on the order: the same jobs give the
+        # same value, whatever happened between.
         return math.fsum(live.value for live in self.live.values())
 
     def worth(self, live: LiveJob, completion: int) -> float:
         """What completing `live` in a slot is worth when plans are compared."""
+        # Giving up a job that has run wastes its work; the bonus is the price of that.
         bonus = 1.0 + self.params.started_bonus if live.started else 1.0
+        # A plan far ahead may still be displaced by jobs to come, so it counts for less.
         ahead = completion - live.begin(self.now)
         return live.utility_at(completion) * bonus * self.params.discount**ahead
 
@@ -114,6 +122,7 @@ class WorkingPlan:
         first = live.earliest(self.now)
         if first > live.deadline:
             return 0.0
+        # A gang holds a whole minimum even for its last worker-slot.
         work = max(live.remaining, live.job.min_workers)
         return self.worth(live, first) / (work * live.size)
 
@@ -138,6 +147,7 @@ class WorkingPlan:
         """Let everything that is planned before `now` happen; what was done cannot be undone."""
         self._journal.clear()
         self.now = now
+        # A fixed horizon keeps its past slots: nothing is planned there any more.
         if self.rolling:
             self.ledger.roll(now, self.bounds)
         for live in self.live.values():
@@ -175,11 +185,14 @@ class WorkingPlan:
     def undo(self, mark: int) -> None:
         """Take back all changes since `mark`."""
         while len(self._journal) > mark:
+            # Last change first. Demands lie on a grid, so that the
+            # ledger comes back to the last bit.
             live, schedule = self._journal.pop()
             self._set(live, schedule)
 
     def _set(self, live: LiveJob, schedule: Schedule | None) -> None:
         if live.schedule is not None:
+            # The old schedule goes before the new one comes, or the job would compete with itself.
             self.ledger.release(live.job, live.schedule, self.bounds)
         live.schedule = schedule
         if schedule is not None:
@@ -190,9 +203,11 @@ class WorkingPlan:
         live.value = self.worth(live, live.schedule.completion) if live.schedule else 0.0
 
     def _find(self, live: LiveJob) -> Schedule | None:
+        # A job that would be late even alone needs no search.
         first, last = live.earliest(self.now), min(live.deadline, self.ledger.end - 1)
         if first > last:
             return None
+        # A promised job has its utility lifted above any cost, so that no price makes it unplanned.
         search = Search(live.job, self.ledger, rest=live.rest(self.now, last, self._lift(live)))
         split = search.best() if self.bounds is not None else self._earliest(search, last)
         self.insertions += 1
@@ -203,6 +218,8 @@ class WorkingPlan:
         soonest = search.soonest()
         if soonest is None:
             return None
+        # Most jobs fit soon after the first slot that is possible: room and costs
+        # beyond are not looked at before they are needed.
         width = self.params.first_window
         while True:
             until = min(soonest + width, last)
@@ -217,5 +234,6 @@ def prefer_early(ledger: Ledger, growth: float) -> None:
     slots = NEXT_TO_NOTHING * (1.0 + growth * np.arange(ledger.horizon))
     for group in GROUPS:
         total = group.capacity(ledger.cluster).sum(axis=0)
+        # In shares of the group, so that no resource counts for more because of its unit.
         share = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
         group.of(ledger).price[:] = share[:, None, None] * slots[:, None]

@@ -22,6 +22,9 @@ from oasis.driver.journal import (
 from oasis.driver.live import INTERRUPTED, JournaledService
 from oasis.model.errors import InstanceError, OasisError
 from oasis.online.answers import Totals
+from oasis.online.oasis import OASiS
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.admission import AtPrices
 from oasis.online.recourse.policy import Recourse
 from tests import builders
 
@@ -251,3 +254,42 @@ def test_a_journal_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="journal"):
         journal.append({"number": 1})
     assert not journal.path.exists()
+
+
+# -- with which policy to go on ----------------------------------------------------------------
+
+
+def test_a_rule_of_admission_of_ones_own_serves_and_goes_on(tmp_path: Path) -> None:
+    """Whoever goes on brings the policy, as with any policy of his own."""
+
+    def make() -> Recourse:
+        bounds = PriceBounds.from_jobs([job("past", 0, 1, 5.0)], CLUSTER, 8)
+        return Recourse.rolling(8, "arrival", admission=AtPrices(bounds, 0.1))
+
+    calls = JournaledService(make(), CLUSTER)
+    calls.open_journal(tmp_path / "journal")
+    submit(calls, "a", slots=2)
+    with pytest.raises(OasisError, match="policy: expected one like the one that was saved"):
+        JournaledService.reopen(tmp_path / "journal")
+    calls.close()  # it goes on without the journal, which has one writer
+    again = JournaledService.reopen(tmp_path / "journal", make())
+    assert jobs_of(again) == jobs_of(calls) == ["a"]
+    assert submit(again, "b").to_dict() == submit(calls, "b").to_dict()
+
+
+def test_bounds_that_are_computed_are_those_that_were_saved(tmp_path: Path) -> None:
+    bounds = PriceBounds.from_jobs([job("past", 0, 1, 5.0)], CLUSTER, 8)
+    calls = JournaledService(OASiS.rolling(8, lambda cluster: bounds), CLUSTER)
+    submit(calls, "a", slots=2)
+    calls.save(tmp_path / "state")
+    again = JournaledService.load(tmp_path / "state")
+    assert submit(again, "b").to_dict() == submit(calls, "b").to_dict()
+    again.save(tmp_path / "once more")
+    assert jobs_of(JournaledService.load(tmp_path / "once more")) == jobs_of(again)
+
+
+def test_no_policy_at_all_is_refused(tmp_path: Path) -> None:
+    calls = lasting()
+    calls.save(tmp_path / "state")
+    with pytest.raises(TypeError, match=r"policy: expected a policy, .* got 'fifo'"):
+        JournaledService.load(tmp_path / "state", "fifo")  # type: ignore[arg-type]

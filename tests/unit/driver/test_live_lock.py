@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from baselines import FIFO
 from oasis import LiveScheduler, OasisError
 from oasis.driver.journal import JournalLock
 from tests.live import CLUSTER, LOOKAHEAD
@@ -136,6 +137,18 @@ def test_a_scheduler_whose_journal_was_opened_once_more_makes_no_more_calls(
     first.close()
     assert is_kept_away(path)
     assert LiveScheduler.reopen(path).now == 4
+
+
+def test_a_reopening_that_is_refused_leaves_the_journal_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    first = journalled(path)
+    with pytest.raises(OasisError, match="policy: expected"):
+        LiveScheduler.reopen(path, FIFO())
+    assert is_kept_away(path)
+    first.advance(3)
+    first.close()
+    assert not is_kept_away(path)
+    assert LiveScheduler.reopen(path).now == 3
 
 
 def test_a_released_lock_is_there_for_the_next(tmp_path: Path) -> None:

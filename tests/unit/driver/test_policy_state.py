@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import oasis
@@ -15,6 +19,8 @@ from oasis.driver.policy_state import decode, encode
 from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.objects.oasis_job import as_it_was
 from oasis.model.errors import OasisError
+from oasis.model.groups import TaskGroup
+from oasis.scheduling import BasePolicy, Plan, PolicyJob, policy_job
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 from tests.unit.kubernetes.test_driver import live_oasis
 
@@ -67,3 +73,147 @@ def test_only_classes_of_the_project_are_made(name: str) -> None:
     data["items"]["_line"] = {"is": "object", "class": name, "items": {}, "number": 999}
     with pytest.raises(OasisError, match="expected a class of this project"):
         decode(data, policy, {}, site)
+
+
+class Mood(Enum):
+    CALM, HURRIED = "calm", "hurried"
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+class Counting:
+    """It can be called, and what it counted is part of the state."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self) -> int:
+        self.calls += 1
+        return self.calls
+
+
+class Holding(BasePolicy):
+    """Holds whatever it is given."""
+
+    def __init__(self, held: Any = None) -> None:
+        self.held = held
+
+    def decide(self, view: Any) -> Plan:
+        return Plan()
+
+
+def called_twice() -> Counting:
+    made = Counting()
+    made(), made()
+    return made
+
+
+def read_back(held: Any, live: dict[int, PolicyJob] | None = None, fresh: Any = None) -> Any:
+    site, jobs = site_for(oasis.read(EXAMPLE), 10), live or {}
+    one, other = Holding(held), Holding(fresh)
+    one.reset(site), other.reset(site)
+    decode(json.loads(json.dumps(encode(one, jobs))), other, jobs, site)
+    return other.held
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        Mood.HURRIED,
+        Level.LOW,
+        TaskGroup.PS,
+        {Mood.CALM: [Level.LOW]},
+        defaultdict(int, {"a": 2}),
+        defaultdict(list, {3: [1, 2]}),
+        OrderedDict(b=1, a=2),
+        Counter("abba"),
+        deque([1, 2], maxlen=2),
+        np.float32(0.1),
+        float("inf"),
+    ],
+    ids=repr,
+)
+def test_what_a_policy_holds_is_of_the_same_kind_when_it_is_read_back(held: Any) -> None:
+    found = read_back(held)
+    assert found == held
+    assert type(found) is type(held)
+    if isinstance(held, defaultdict):
+        assert found["new"] == held.default_factory()
+    if isinstance(held, deque):
+        assert found.maxlen == held.maxlen
+
+
+@pytest.mark.parametrize("name", ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"])
+def test_generators_go_on(name: str) -> None:
+    held = np.random.Generator(getattr(np.random, name)(7))
+    held.integers(9, size=5)
+    assert (read_back(held).random(20) == held.random(20)).all()
+
+
+def test_an_object_that_can_be_called_keeps_its_state() -> None:
+    assert read_back(called_twice())() == 3
+
+
+def test_a_defaultdict_of_its_own_making_takes_the_factory_of_a_fresh_policy() -> None:
+    def made() -> int:
+        return 7
+
+    found = read_back(defaultdict(made, {1: 2}), fresh=defaultdict(made))
+    assert (found[1], found["new"]) == (2, 7)
+    with pytest.raises(OasisError, match="a defaultdict has no counterpart"):
+        read_back(defaultdict(made, {1: 2}))
+
+
+def first() -> None: ...
+def second() -> None: ...
+
+
+def test_another_function_than_that_of_a_fresh_policy_is_refused() -> None:
+    assert read_back(first, fresh=first) is first
+    with pytest.raises(OasisError, match="the function second has no counterpart"):
+        read_back(second, fresh=first)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_jobs_that_ended_are_remembered(told: bool) -> None:
+    """Live jobs are those of the driver; what a policy noted of others is its own."""
+    site, shipped = site_for(oasis.read(EXAMPLE), 10), oasis.read(EXAMPLE)
+    jobs = [policy_job(job, site, k) for k, job in enumerate(shipped.jobs[:2])]
+    seen = [job if told else job.untold("mine") for job in jobs]
+    live, ended = read_back(seen, live={0: seen[0]})
+    assert live is seen[0]
+    assert (type(ended), ended.id, ended.worker) == (type(seen[1]), jobs[1].id, jobs[1].worker)
+    if told:
+        assert (ended.work, ended.source) == (jobs[1].work, jobs[1].source)
+    else:
+        with pytest.raises(oasis.PolicyError, match="asked for work"):
+            ended.work  # noqa: B018
+
+
+class Sub(list):  # type: ignore[type-arg]
+    ...
+
+
+class Outer:
+    class Inner(Enum):
+        ONE = 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.array([1, None], dtype=object),
+        lambda: np.zeros(2, dtype=[("a", int)]),
+        lambda: np.random.RandomState(3),
+        lambda: np.datetime64("2020-01-01"),
+        lambda: Sub([1]),
+        lambda: Outer.Inner.ONE,
+        lambda: b"bytes",
+        lambda: iter([1]),
+    ],
+)
+def test_what_cannot_be_read_back_is_not_written(make: Callable[[], Any]) -> None:
+    with pytest.raises(OasisError, match=r"^policy[.\w]*: expected plain data, got "):
+        encode(Holding(make()), ())

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.driver.service import CALLS, Events, Service, carry_out, counted
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Facts
+from oasis.driver.service import CALLS, Events, Service, Submission, carry_out, counted
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
@@ -27,6 +29,9 @@ from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.policy import WAITS, Recourse
 from oasis.online.rolling import restricted
+from oasis.scheduling.job import Allocation
+from oasis.scheduling.policy import Plan
+from oasis.scheduling.site import site_of
 from tests import builders
 
 CLUSTER = builders.cluster(gpus=2.0, servers=2)
@@ -151,9 +156,9 @@ def test_a_copy_goes_its_own_way(make: Make) -> None:
 @BOTH
 def test_what_a_policy_was_made_with_makes_it_again(make: Make) -> None:
     policy: Any = make(patience=5).policy
-    again = type(policy).made(json.loads(json.dumps(policy.making)))
+    again = type(policy).made(json.loads(json.dumps(policy.making())))
     assert again.parameters == policy.parameters
-    assert again.making == policy.making
+    assert again.making() == policy.making()
 
 
 @BOTH
@@ -380,3 +385,26 @@ def test_a_completion_in_the_course_of_time_is_no_loss(make: Make) -> None:
     assert effect.answer == Progress(5, (Completion("a", 1, 20.0),))
     assert effect.change == Change()
     assert effect.totals == Totals(completed=1, worker_slots_done=8, utility=20.0)
+
+
+class OnFirst:
+    """Puts every job on the first machine, and notes what it is told."""
+
+    name, slotted, parameters = "on-first", False, {}
+
+    def reset(self, site: Any) -> None:
+        self.seen: list[tuple[list[str], list[str]]] = []
+
+    def decide(self, view: Any) -> Plan:
+        self.seen.append(([job.id for job in view.finished], [job.id for job in view.evicted]))
+        return Plan({job.index: Allocation(((0, 1),)) for job in view.arrived})
+
+
+def test_a_job_that_is_done_is_not_evicted_from_a_machine_that_goes_down() -> None:
+    policy = OnFirst()
+    driver: Driver[Submission] = Driver(policy, site_of(CLUSTER))
+    specs = {"0": Submission("0", job("a", 0, 3, 1.0, 7))}
+    driver.step(0, Facts(specs))
+    outcome = driver.step(3, Facts(specs, done={"0": 12.0}, down=frozenset({0})))
+    assert outcome.completed == ["0"]
+    assert policy.seen == [([], []), (["a"], [])]

@@ -253,15 +253,14 @@ def test_what_is_given_of_each_policy() -> None:
 # --- limits, files, codes -----------------------------------------------------------------------
 
 
-def test_one_limit_at_a_time() -> None:
+def test_limits_and_criteria_are_what_was_given_and_a_minute_without_a_limit() -> None:
     assert limits_of(None, None) == {"time_limit": 60.0}
     assert limits_of(3.0, None) == {"time_limit": 3.0}
     assert limits_of(None, 2.0) == {"work_limit": 2.0}
     assert limits_of(3.0, None, gap=0.1) == {"time_limit": 3.0, "gap": 0.1}
     criteria = {"gap": 0.1, "no_improvement": 5.0}
     assert limits_of(None, 2.0, **criteria) == {"work_limit": 2.0, **criteria}
-    with pytest.raises(ValueError, match=r"^--work-limit: expected no --time-limit beside it$"):
-        limits_of(3.0, 2.0)
+    assert limits_of(3.0, 2.0) == {"time_limit": 3.0, "work_limit": 2.0}
 
 
 def test_a_dash_is_standard_output() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
+import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,13 +15,16 @@ import oasis
 from baselines import FIFO
 from experiments import competitive_ratio
 from experiments.cli.commands.ratio import print_jobs
+from experiments.cli.exit_codes import LIMIT
+from experiments.cli.main import main
 from experiments.evaluation import competitive_ratio as ratio
 from experiments.evaluation.competitive_ratio import GUARANTEES
 from experiments.evaluation.job_comparison import TAKEN_BY, compare_jobs, to_dict, totals
-from experiments.report.sections import not_options
+from experiments.report.sections import commands_of
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.scheduling import Plan, View
 from oasis.solvers import Status
+from offline.state import SolveState
 
 INSTANCE = oasis.read("docs/examples/congested.json")
 
@@ -79,6 +85,36 @@ def test_per_job_document_is_plain_data(result: ratio.CompetitiveRatio) -> None:
     assert {entry["taken_by"] for entry in document["jobs"]} == set(document["totals"])
 
 
+def test_each_incumbent_is_verified_once_and_the_result_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`oasis ratio` asks `verify` once for each incumbent and once at the end, never again."""
+    real = importlib.import_module("oasis.certify.verify").verify
+    verified: list[object] = []
+    incumbents: list[float] = []
+    found = SolveState.found
+
+    def counted(instance: Instance, result: Any) -> float:
+        verified.append(result)
+        return real(instance, result)
+
+    def noted(self: SolveState, value: float, *args: Any) -> None:
+        before = self.incumbent
+        found(self, value, *args)
+        if self.incumbent != before and value not in incumbents:
+            incumbents.append(value)
+
+    users = [m for m in list(sys.modules.values()) if getattr(m, "verify", None) is real]
+    for module in users:
+        monkeypatch.setattr(module, "verify", counted)
+    monkeypatch.setattr(SolveState, "found", noted)
+    with pytest.raises(SystemExit) as ended:
+        main(["ratio", "docs/examples/congested.json", "--work-limit", "0.5"])
+    assert ended.value.code == LIMIT  # so the search went on to the end of its limit
+    assert len(incumbents) >= 3
+    assert len(verified) == len(incumbents) + 1
+
+
 def test_unfinished_online_run_still_gives_an_interval(
     result: ratio.CompetitiveRatio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +159,7 @@ def test_an_interrupted_run_of_another_policy_is_a_schedule_too() -> None:
     assert earned > 0
     document = json.loads(json.dumps(part.to_dict(), allow_nan=False)) | {"kind": "ratio"}
     assert document["method"] == "auto"
-    assert not_options(document) == ()
+    assert commands_of("x", document | {"instance": {"file": "a.json"}})
 
 
 def test_optimum_above_the_corrected_theorem_4_stops_the_run(

@@ -27,6 +27,7 @@ import baselines
 import oasis
 from experiments import competitive_ratio
 from experiments.cli.app import whole_app
+from experiments.cli.options import method_params
 from experiments.evaluation.comparison import Comparison, compare_over_seeds
 from experiments.evaluation.policies import POLICIES
 from experiments.evaluation.provenance import instance_reference
@@ -41,7 +42,7 @@ from experiments.evaluation.tables import (
 )
 from experiments.plotting.canvas import as_written, new_figure, shorten
 from experiments.report.section import MOST_ROWS, Section, inline_svg, report_page, table
-from experiments.report.sections import commands_of, not_options, proofs_of, section_of, text_of
+from experiments.report.sections import commands_of, proofs_of, section_of, text_of
 from oasis.simulator import generate_elastic
 from offline import BendersParams, solve
 
@@ -267,14 +268,37 @@ def test_a_solve_is_made_again_with_the_same_limits_and_seed(
     assert set(found) == {"file", "method", "seed", *given}
 
 
-def test_parameters_without_an_option_are_told(instance: oasis.Instance) -> None:
-    usual = solve(instance, method="benders").to_dict()
-    assert not_options(usual) == ()
-    assert section_of("s.json", usual, instance).notes == ()
-    params = BendersParams().changed({"windows": {"most_leaving": 3}})
+def test_a_solve_is_made_again_with_the_same_parameters(instance: oasis.Instance) -> None:
+    given = {"windows": {"most_leaving": 3}, "pricing": {"classes": [2, 5]}}
+    params = BendersParams().changed(given)
     changed = solve(instance, method="benders", params=params).to_dict()
-    (note,) = section_of("s.json", json.loads(json.dumps(changed)), instance).notes
-    assert "solved with windows.most_leaving = 3, not an option" in note
+    (line,) = commands_of("x", changed | {"instance": {"file": "a.json"}})
+    words = shlex.split(line)
+    said = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
+    assert said == ["benders.pricing.classes=[2, 5]", "benders.windows.most_leaving=3"]
+    assert method_params("benders", said) == given
+    (line,) = commands_of("x", solve(instance).to_dict() | {"instance": {"file": "a.json"}})
+    assert "--set" not in line
+
+
+@pytest.mark.parametrize(
+    ("method", "text", "message"),
+    [
+        (
+            "benders",
+            "benders.master.windw=3",
+            "MasterParams: unknown name 'windw'; expected",
+        ),
+        ("auto", "milp.presolve=3", "CompactParams.presolve: expected true or false, got 3"),
+        ("milp", "milp.presolve=no", "expected METHOD.PARAMETER=VALUE with a number, true, false"),
+        ("colgen", "benders.pays=1", "ConfigurationParams: unknown name 'benders'"),
+        ("colgen", "colgen=1", "ConfigurationParams: unknown name ''"),
+    ],
+)
+def test_a_parameter_that_a_method_has_not_is_refused(method: str, text: str, message: str) -> None:
+    with pytest.raises(oasis.OasisError, match=r"^--set: ") as refused:
+        method_params(method, [text])
+    assert message in str(refused.value)
 
 
 def test_a_comparison_on_elastic_jobs_has_a_page_and_can_be_made_again(tmp_path: Path) -> None:

@@ -153,6 +153,9 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
     monkeypatch.setattr(Reconciler, "steps", lambda *_: 1 / 0)
     controller.turn()
     assert pauses[-1] == 0.5
+    controller._errors = 5000  # a day and more of errors in a row
+    controller.turn()
+    assert pauses[-1] == max(pauses)
 
 
 @pytest.mark.parametrize("name", ["oasis", "recourse", "fifo", "drf"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -12,11 +11,15 @@ import pytest
 
 from oasis.model.errors import SolverError
 from oasis.solvers import Solution, Status
-from offline import solve, solve_both, solve_brute_force, solve_configuration, solve_milp
 from offline.benders import decomposition as module
-from offline.benders.decomposition import LEVELS, UNFINISHED, Decomposition
+from offline.benders.decomposition import (
+    LAST_SHARE,
+    LEVELS,
+    PRIMAL_UNTIL,
+    UNFINISHED,
+    Decomposition,
+)
 from offline.benders.params import BendersParams
-from offline.benders.solve import solve_benders
 
 PARAMS = BendersParams()
 LIMIT = 100.0  # of the budget
@@ -98,14 +101,14 @@ def test_the_last_master_gets_all_that_is_left_and_plans_only_while_there_is_tim
 ) -> None:
     masters = PARAMS.master
     done = SimpleNamespace(is_done=True, progress=None)
-    left = part * masters.last_share * LIMIT
+    left = part * LAST_SHARE * LIMIT
     run = decomposition(left, _near=near, _start=lambda *_: nullcontext(done))
     searched: list[str] = []
     run.search_near_plan = lambda: searched.append("near")
     run.look_around, run._finish = lambda: 0.0, lambda master: master
     assert run._master_and_meanwhile(0.0) is done
     assert run.budget.shares == [1.0 if part < 1.0 else masters.share]
-    is_time = left > masters.primal_until * LIMIT
+    is_time = left > PRIMAL_UNTIL * LIMIT
     assert searched == (["near"] if near and is_time else [])
 
 
@@ -121,18 +124,6 @@ def test_a_master_that_was_stopped_counts_only_where_time_may(is_repeatable: boo
     assert run._finish(master) is (UNFINISHED if is_repeatable else solution)
     assert stopped == [True]
     assert proved == ([] if is_repeatable else [15.0])
-
-
-def test_every_method_has_the_defaults_of_solve() -> None:
-    wanted = inspect.signature(solve).parameters
-    for method in (
-        *(solve_benders, solve_both, solve_brute_force, solve_configuration, solve_milp),
-    ):
-        own = inspect.signature(method).parameters
-        assert {name: own[name].default for name in own} == {
-            name: wanted[name].default for name in own
-        }
-    assert wanted["time_limit"].default == 60.0
 
 
 @pytest.mark.parametrize(("is_done", "looks"), [(False, 2), (True, 0)])

@@ -11,12 +11,12 @@ import pytest
 
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.solvers.budget import Budget
+from offline import solve_benders
 from offline.benders import decomposition as module
-from offline.benders.decomposition import Decomposition
+from offline.benders.decomposition import REFINE_ROUNDS, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
-from offline.benders.solve import solve_benders
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
@@ -36,7 +36,9 @@ def run() -> Decomposition:
     model = CountModel(arrays)
     none: Any = SimpleNamespace()
     separation = Separation(model, PARAMS.cuts)
-    return Decomposition(Parts(model, separation, none, none, None, none, best), PARAMS)
+    return Decomposition(
+        Parts(model, separation, none, none, None, none, best), PARAMS, state.budget
+    )
 
 
 class Bounds:
@@ -111,7 +113,7 @@ def test_refining_ends_where_the_value_of_the_plan_does_not_move(
     still = SimpleNamespace(values={}, bound=5.0)
     monkeypatch.setattr(module, "close_plan", lambda *_: still)
     cut_rows(run, monkeypatch, ["row"])
-    assert run.refine(still, Budget()) == PARAMS.master.refine_rounds + 1  # type: ignore[arg-type]
+    assert run.refine(still, Budget()) == REFINE_ROUNDS + 1  # type: ignore[arg-type]
 
 
 def test_seed_zero_is_the_default_and_recorded() -> None:

@@ -20,12 +20,15 @@ import oasis
 from oasis import Constant
 from oasis.model.errors import SolverError
 from oasis.solvers import Status
+from oasis.solvers.budget import Budget
 from offline import BothParams, both, solve, solve_benders, solve_both, solve_brute_force
 from offline import processes as helper
+from offline.benders.solve import Benders
 from offline.both import BothParams as Params
+from offline.problem import OfflineProblem
 from offline.processes import Helper, plain
 from offline.result import OfflineResult
-from offline.state import Phase, SolveState
+from offline.state import Phase
 from offline.tasks import Child
 
 ROOT = Path(__file__).parents[3]
@@ -40,13 +43,13 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes
 def idle(monkeypatch: pytest.MonkeyPatch, during: Callable[[], None] = lambda: None) -> None:
     """Let the decomposition do nothing, so that all that is learnt comes from the other process."""
 
-    def wait(_: Any, __: Any, state: SolveState, *___: Any) -> Status:
-        while not state.budget.passed:
+    def wait(_: Benders, __: OfflineProblem, stop: Budget, ___: Any) -> Status:
+        while not stop.passed:
             during()
             time.sleep(0.01)
-        return state.budget.status
+        return stop.status
 
-    monkeypatch.setattr(both, "BENDERS", replace(both.BENDERS, run=wait))
+    monkeypatch.setattr(Benders, "solve", wait)
 
 
 def said_by(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
@@ -65,7 +68,7 @@ def test_the_other_process_alone_proves_the_enumerated_optimum(
     instance = oasis.generate("testbed", **sizes, seed=seed)
     optimum = solve_brute_force(instance).objective
     idle(monkeypatch)
-    result = solve_both(instance, SECONDS, params=AT_ONCE, warm_start={})
+    result = solve_both(instance, time_limit=SECONDS, params=AT_ONCE, warm_start={})
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(optimum, rel=1e-9)
     assert optimum <= result.upper_bound <= optimum * (1 + 1e-6)
@@ -81,7 +84,7 @@ def test_bound_of_one_and_schedules_of_the_other_prove_each_other(
     optimum = solve_brute_force(TINY)
     idle(monkeypatch)
     said_by(monkeypatch, f'{{"bound": {optimum.objective!r}}}')
-    result = solve_both(TINY, SECONDS, params=AT_ONCE, warm_start=optimum.schedules)
+    result = solve_both(TINY, time_limit=SECONDS, params=AT_ONCE, warm_start=optimum.schedules)
     assert result.status is Status.OPTIMAL
     assert (result.objective_by, result.bound_by) == (Phase.WARM_START, Phase.COMPACT)
     assert result.upper_bound > result.objective == optimum.objective  # rounded outward
@@ -93,7 +96,7 @@ def test_a_bound_that_schedules_refute_is_no_result(monkeypatch: pytest.MonkeyPa
     idle(monkeypatch)
     said_by(monkeypatch, f'{{"bound": {optimum.objective * 0.99!r}}}')
     with pytest.raises(SolverError, match=r"^compact MILP claims the bound"):
-        solve_both(TINY, SECONDS, params=AT_ONCE, warm_start=optimum.schedules)
+        solve_both(TINY, time_limit=SECONDS, params=AT_ONCE, warm_start=optimum.schedules)
 
 
 @pytest.mark.usefixtures("two_cores")
@@ -103,7 +106,7 @@ def test_schedules_that_break_a_constraint_are_no_result(monkeypatch: pytest.Mon
     schedule = f'{{"job_id": "{job}", "workers": [[3, 0, 1000]], "ps": [[3, 0, 1000]]}}'
     said_by(monkeypatch, f'{{"schedules": [{schedule}]}}')
     with pytest.raises(SolverError, match="infeasible"):
-        solve_both(TINY, SECONDS, params=AT_ONCE)
+        solve_both(TINY, time_limit=SECONDS, params=AT_ONCE)
 
 
 @pytest.mark.usefixtures("two_cores")
@@ -129,15 +132,15 @@ def test_a_process_that_fails_is_reported_and_the_other_goes_on(
     monkeypatch.setattr(helper, "CHILD", program)
     fail = Helper._fail
     monkeypatch.setattr(Helper, "_fail", lambda self, why: (failed.append(why), fail(self, why)))
-    run = both.BENDERS.run
+    run = Benders.solve
 
-    def after(instance: Any, start: Any, state: SolveState, *rest: Any) -> Status:
-        while not (failed or state.budget.passed):
+    def after(self: Benders, problem: OfflineProblem, stop: Budget, rng: Any) -> Status:
+        while not (failed or stop.passed):
             time.sleep(0.01)
-        return run(instance, start, state, *rest)
+        return run(self, problem, stop, rng)
 
-    monkeypatch.setattr(both, "BENDERS", replace(both.BENDERS, run=after))
-    result = solve_both(TINY, SECONDS, params=AT_ONCE)
+    monkeypatch.setattr(Benders, "solve", after)
+    result = solve_both(TINY, time_limit=SECONDS, params=AT_ONCE)
     assert result.status is Status.OPTIMAL
     assert failed == [reason]
     assert result.parameters["compact_model_failed"] == reason
@@ -151,7 +154,7 @@ def test_a_utility_that_no_file_can_have_leaves_the_decomposition_alone() -> Non
 
     own = Own(5.0)
     jobs = (replace(TINY.jobs[0], utility=own), *TINY.jobs[1:])
-    result = solve_both(replace(TINY, jobs=jobs), SECONDS, params=AT_ONCE)
+    result = solve_both(replace(TINY, jobs=jobs), time_limit=SECONDS, params=AT_ONCE)
     assert result.status is Status.OPTIMAL
     assert "utility" in result.parameters["compact_model_failed"]
 
@@ -165,7 +168,7 @@ def test_ctrl_c_leaves_the_interval_and_no_process(
             raise KeyboardInterrupt
 
     idle(monkeypatch, interrupt)
-    result = solve_both(HARD, SECONDS, params=AT_ONCE)
+    result = solve_both(HARD, time_limit=SECONDS, params=AT_ONCE)
     assert result.status is Status.INTERRUPTED
     assert 0 < result.objective <= result.upper_bound
     assert [process.returncode for process in started] == [-signal.SIGKILL]
@@ -199,7 +202,7 @@ def test_a_gap_that_the_other_process_reaches_ends_the_solve(
     idle(monkeypatch)
     said_by(monkeypatch, f'{{"bound": {optimum.objective * 1.09!r}}}')
     start = optimum.schedules
-    result = solve_both(TINY, SECONDS, gap=0.1, params=AT_ONCE, warm_start=start)
+    result = solve_both(TINY, time_limit=SECONDS, gap=0.1, params=AT_ONCE, warm_start=start)
     assert result.status is Status.GAP_LIMIT
     assert result.gap == pytest.approx(0.09)
 
@@ -217,7 +220,7 @@ def noted():
     return process
 offline.processes._started = noted
 instance = oasis.generate("testbed", jobs=60, seed=2)
-print(solve_both(instance, 120.0, params=BothParams(head_start=0.0)).status, flush=True)
+print(solve_both(instance, time_limit=120.0, params=BothParams(head_start=0.0)).status, flush=True)
 """
 
 
@@ -289,7 +292,7 @@ def test_one_core_and_workers_of_a_sweep_have_no_second_process(
     monkeypatch.undo()
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     assert not both.has_second_core()
-    result = solve_both(TINY, SECONDS, params=Params(head_start=0.0))
+    result = solve_both(TINY, time_limit=SECONDS, params=Params(head_start=0.0))
     assert result.status is Status.OPTIMAL
     assert not started
 
@@ -329,15 +332,15 @@ def test_schedules_that_are_found_here_reach_the_other_process(
         " sys.stdin.read()",
     )
 
-    def find(_: Any, __: Any, state: SolveState, *___: Any) -> Status:
-        while not state.budget.passed:
+    def find(_: Benders, problem: OfflineProblem, stop: Budget, __: Any) -> Status:
+        while not stop.passed:
             if started:
-                state.found(optimum.objective, optimum.schedules, "somebody")
+                problem.state.found(optimum.objective, optimum.schedules, "somebody")
             time.sleep(0.01)
-        return state.budget.status
+        return stop.status
 
-    monkeypatch.setattr(both, "BENDERS", replace(both.BENDERS, run=find))
-    result = solve_both(TINY, SECONDS, params=AT_ONCE, warm_start={})
+    monkeypatch.setattr(Benders, "solve", find)
+    result = solve_both(TINY, time_limit=SECONDS, params=AT_ONCE, warm_start={})
     assert result.status is Status.OPTIMAL
     assert (result.objective_by, result.bound_by) == ("somebody", Phase.COMPACT)
 

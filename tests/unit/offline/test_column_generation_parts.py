@@ -15,7 +15,14 @@ from oasis.solvers.budget import Budget
 from offline.column_generation.bound import configuration_bound
 from offline.column_generation.generation import ColumnGeneration
 from offline.column_generation.params import ColumnGenerationParams
-from offline.column_generation.pricing import StabilityCentre, empty, price, pricing_work
+from offline.column_generation.pricing import (
+    FIRST_SMOOTHING,
+    MOST_SMOOTHING,
+    StabilityCentre,
+    empty,
+    price,
+    pricing_work,
+)
 from offline.column_generation.restricted_master import (
     Column,
     Grouping,
@@ -107,13 +114,13 @@ def test_a_price_of_nothing_buys_the_earliest_completion() -> None:
 def test_the_centre_moves_to_better_prices_and_smooths_by_the_subgradient() -> None:
     centre = StabilityCentre(PARAMS, START.prices.worker, START.prices.ps)
     centre.restart()
-    assert (centre.bound, centre.smoothing) == (math.inf, PARAMS.first_smoothing)
+    assert (centre.bound, centre.smoothing) == (math.inf, FIRST_SMOOTHING)
     centre.adapt(is_idle=False, is_beyond=True)
     higher = centre.smoothing
-    assert higher > PARAMS.first_smoothing
+    assert higher > FIRST_SMOOTHING
     for _ in range(100):
         centre.adapt(is_idle=False, is_beyond=True)
-    assert centre.smoothing <= PARAMS.most_smoothing
+    assert centre.smoothing <= MOST_SMOOTHING
     for _ in range(100):
         centre.adapt(is_idle=False, is_beyond=False)
     assert centre.smoothing == 0.0

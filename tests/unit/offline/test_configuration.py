@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import oasis
@@ -15,7 +16,8 @@ from oasis.solvers.budget import Budget
 from offline import ConfigurationParams, solve
 from offline.column_generation import solve as colgen
 from offline.column_generation.bound import configuration_bound
-from offline.column_generation.solve import Heuristics
+from offline.column_generation.solve import Configuration, Heuristics
+from offline.problem import OfflineProblem
 from offline.state import SolveState, warm_start_of
 
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 1}),), (Server("p", {}),), slot_seconds=3600.0)
@@ -65,7 +67,11 @@ def test_the_bound_gets_longer_where_schedules_are_looked_for_meanwhile(
     clock: Any = SimpleNamespace(read=lambda: 0.0, is_repeatable=False)
     state = SolveState(Budget(limit, clock))
     start = warm_start_of(instance, None, state, needs_prices=True)
-    heuristics = Heuristics(instance, state, 0, ConfigurationParams())
+    assert start.prices is not None
+    problem, rng = OfflineProblem(instance, start, state), np.random.default_rng(0)
+    params = ConfigurationParams()
+    heuristics = Heuristics(problem, params, state.budget, rng)
     helper: Any = SimpleNamespace() if helped else None
-    assert colgen._bound_and_improve(heuristics, start, helper) is Status.INTERRUPTED
+    found = Configuration(params)._bound_and_improve(heuristics, start.prices, helper)
+    assert found is Status.INTERRUPTED
     assert given == [pytest.approx(seconds)]

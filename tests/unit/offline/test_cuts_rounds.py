@@ -9,7 +9,17 @@ import pytest
 
 from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.solvers.budget import Budget
-from offline.patterns import CLOSE, FEWEST, Cut, CutGenerator, CutParams, PatternPool, classes
+from offline.patterns import (
+    CLEAR,
+    CLOSE,
+    FEWEST,
+    LIFTING_TRACE,
+    Cut,
+    CutGenerator,
+    CutParams,
+    PatternPool,
+    classes,
+)
 
 NO_LIMIT = Budget()
 SEEDS = range(40)
@@ -68,9 +78,7 @@ def test_traces_of_all_absent_items_together_are_one_small_share_of_what_fits(
     absent = (counts <= FEWEST) & (held > 0)
     assert (added[~absent] == counts[~absent]).all()
     shares = added[absent] / held[absent]
-    assert shares == pytest.approx(
-        np.full(absent.sum(), served.params.lifting_trace / absent.sum())
-    )
+    assert shares == pytest.approx(np.full(absent.sum(), LIFTING_TRACE / absent.sum()))
 
 
 def test_without_absent_items_there_is_nothing_to_lift(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +139,7 @@ def test_a_point_that_hardly_exceeds_what_fits_gives_no_cut(excess: float) -> No
     """One server of one unit: counts above 1 are cut off from a clear excess on."""
     pool = PatternPool(*classes(np.ones((1, 1)), None), np.ones((1, 1)), np.array([3]))
     served = CutGenerator(pool, CutParams())
-    cut = served.separate(np.array([1.0 + excess * served.params.clear]), NO_LIMIT)
+    cut = served.separate(np.array([1.0 + excess * CLEAR]), NO_LIMIT)
     assert (cut is not None) == (excess > 1)
 
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import oasis
 from oasis.model.errors import VerificationError
 from oasis.solvers.budget import Budget, WorkCounter
+from offline import solve_milp
 from offline.column_generation.pricing import pricing_work
 from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
 from offline.heuristics.neighbourhood import Neighbourhoods, exchange, reinsert
 from offline.heuristics.params import (
     InsertionParams,
     NeighbourhoodParams,
-    PriorityParams,
     RuinParams,
 )
 from offline.heuristics.ruin_and_recreate import (
@@ -28,7 +28,6 @@ from offline.heuristics.ruin_and_recreate import (
     ruin_and_recreate,
 )
 from offline.model.arrays import OfflineArrays
-from offline.model.milp import solve_milp
 from offline.state import SolveState, warm_start_of
 from tests.strategies import fewer, small_instances
 
@@ -36,7 +35,6 @@ SIZES = {"jobs": 12, "worker_servers": 4, "ps_servers": 4, "horizon": 10}
 INSTANCE = oasis.generate("calibrated", **SIZES, seed=3)
 ARRAYS = OfflineArrays.of(INSTANCE)
 FREE = [np.zeros((ARRAYS.horizon, *g.capacity.shape)) for g in (ARRAYS.worker, ARRAYS.ps)]
-PRIORITY = PriorityParams()
 
 
 def budget(work: float) -> Budget:
@@ -49,7 +47,7 @@ def duals_of(instance: oasis.Instance) -> DualValues:
     start = warm_start_of(instance, {}, state, needs_prices=True)
     assert start.prices is not None
     arrays = OfflineArrays.of(instance)
-    return DualValues.of(arrays, start.prices.worker, start.prices.ps, PRIORITY)
+    return DualValues.of(arrays, start.prices.worker, start.prices.ps)
 
 
 def nothing(instance: oasis.Instance, limit: Budget | None = None) -> BestSolution:
@@ -103,7 +101,7 @@ def test_patience_ends_ruin_and_recreate_where_it_finds_nothing_better() -> None
 @given(small_instances())
 @fewer(4)
 def test_the_neighbourhood_of_all_jobs_is_the_compact_model(instance: oasis.Instance) -> None:
-    optimum = solve_milp(instance, None).objective
+    optimum = solve_milp(instance, time_limit=None).objective
     jobs = list(range(len(instance.jobs)))
     found, is_solved = reinsert(PartialSolution(OfflineArrays.of(instance)), jobs, Budget())
     assert is_solved

@@ -16,9 +16,9 @@ import oasis
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from oasis.solvers.running import RunningSolve
+from offline import solve_benders
 from offline.benders.decomposition import LEVELS
 from offline.benders.params import BendersParams, MasterParams
-from offline.benders.solve import solve_benders
 from offline.heuristics.recombination import Alternation
 from tests.oracle.odds import CROSSED, at_odds, unit_job
 from tests.oracle.test_benders import unaided
@@ -90,7 +90,7 @@ def test_ctrl_c_ends_the_decomposition_where_it_comes(
     monkeypatch.setattr(Budget, "elapsed", clock)
     waiting = ctrl_c.before(WHILE_HIGHS_RUNS, RunningSolve._report)
     monkeypatch.setattr(RunningSolve, "_report", waiting)
-    result = solve_benders(instance, LIMIT, params=params, on_progress=ctrl_c.watch)
+    result = solve_benders(instance, time_limit=LIMIT, params=params, on_progress=ctrl_c.watch)
     assert ctrl_c.came_in == phase, ctrl_c.phases
     assert result.status is Status.INTERRUPTED
     assert ctrl_c.phases[-1] == phase

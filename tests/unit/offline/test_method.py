@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 
 import pytest
@@ -11,14 +12,15 @@ import offline
 from oasis import Schedule
 from oasis.model.validation import LARGEST_SEED
 from oasis.solvers.budget import Budget
-from offline import Status, solve
+from offline import Gap, Status, WorkLimit, solve
 from offline.column_generation.bound import configuration_bound
-from offline.method import Method
 from offline.model.milp import CompactParams
+from offline.problem import Method
 from offline.result import OfflineResult
-from offline.solve import METHOD_BY_NAME, METHODS
+from offline.solve import METHOD_BY_NAME, METHODS, SolveOptions
 from offline.state import Phase, SolveState, WarmStart, decide, warm_start_of
 
+solving = importlib.import_module("offline.solve")
 TINY = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
 ONLINE = oasis.simulate(TINY, oasis.OASiS.from_instance(TINY))
 PUBLIC = {
@@ -31,25 +33,36 @@ PUBLIC = {
 STARTS = (None, {}, ONLINE.schedules, WarmStart({}))
 
 
-def test_all_methods_have_one_signature_but_for_their_parameters() -> None:
+def test_functions_of_methods_take_the_arguments_of_solve() -> None:
     assert set(PUBLIC) == set(METHOD_BY_NAME)
-    expected = list(inspect.signature(solve).parameters.values())
-    del expected[1]  # the method
-    for function in PUBLIC.values():
-        found = list(inspect.signature(function).parameters.values())
-        for one, other in zip(found, expected, strict=True):
-            assert (one.name, one.kind, one.default) == (other.name, other.kind, other.default)
+    arguments = set(inspect.signature(solve).parameters) - {"instance", "method"}
+    assert set(SolveOptions.__annotations__) == arguments
 
 
 @pytest.mark.parametrize("method", PUBLIC)
 def test_a_method_by_name_and_by_its_function_are_the_same(method: str) -> None:
-    one = solve(TINY, method, 60.0, work_limit=0.3, seed=5)
-    same = PUBLIC[method](TINY, 60.0, work_limit=0.3, seed=5)
+    one = solve(TINY, method, work_limit=0.3, seed=5)
+    same = PUBLIC[method](TINY, work_limit=0.3, seed=5)
     assert (one.status, one.objective, one.parameters) == (
         same.status,
         same.objective,
         same.parameters,
     )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_criteria_and_their_shorthands_are_the_same(method: str) -> None:
+    one = solve(TINY, method, stop=WorkLimit(0.3) | Gap(0.5))
+    same = solve(TINY, method, stop=Gap(0.5), work_limit=0.3)
+    assert (one.status, one.objective, one.parameters) == (
+        same.status,
+        same.objective,
+        same.parameters,
+    )
+    if method != "bruteforce":
+        told = {"work_limit": 0.3, "gap": 0.5}
+        assert one.parameters.items() >= told.items()
+        assert "time_limit" not in one.parameters
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -141,11 +154,17 @@ def test_an_infeasible_start_is_refused(method: str) -> None:
         solve(TINY, method, warm_start=twice)
 
 
-def test_a_new_method_needs_a_name_parameters_and_a_function() -> None:
-    def give_up(*given: object) -> Status:
+class Lazy(Method[CompactParams]):
+    name, kind = "lazy", CompactParams
+
+    def solve(self, *given: object) -> Status:
         return Status.TIME_LIMIT
 
-    result = Method("lazy", CompactParams, give_up).solve(TINY, 1.0)
+
+def test_a_new_method_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solving, "METHODS", ("auto", "lazy"))
+    monkeypatch.setattr(solving, "METHOD_BY_NAME", {"lazy": Lazy})
+    result = solve(TINY, "lazy", time_limit=1.0)
     assert isinstance(result, OfflineResult)
     assert (result.method, result.objective) == ("lazy", ONLINE.total_utility)
     assert result.status in (Status.TIME_LIMIT, Status.OPTIMAL)

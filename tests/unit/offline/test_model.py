@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 import oasis
 from oasis.model import rounding
 from oasis.solvers.budget import Budget
+from offline import solve_brute_force, solve_milp
 from offline.benders.master import CountModel
-from offline.enumeration import EnumerationParams, solve_brute_force
+from offline.enumeration import EnumerationParams, fitting_counts
 from offline.model.arrays import GROUPS, OfflineArrays, units_that_fit
 from offline.model.capacities import limits_of_server
-from offline.model.milp import CompactModel, compact_size, solve_milp
+from offline.model.milp import CompactModel, compact_size
 from offline.model.schedule_model import ScheduleModel
 from offline.model.variables import variables_of
-from offline.slot_counts import fitting_counts
 from tests.strategies import all_instances, fewer, levels, of, small_instances
 
 
@@ -162,4 +162,4 @@ def test_an_instance_too_large_to_enumerate_is_refused_by_its_steps() -> None:
     with pytest.raises(ValueError, match=r"too large for brute force: \d+ steps, at most 1; use"):
         solve_brute_force(tiny, params=EnumerationParams(max_steps=1))
     best = solve_brute_force(tiny).objective
-    assert solve_milp(tiny, None).objective == pytest.approx(best, rel=1e-6)
+    assert solve_milp(tiny, time_limit=None).objective == pytest.approx(best, rel=1e-6)

@@ -85,7 +85,7 @@ def test_what_is_left_out_is_as_the_method_has_it_not_as_its_part_has_it() -> No
         ({"pricing": {"classes": 3}}, "ColumnGenerationParams.classes: expected several numbers"),
         ({"pricing": {"classes": [0]}}, "ColumnGenerationParams.classes: expected a whole number"),
         ({"master": CutParams()}, "BendersParams.master: expected MasterParams, got CutParams"),
-        ({"cut": {}}, "BendersParams: unknown name 'cut'; expected one of pricing, priority"),
+        ({"cut": {}}, "BendersParams: unknown name 'cut'; expected one of pricing, insertion"),
     ],
 )
 def test_what_is_not_allowed_is_named(data: dict[str, Any], message: str) -> None:
@@ -106,7 +106,7 @@ def test_parameters_of_another_method_are_refused(method: str) -> None:
 def test_a_result_has_the_parameters_that_it_can_be_made_again_with(method: str) -> None:
     result = solve(TINY, method, work_limit=0.5, seed=4)
     told = json.loads(json.dumps(result.parameters))
-    kind = METHOD_BY_NAME[method].params
+    kind = METHOD_BY_NAME[method].kind
     assert kind.from_dict(told["params"]) == kind()
     again = solve(TINY, method, work_limit=0.5, seed=4, params=told["params"])
     assert again.parameters == result.parameters

@@ -14,7 +14,7 @@ import oasis
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, verify
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, WorkLimit
 from offline import BendersParams, solve_benders
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
@@ -69,7 +69,7 @@ CROSSING = instance_of(
 
 
 def periods_of(instance: Instance, **params: Any) -> PeriodBound:
-    arrays, state = OfflineArrays.of(instance), SolveState(Budget.of(None, 1000.0))
+    arrays, state = OfflineArrays.of(instance), SolveState(WorkLimit(1000.0).start())
     best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, instance))
     master = CountModel(arrays)
     separation = Separation(master, CutParams())
@@ -244,7 +244,7 @@ def test_a_plan_gets_better_where_jobs_may_change() -> None:
     plan = planned(periods, FREE, first_jobs=4)
     whole = periods.model.whole(FREE)
     plan.values = np.zeros(periods.model.size)  # a plan without jobs
-    plan.improve(Budget.of(None, 0.0))
+    plan.improve(WorkLimit(0.0).start())
     assert plan.completions == {}
     plan.improve(periods.best.state.budget.within(0.05))
     assert whole.costs @ plan.values == pytest.approx(38.0)
@@ -269,7 +269,7 @@ def test_a_neighbourhood_that_was_solved_makes_the_next_one_larger(
     monkeypatch: pytest.MonkeyPatch, status: Status, size: int
 ) -> None:
     plan = planned(periods_of(RIVALS, slots=3), FREE)
-    budget = Budget.of(None, 1.0)
+    budget = WorkLimit(1.0).start()
 
     def solve(*_: Any, **__: Any) -> Solution:
         budget.charge(1.0)
@@ -354,14 +354,14 @@ def test_long_horizons_are_bounded_by_periods_and_short_ones_are_not() -> None:
     seen: list[str] = []
     params = {"second_process": False, "master": {"whole_size": 0}}
     found = solve_benders(
-        LONG, None, work_limit=8, params=params, on_progress=lambda now: seen.append(now.phase)
+        LONG, work_limit=8, params=params, on_progress=lambda now: seen.append(now.phase)
     )
     assert Phase.PERIODS in seen
     assert found.objective <= found.upper_bound * (1 + 1e-9)
     seen.clear()
     whole = {**params, "replanning": {"span": 30}}
     other = solve_benders(
-        LONG, None, work_limit=8, params=whole, on_progress=lambda now: seen.append(now.phase)
+        LONG, work_limit=8, params=whole, on_progress=lambda now: seen.append(now.phase)
     )
     assert Phase.PERIODS not in seen
     assert other.objective <= found.upper_bound * (1 + 1e-9)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 import oasis
 from oasis.solvers import SolveProgress
-from offline import solve
-from offline.solve import METHODS, AutoParams
+from offline import Gap, Stop, TimeLimit, WorkLimit, solve
+from offline.solve import LONG_COUNTS, METHODS, SHORT, AutoParams
 from offline.state import Phase
 
 CLI = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -45,6 +48,34 @@ def test_methods_in_the_table_exist() -> None:
 
 
 def test_rule_of_auto_is_the_one_in_the_code() -> None:
-    for text in (CLI, solve.__doc__ or ""):
-        (most,) = re.findall(r"at most (\d+)", " ".join(text.split()))
-        assert int(most) == AutoParams().compact_size
+    """The table has the numbers of the code, and examples on either side of each."""
+    numbers = [
+        int(n.replace(",", ""))
+        for n in re.findall(r"^\| (?:size|counts).*? ([\d,]{3,})", CLI, re.M)
+    ]
+    auto = AutoParams()
+    assert numbers == [auto.compact_size, LONG_COUNTS, auto.counts_size, auto.both_size]
+    (seconds,) = re.findall(r"above (\d+) s, or none", CLI)
+    assert float(seconds) == SHORT
+
+
+@pytest.mark.parametrize(
+    ("jobs", "horizon", "stop", "method"),
+    [
+        (2, 8, Stop(), "milp"),
+        (50, 30, TimeLimit(60), "both"),
+        (50, 100, Stop(), "benders"),
+        (50, 300, TimeLimit(SHORT), "benders"),
+        (50, 300, TimeLimit(SHORT + 1), "colgen"),
+        (50, 300, WorkLimit(SHORT), "benders"),
+        (50, 300, TimeLimit(900) | WorkLimit(SHORT), "benders"),
+        (50, 300, Gap(0.1), "colgen"),
+        (50, 500, TimeLimit(1), "colgen"),
+    ],
+)
+def test_auto_chooses_by_size_and_time(jobs: int, horizon: int, stop: Stop, method: str) -> None:
+    job = oasis.generate("testbed", jobs=1, worker_servers=1, ps_servers=1, seed=1).jobs[0]
+    tiny = oasis.generate("testbed", jobs=1, worker_servers=1, ps_servers=1, seed=1)
+    several = tuple(replace(job, id=f"j{k}", arrival=0) for k in range(jobs))
+    instance = replace(tiny, jobs=several, horizon=horizon)
+    assert AutoParams().method_for(instance, stop).name == method

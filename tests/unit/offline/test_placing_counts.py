@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Solution, Status
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, WorkLimit
 from offline.benders import subproblem
 from offline.benders.subproblem import place, place_by_patterns
 from offline.model import capacities
@@ -120,7 +120,7 @@ def test_items_that_ask_for_nothing_fit_anywhere() -> None:
 
 def test_without_time_what_the_greedy_choice_found_is_returned_without_proof() -> None:
     capacity, demand, counts = table([6.0], [6.0]), table([3.0], [2.0]), np.array([2, 4])
-    units, is_proven = place(capacity, demand, counts, Budget.of(None, 0.0), PARAMS)
+    units, is_proven = place(capacity, demand, counts, WorkLimit(0.0).start(), PARAMS)
     assert not is_proven
     check_fits(units, capacity, demand)
     assert (units >= subproblem._greedy(capacity, demand, counts)).all()

@@ -18,7 +18,8 @@ from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant, Deadline
 from oasis.solvers import Solution, Status
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, WorkLimit
+from offline import solve_configuration
 from offline.benders import plans
 from offline.benders import primal as module
 from offline.benders.master import CountModel
@@ -28,7 +29,7 @@ from offline.benders.primal import PrimalHeuristic
 from offline.benders.slot_model import Fill
 from offline.benders.subproblem import Separation, adjusted
 from offline.column_generation.params import ConfigurationParams
-from offline.column_generation.solve import COLGEN, solve_configuration
+from offline.column_generation.solve import Configuration
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.ruin_and_recreate import DualValues
 from offline.model.arrays import OfflineArrays
@@ -71,7 +72,7 @@ def heuristic(*jobs: Job, horizon: int = 1, params: PrimalParams = PARAMS) -> Pr
     state = SolveState(Budget())
     best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, problem))
     free = [np.zeros((horizon, n, 1)) for n in (2, 1)]
-    duals = DualValues.of(arrays, *free, ConfigurationParams().priority)
+    duals = DualValues.of(arrays, *free)
     rng = np.random.default_rng(0)
     return PrimalHeuristic(made, Separation(made, CUTS), best, duals, rng, params)
 
@@ -345,7 +346,7 @@ def test_the_search_ends_with_the_best_schedules() -> None:
 
 def test_a_search_without_time_plans_nothing() -> None:
     primal = heuristic(*THREE)
-    assert primal.search({}, Budget.of(None, 0.0)) == 0
+    assert primal.search({}, WorkLimit(0.0).start()) == 0
     assert primal.best.value == 0.0
 
 
@@ -364,16 +365,16 @@ def test_column_generation_encloses_the_optimum_of_the_three() -> None:
 def test_column_generation_is_repeatable_by_work_and_keeps_a_better_start() -> None:
     jobs = [job(f"j{k}", 1.0 + k % 2, 3.0 + k, slots=1 + k % 3) for k in range(6)]
     problem = instance(*jobs, horizon=4)
-    first, second = (solve_configuration(problem, None, work_limit=0.05, seed=3) for _ in range(2))
+    first, second = (solve_configuration(problem, work_limit=0.05, seed=3) for _ in range(2))
     assert first.schedules == second.schedules
     assert (first.objective, first.upper_bound) == (second.objective, second.upper_bound)
-    again = solve_configuration(problem, None, work_limit=0.0, warm_start=first.schedules)
+    again = solve_configuration(problem, work_limit=0.0, warm_start=first.schedules)
     assert again.objective >= first.objective - 1e-9
 
 
 def test_the_method_says_what_it_is_and_needs() -> None:
-    assert (COLGEN.name, COLGEN.needs_prices) == ("colgen", True)
-    assert COLGEN.params is ConfigurationParams
+    assert (Configuration.name, Configuration.needs_prices) == ("colgen", True)
+    assert Configuration.kind is ConfigurationParams
 
 
 def test_an_option_of_the_method_reaches_it() -> None:

@@ -15,7 +15,7 @@ from offline import solve_configuration
 from offline.heuristics import recourse_run
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.params import RecourseRunParams, WindowParams
-from offline.heuristics.recourse_run import follow_recourse
+from offline.heuristics.recourse_run import INSERTIONS_PER_ROUND, follow_recourse
 from offline.heuristics.window_search import WindowSearch, insertion_work
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
@@ -23,7 +23,7 @@ from offline.state import SolveState
 INSTANCE = oasis.generate("calibrated", jobs=12, worker_servers=4, ps_servers=4, seed=3)
 ARRAYS = OfflineArrays.of(INSTANCE)
 PARAMS = RecourseRunParams(rounds=3)
-ROUND = len(INSTANCE.jobs) * PARAMS.insertions_per_round * insertion_work(ARRAYS)
+ROUND = len(INSTANCE.jobs) * INSERTIONS_PER_ROUND * insertion_work(ARRAYS)
 
 
 def followed(limit: float | None) -> tuple[BestSolution, Budget, bool]:

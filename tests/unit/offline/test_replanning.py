@@ -14,14 +14,14 @@ from oasis.certify.verify import verify
 from oasis.model.schedule import Schedule, placements
 from oasis.solvers import Solution, Status
 from oasis.solvers.arrays import Limits
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import WorkLimit
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, ReplanningParams
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.params import PriorityParams, RuinParams
+from offline.heuristics.params import RuinParams
 from offline.heuristics.ruin_and_recreate import DualValues, ruin_and_recreate
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
@@ -41,12 +41,12 @@ def search(
     """A search on two GPUs that starts from `known` schedules, prices of 0 behind it."""
     problem = Instance(horizon, CLUSTER, jobs)
     arrays, params = OfflineArrays.of(problem), {"random_share": 0.0, **params}
-    model, state = CountModel(arrays), SolveState(Budget.of(None, 60.0))
+    model, state = CountModel(arrays), SolveState(WorkLimit(60.0).start())
     start = PartialSolution(arrays, known or {})
     best = BestSolution(start, state, partial(verify, problem))
     state.proved(model.trivial_bound)
     free = np.zeros((horizon, 1, 1))
-    duals = DualValues.of(arrays, free, free, PriorityParams())
+    duals = DualValues.of(arrays, free, free)
     rng = np.random.default_rng(0)
     separation = Separation(model, BendersParams().cuts)
     primal = PrimalHeuristic(model, separation, best, duals, rng, BendersParams().primal)

@@ -21,13 +21,14 @@ from offline import ConfigurationParams, solve_brute_force, solve_configuration
 from offline import processes as helper
 from offline.column_generation import solve as colgen
 from offline.column_generation import solve as searching
-from offline.column_generation.solve import Heuristics
+from offline.column_generation.solve import Configuration, Heuristics
 from offline.heuristics import recombination
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.recombination import take_up
 from offline.model.arrays import OfflineArrays
+from offline.problem import OfflineProblem
 from offline.processes import Helper, Partner, line
-from offline.state import Phase, SolveState, WarmStart, warm_start_of
+from offline.state import OnlinePrices, Phase, SolveState, warm_start_of
 from offline.tasks import Child
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
@@ -54,14 +55,14 @@ def test_the_other_process_alone_finds_the_enumerated_optimum(
 ) -> None:
     optimum = solve_brute_force(TINY).objective
 
-    def idle(heuristics: Heuristics, _: WarmStart, beside: Helper) -> Status:
+    def idle(_: Configuration, heuristics: Heuristics, __: OnlinePrices, *___: Helper) -> Status:
         heuristics.state.proved(optimum * (1 + 1e-9))
         while not (heuristics.state.budget.passed or heuristics.best.is_proven):
             time.sleep(0.01)
         return heuristics.state.budget.status
 
-    monkeypatch.setattr(colgen, "_bound_and_improve", idle)
-    found = solve_configuration(TINY, SECONDS, params=PARAMS, warm_start={})
+    monkeypatch.setattr(Configuration, "_bound_and_improve", idle)
+    found = solve_configuration(TINY, time_limit=SECONDS, params=PARAMS, warm_start={})
     assert found.status is Status.OPTIMAL
     assert found.objective == pytest.approx(optimum, rel=1e-9)
     assert found.objective_by in set(Phase) - {Phase.ONLINE, Phase.WARM_START}
@@ -90,7 +91,7 @@ def test_heuristics_that_fail_are_reported_and_begun_here(
 
     monkeypatch.setattr(colgen, "cut_configuration_lp", after)
     monkeypatch.setattr(Heuristics, "start", start)
-    result = solve_configuration(HARD, SECONDS, params=PARAMS)
+    result = solve_configuration(HARD, time_limit=SECONDS, params=PARAMS)
     assert result.parameters["heuristics_failed"] == "its process ended with 7"
     assert result.status is Status.TIME_LIMIT
     assert len(started) == len(begun) == 1
@@ -114,11 +115,13 @@ def test_no_second_process(
 ) -> None:
     helped: list[bool] = []
 
-    def bound(heuristics: Heuristics, _: WarmStart, beside: Helper | None = None) -> Status:
-        helped.append(beside is not None)
+    def bound(
+        _: Configuration, heuristics: Heuristics, __: OnlinePrices, *beside: Helper
+    ) -> Status:
+        helped.append(bool(beside))
         return heuristics.state.budget.status
 
-    monkeypatch.setattr(colgen, "_bound_and_improve", bound)
+    monkeypatch.setattr(Configuration, "_bound_and_improve", bound)
     solve_configuration(TINY, params=PARAMS, time_limit=SECONDS)
     assert helped == [True]
     before = len(started)
@@ -140,11 +143,14 @@ def test_beside_a_search_this_process_bounds_tells_of_prices_and_takes_up_what_c
         if len(taken) == 3:
             state.budget.stopping.end(Status.TIME_LIMIT)
 
-    heuristics = Heuristics(HARD, state, 0, PARAMS)
+    assert start.prices is not None
+    rng = np.random.default_rng(0)
+    heuristics = Heuristics(OfflineProblem(HARD, start, state), PARAMS, state.budget, rng)
     monkeypatch.setattr(Heuristics, "start", None)
     monkeypatch.setattr(searching, "take_up", take)
     beside: Any = SimpleNamespace(is_working=True, partner=Partner(told.append))
-    assert colgen._bound_and_improve(heuristics, start, beside) is Status.TIME_LIMIT
+    found = Configuration(PARAMS)._bound_and_improve(heuristics, start.prices, beside)
+    assert found is Status.TIME_LIMIT
     (message,) = map(json.loads, told)
     bound = oasis.dual_bound(HARD, *map(np.array, message["prices"]))
     assert state.bound <= bound * (1 + 1e-9)

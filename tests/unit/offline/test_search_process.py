@@ -26,11 +26,12 @@ from offline.benders.decomposition import UNFINISHED, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.parts import Parts
 from offline.benders.replanning import Replanning
-from offline.benders.solve import ScheduleSearch, search_for_schedules
+from offline.benders.solve import Benders, ScheduleSearch
 from offline.benders.subproblem import Separation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.patterns import CutParams
+from offline.problem import OfflineProblem
 from offline.processes import Message, Partner, line
 from offline.state import OnlinePrices, Phase, SolveState, WarmStart
 from offline.tasks import Child
@@ -64,7 +65,7 @@ def test_the_other_process_alone_finds_the_enumerated_optimum(
 ) -> None:
     optimum = solve_brute_force(TINY).objective
     idle(monkeypatch, optimum * (1 + 1e-9))
-    found = solve_benders(TINY, SECONDS, params=LARGE, warm_start={})
+    found = solve_benders(TINY, time_limit=SECONDS, params=LARGE, warm_start={})
     assert found.objective == pytest.approx(optimum, rel=1e-9)
     assert found.objective_by in (Phase.REPLANNING, Phase.NEIGHBOURHOODS, Phase.WINDOWS)
     assert found.parameters["processes"] == 2
@@ -93,14 +94,14 @@ def test_a_search_that_fails_is_reported_and_made_here(
 
     monkeypatch.setattr(Decomposition, "run", after)
     monkeypatch.setattr(Decomposition, "look_around", noted)
-    result = solve_benders(HARD, SECONDS, params=LARGE)
+    result = solve_benders(HARD, time_limit=SECONDS, params=LARGE)
     assert result.parameters["schedule_search_failed"] == "its process ended with 7"
     assert len(started) == 1
     assert searches
 
 
 def test_a_search_that_ends_during_a_master_is_gone_on_with_here() -> None:
-    run = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0))
+    run = prepared(LARGE)
     working = iter([True, True, False, False])
     run._helper = SimpleNamespace(is_working=True)  # type: ignore[assignment]
     looked: list[float] = []
@@ -151,12 +152,18 @@ def test_no_second_process(
     assert "processes" not in result.parameters
 
 
-def nothing_known() -> tuple[OnlinePrices, SolveState]:
-    """Prices of 0, and no schedules."""
-    state = SolveState(Budget())
+def nothing_known(state: SolveState) -> OfflineProblem:
+    """The instance with prices of 0, and no schedules."""
     state.found(0.0, {})
     free = np.zeros((4, 1, len(TINY.cluster.resources)))
-    return OnlinePrices(free, free, {}), state
+    return OfflineProblem(TINY, WarmStart({}, OnlinePrices(free, free, {})), state)
+
+
+def prepared(params: BendersParams) -> Decomposition:
+    """A decomposition that knows nothing, without a limit."""
+    state = SolveState(Budget())
+    known, rng = nothing_known(state), np.random.default_rng(0)
+    return Benders(params).prepared(known, state.budget, rng)
 
 
 def problem() -> dict[str, Any]:
@@ -197,7 +204,7 @@ def test_dives_from_a_plan_go_on_while_they_may_differ(is_whole: bool, further: 
 
     Another plan begins anew.
     """
-    parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
+    parts = prepared(LARGE).parts
     name, done, seen = parts.model.jobs[0].job.id, list[Limits](), list[bool]()
     slots = sorted(parts.model.jobs[0].utility)[:2]
 
@@ -225,7 +232,7 @@ def test_dives_from_a_plan_go_on_while_they_may_differ(is_whole: bool, further: 
 
 
 def test_only_a_further_dive_goes_on_with_the_next_reserve() -> None:
-    primal = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts.primal
+    primal = prepared(LARGE).parts.primal
     begun: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(primal._dive, "begin", begun.append)
@@ -243,7 +250,7 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
 
     Planning again ends for a plan that waits.
     """
-    parts = benders.prepared(TINY, *nothing_known(), LARGE, np.random.default_rng(0)).parts
+    parts = prepared(LARGE).parts
     assert parts.replanning is not None
     done: list[Any] = []
     wide: list[bool] = []
@@ -288,12 +295,9 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
 
 
 def test_a_search_ends_with_its_seconds() -> None:
-    state = SolveState(Budget(0.0))
-    state.found(0.0, {})
-    arrays = OfflineArrays.of(TINY)
-    free = np.zeros((arrays.horizon, 1, len(TINY.cluster.resources)))
-    start = WarmStart({}, OnlinePrices(free, free, {}))
-    status = search_for_schedules(TINY, start, state, LARGE, 0, Partner(lambda _: None))
+    spent, rng = Budget(0.0), np.random.default_rng(0)
+    known = nothing_known(SolveState(spent))
+    status = Benders(LARGE).assist(known, spent, rng, Partner(lambda _: None))
     assert status is Status.TIME_LIMIT
 
 
@@ -323,7 +327,6 @@ def test_a_cut_of_one_side_is_one_of_the_other() -> None:
 
 def test_parts_of_a_small_problem_have_no_replanning() -> None:
     """Whole counts are tried before any master there."""
-    rng = np.random.default_rng(0)
-    parts = benders.prepared(TINY, *nothing_known(), BendersParams(), rng).parts
+    parts = prepared(BendersParams()).parts
     assert isinstance(parts, Parts)
     assert parts.replanning is None

@@ -9,7 +9,7 @@ import pytest
 
 from oasis import Cluster, Deadline, Instance, Job, Server
 from oasis.model.utility import Sigmoid
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, WorkLimit
 from offline.benders.master import CountModel
 from offline.benders.params import ShortfallParams
 from offline.benders.slot_model import Fill, Shortfall, SlotModel
@@ -22,7 +22,7 @@ CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 3.0}),), (Server("p", {"gpu": 1
 
 def work() -> Budget:
     """A limit in work, which no machine is too slow for."""
-    return Budget.of(None, 60.0)
+    return WorkLimit(60.0).start()
 
 
 def job(name: str, gpus: float, work: int, value: float, due: int, most: int = 1) -> Job:
@@ -98,7 +98,7 @@ def test_nothing_is_tried_for_a_plan_that_can_gain_nothing() -> None:
 def test_nothing_is_tried_without_time() -> None:
     run = search(*PAIR, horizon=2)
     start = fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1])
-    assert run.search(start, 0.0, Budget.of(None, 0.0)) is start
+    assert run.search(start, 0.0, WorkLimit(0.0).start()) is start
 
 
 def test_the_fill_with_the_worthiest_finished_jobs_is_kept(

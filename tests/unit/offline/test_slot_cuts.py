@@ -23,9 +23,9 @@ from offline.column_generation.params import CuttingParams
 from offline.column_generation.pricing import merged, price
 from offline.column_generation.restricted_master import Grouping, RestrictedMaster
 from offline.column_generation.slot_cuts import SlotCut, SlotCuts, workers_by_slot
+from offline.enumeration import fitting_counts
 from offline.model.arrays import OfflineArrays
 from offline.patterns import Cut
-from offline.slot_counts import fitting_counts
 from offline.state import SolveState
 from tests.oracle.tiny import on_one_server, seeded, tiny_instance
 

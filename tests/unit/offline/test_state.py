@@ -13,10 +13,9 @@ from oasis.solvers.budget import Budget
 from offline import result as results
 from offline import solve
 from offline.column_generation.bound import configuration_bound
-from offline.method import concluded
 from offline.result import Milestone, OfflineResult
 from offline.solve import METHODS
-from offline.state import SolveState, trivial_bound
+from offline.state import SolveState, concluded, trivial_bound
 
 EXAMPLE = oasis.generate("testbed", jobs=4, seed=3)
 ONLINE = oasis.simulate(EXAMPLE, oasis.OASiS.from_instance(EXAMPLE))
@@ -170,7 +169,7 @@ def test_ctrl_c_during_the_online_run_leaves_what_it_has_decided(
 
 
 def test_an_infinite_time_limit_is_none() -> None:
-    result = solve(EXAMPLE, "milp", math.inf)
+    result = solve(EXAMPLE, "milp", time_limit=math.inf)
     assert result.status is Status.OPTIMAL
     assert result.to_dict()["parameters"]["time_limit"] is None
 
@@ -178,14 +177,14 @@ def test_an_infinite_time_limit_is_none() -> None:
 @pytest.mark.parametrize("seconds", [-1.0, -math.inf, math.nan])
 def test_a_negative_time_limit_and_nan_are_refused(seconds: float) -> None:
     with pytest.raises(ValueError, match=r"^time_limit: expected seconds >= 0, or None .*, got "):
-        solve(EXAMPLE, "milp", seconds)
+        solve(EXAMPLE, "milp", time_limit=seconds)
     with pytest.raises(ValueError, match=r"^time_limit: expected seconds >= 0, or None .*, got "):
-        configuration_bound(EXAMPLE, seconds)
+        configuration_bound(EXAMPLE, time_limit=seconds)
 
 
 def test_a_bound_by_the_configuration_lp_takes_seconds_or_none() -> None:
-    assert configuration_bound(EXAMPLE, 0.0).bound == math.inf
-    bounds = [configuration_bound(EXAMPLE, limit) for limit in (None, math.inf)]
+    assert configuration_bound(EXAMPLE, time_limit=0.0).bound == math.inf
+    bounds = [configuration_bound(EXAMPLE, time_limit=limit) for limit in (None, math.inf)]
     bounds.append(configuration_bound(EXAMPLE, work_limit=math.inf))
     assert {result.status for result in bounds} == {Status.OPTIMAL}
     assert len({result.bound for result in bounds}) == 1

@@ -27,7 +27,7 @@ def test_a_gap_that_the_start_has_ends_the_solve_before_it_begins(method: str) -
     online = oasis.simulate(CONGESTED, oasis.OASiS.from_instance(CONGESTED))
     most = trivial_bound(CONGESTED)
     gap = (most - online.total_utility) / online.total_utility
-    result = solve(CONGESTED, method, None, gap=gap * 1.001)
+    result = solve(CONGESTED, method, time_limit=None, gap=gap * 1.001)
     assert result.status is Status.GAP_LIMIT
     assert result.objective == online.total_utility
     assert result.objective_by == Phase.ONLINE
@@ -44,7 +44,7 @@ def test_a_gap_ends_the_solve_without_a_proof(method: str) -> None:
 
 @pytest.mark.parametrize("method", LIMITED)
 def test_a_gap_ends_a_solve_in_seconds_too(method: str) -> None:
-    result = solve(CONGESTED, method, None, gap=0.6)
+    result = solve(CONGESTED, method, time_limit=None, gap=0.6)
     assert result.status is Status.GAP_LIMIT
     assert 1e-6 < result.gap <= 0.6
 
@@ -60,7 +60,7 @@ def test_no_improvement_ends_the_solve_at_the_same_point_always(method: str) -> 
 
 @pytest.mark.parametrize("method", LIMITED)
 def test_seconds_without_improvement_end_a_solve_without_a_limit(method: str) -> None:
-    result = solve(HARD, method, None, no_improvement=0.3)
+    result = solve(HARD, method, time_limit=None, no_improvement=0.3)
     assert result.status is Status.NO_IMPROVEMENT
     assert 1e-6 < result.gap < math.inf
 
@@ -76,12 +76,12 @@ def test_a_proof_is_a_proof_whatever_gap_was_asked_for() -> None:
     sizes = {"jobs": 2, "worker_servers": 1, "ps_servers": 1, "horizon": 3}
     small = oasis.generate("testbed", **sizes, seed=3)
     for method in ("milp", "benders", "both", "bruteforce"):
-        result = solve(small, method, None, gap=1e-9, no_improvement=1e6)
+        result = solve(small, method, time_limit=None, gap=1e-9, no_improvement=1e6)
         assert result.status is Status.OPTIMAL
 
 
 def test_a_ratio_takes_the_criteria_of_its_solve() -> None:
-    ratio = competitive_ratio(CONGESTED, None, gap=2.0)
+    ratio = competitive_ratio(CONGESTED, time_limit=None, gap=2.0)
     assert ratio.offline.status is Status.GAP_LIMIT
     assert not ratio.proven
     ratio = competitive_ratio(CONGESTED, work_limit=900.0, no_improvement=0.2)

@@ -10,11 +10,11 @@ from hypothesis import given
 
 import oasis
 from oasis.solvers.budget import Budget, WorkCounter
+from offline import solve_milp
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.params import WindowParams
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
-from offline.model.milp import solve_milp
 from offline.state import SolveState
 from tests.strategies import fewer, small_instances
 
@@ -51,7 +51,7 @@ def test_a_search_improves_on_insertion_and_does_the_same_again() -> None:
 @given(small_instances())
 @fewer(4)
 def test_it_never_exceeds_the_optimum(instance: oasis.Instance) -> None:
-    optimum = solve_milp(instance, None).objective
+    optimum = solve_milp(instance, time_limit=None).objective
     found = started(instance, 0.05).best
     assert oasis.verify(instance, found.solution.by_id) <= optimum * (1 + 1e-6) + 1e-9
 

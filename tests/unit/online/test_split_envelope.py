@@ -100,3 +100,10 @@ def test_costs_that_no_payoff_of_interest_could_bear_are_left_out(
     rows = np.array([[0.0, 0.2, 0.4, 0.9]])
     worker_slots.best_split(rows, np.array([1]), np.array([utility]), 1, at_least)
     assert [int(np.isfinite(row[1:]).sum()) for row in seen[0]] == [kept]
+
+
+def test_of_runs_that_cost_the_same_the_earlier_one_works() -> None:
+    rows = np.array([[0.0, 2.0], [0.0, 2.0], [0.0, 0.1]])
+    split = worker_slots.best_split(rows, np.ones(3, np.int64), np.full(3, 10.0), demand=2)
+    assert split is not None
+    assert split.counts.tolist() == [1, 0, 1]

@@ -56,6 +56,13 @@ def test_at_one_instant_completions_come_before_arrivals_and_the_policy_is_asked
     assert policy.seen == [(0.0, [], [], ["a", "b"]), (4.0, ["a", "b"], [], ["c", "d"])]
 
 
+def test_at_one_instant_a_job_completes_before_its_machine_is_lost():
+    policy = Script({0.0: Plan({0: ON_A})})
+    outcome = replay(workload(), policy, outages=[Outage(0, 4.0)])
+    assert only(outcome).end == 4.0
+    assert policy.seen == [(0.0, [], [], ["a"]), (4.0, ["a"], [], [])]
+
+
 def test_jobs_of_one_instant_arrive_in_the_order_of_the_file():
     policy = Script({})
     replay(workload(job("late", 1.0), job("z", 0.0), job("y", 0.0)), policy)

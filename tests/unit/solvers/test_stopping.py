@@ -8,7 +8,19 @@ import pulp
 import pytest
 
 from oasis.solvers import Status, highs
-from oasis.solvers.budget import LEAST_PROGRESS, Budget, Stopping, WorkCounter, limits
+from oasis.solvers.budget import (
+    DEFAULT_STOP,
+    LEAST_PROGRESS,
+    Budget,
+    Gap,
+    NoImprovement,
+    Stop,
+    Stopping,
+    TimeLimit,
+    WorkCounter,
+    WorkLimit,
+    stop_of,
+)
 
 
 def test_without_criteria_nothing_ends_a_solve() -> None:
@@ -66,7 +78,7 @@ def test_what_is_no_amount_is_refused_by_its_name(bad: object) -> None:
 
 
 def test_every_part_of_a_budget_ends_with_the_whole() -> None:
-    whole = Budget.of(None, 10.0, gap=0.5, no_improvement=4.0)
+    whole = (WorkLimit(10.0) | Gap(0.5) | NoImprovement(4.0)).start()
     part = whole.share(0.5).within(3.0)
     assert (part.left, part.left_without_news) == (3.0, 3.0)
     part.charge(2.0)
@@ -78,10 +90,10 @@ def test_every_part_of_a_budget_ends_with_the_whole() -> None:
 
 
 def test_the_status_is_what_was_met_first() -> None:
-    spent = Budget.of(None, 3.0, no_improvement=4.0)
+    spent = (WorkLimit(3.0) | NoImprovement(4.0)).start()
     spent.charge(3.5)
     assert spent.status is Status.WORK_LIMIT
-    bored = Budget.of(None, 3.0, no_improvement=2.0)
+    bored = (WorkLimit(3.0) | NoImprovement(2.0)).start()
     bored.charge(2.5)
     assert bored.passed
     bored.charge(1.0)
@@ -92,16 +104,45 @@ def test_one_long_step_past_limit_and_patience_ends_at_what_was_smaller() -> Non
     expected = {12.0: Status.WORK_LIMIT, 8.0: Status.NO_IMPROVEMENT}
     for ask_first in (True, False):
         for patience, status in expected.items():
-            budget = Budget.of(None, 10.0, no_improvement=patience)
+            budget = (WorkLimit(10.0) | NoImprovement(patience)).start()
             budget.charge(13.0)
             assert not ask_first or budget.passed
             assert budget.status is status
 
 
 def test_results_tell_the_criteria_that_were_given() -> None:
-    assert limits(5.0, None) == {"time_limit": 5.0}
-    assert limits(5.0, 2.0, 0.1, 3.0) == {"work_limit": 2.0, "gap": 0.1, "no_improvement": 3.0}
-    assert limits(None, None, no_improvement=math.inf)["no_improvement"] is None
+    assert TimeLimit(5.0).to_dict() == {"time_limit": 5.0}
+    every = WorkLimit(2.0) | Gap(0.1) | NoImprovement(3.0)
+    assert every.to_dict() == {"work_limit": 2.0, "gap": 0.1, "no_improvement": 3.0}
+    assert (every | TimeLimit(5.0)).to_dict() == {"time_limit": 5.0, **every.to_dict()}
+    assert NoImprovement(math.inf).to_dict() == {"time_limit": None, "no_improvement": None}
+
+
+def test_of_two_criteria_of_a_kind_the_one_that_is_met_first_counts() -> None:
+    one = TimeLimit(60) | Gap(0.01) | NoImprovement(5)
+    other = Gap(0.2) | TimeLimit(30) | NoImprovement(9) | WorkLimit(2)
+    assert one | other == other | one == Stop(30, 2, 0.2, 5)
+    assert repr(one | other) == "TimeLimit(30) | WorkLimit(2) | Gap(0.2) | NoImprovement(5)"
+
+
+def test_shorthands_join_what_is_given_and_the_default_is_a_minute() -> None:
+    assert stop_of(None, ..., None, None, None) == DEFAULT_STOP | Stop() == Stop(60.0)
+    assert stop_of(None, ..., None, 0.1, None) == Stop(60.0, gap=0.1)
+    assert stop_of(None, ..., 3.0, None, None) == Stop(work_limit=3.0)
+    assert stop_of(None, None, None, None, None) == Stop()
+    assert stop_of(Gap(0.1), ..., None, None, None) == Stop(gap=0.1)
+    assert stop_of(Gap(0.1), 5.0, None, 0.2, None) == Stop(5.0, gap=0.2)
+    with pytest.raises(TypeError, match=r"^stop: expected criteria such as TimeLimit"):
+        stop_of(60.0, ..., None, None, None)  # type: ignore[arg-type]
+
+
+def test_time_ends_a_solve_whose_work_is_limited_too() -> None:
+    budget = (WorkLimit(1e9) | TimeLimit(0.0)).start()
+    assert budget.is_repeatable
+    assert budget.passed
+    assert budget.status is Status.TIME_LIMIT
+    solution = highs.solve(hard(60), budget=(WorkLimit(1e9) | TimeLimit(0.3)).start())
+    assert solution.status is Status.TIME_LIMIT
 
 
 def hard(items: int = 40) -> pulp.LpProblem:
@@ -116,7 +157,7 @@ def hard(items: int = 40) -> pulp.LpProblem:
 
 
 def test_a_solve_of_the_whole_problem_ends_at_the_gap_of_its_budget() -> None:
-    budget = Budget.of(None, 60.0, gap=0.2)
+    budget = (WorkLimit(60.0) | Gap(0.2)).start()
     solution = highs.solve(hard(), budget=budget, is_whole_problem=True)
     assert solution.status is Status.GAP_LIMIT
     assert 1e-6 < solution.gap <= 0.2
@@ -124,7 +165,7 @@ def test_a_solve_of_the_whole_problem_ends_at_the_gap_of_its_budget() -> None:
 
 
 def test_a_part_does_not_end_at_that_gap() -> None:
-    solution = highs.solve(hard(), budget=Budget.of(None, 2.0, gap=0.2))
+    solution = highs.solve(hard(), budget=(WorkLimit(2.0) | Gap(0.2)).start())
     assert solution.status in (Status.WORK_LIMIT, Status.OPTIMAL)
     assert solution.gap < 0.2
 
@@ -135,7 +176,7 @@ def test_work_without_improvement_ends_a_solve_at_the_same_point_always(
 ) -> None:
     found = []
     for _ in range(2):
-        budget = Budget.of(None, 1000.0, no_improvement=0.05)
+        budget = (WorkLimit(1000.0) | NoImprovement(0.05)).start()
         solution = highs.solve(hard(60), budget=budget, is_whole_problem=is_whole_problem)
         assert solution.status is Status.NO_IMPROVEMENT
         found.append((solution.objective, solution.bound, budget.elapsed))

@@ -77,6 +77,7 @@ def share(text: str | None) -> Fraction | None:
     if text is None:
         return None
     try:
+        # Exact, so that the two parts of a node add up to the node.
         found = Fraction(text)
     except (ValueError, ZeroDivisionError):
         found = Fraction(0)

@@ -295,6 +295,7 @@ def quote(
     with located_at(source=file):
         spec = parse_job(found, clock, resource_map(gpu, bandwidth, storage))
     policy = remembered(memory)
+    # A job that is submitted now is decided on at the next boundary.
     now = max(clock.slot(time.time()) + 1, memory["driver"]["slot"])
     with located_at(source=file):
         quote = policy.foresee(replace(spec.job, arrival=now), now)
@@ -337,14 +338,15 @@ def remembered(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
     Raises
     ------
     OasisError
-        If it is none that plans ahead.
+        If it is none that plans ahead, or has decided nothing yet.
     """
     making = memory["making"]
+    silent = f"policy {memory['policy']} gives no quotes"
     if making is None or making["lookahead"] is None:
-        raise oasis.InputError(
-            f"policy {memory['policy']} gives no quotes",
-            "it does not plan ahead, as oasis and recourse without --horizon do",
-        )
+        expected = "oasis and recourse without --horizon do, unless their rule is of one's own"
+        raise oasis.InputError(silent, f"it does not plan ahead, as {expected}")
+    if memory["state"] is None:  # it failed before it decided on anything
+        raise oasis.InputError(silent, "the controller remembers no decision of it")
     return KNOWN[memory["policy"]].remembered(making, memory["state"])
 
 
@@ -404,6 +406,7 @@ def import_cluster(
     specs = list(_jobs_there(objects, jobs, clock, resources))
     known = [slot for slot, _, _ in specs if slot is not None]
     first, last = min(known, default=0), max(known, default=0)
+    # By slot, then in order of creation, as the controller takes jobs in.
     rows = sorted(
         ((last if slot is None else slot) - first, age, k, spec)
         for k, (slot, age, spec) in enumerate(specs)

@@ -205,6 +205,7 @@ def run(
 
     metrics = Metrics()
     objects.connection.on_attempt = metrics.attempt
+    # With the process id, because two controllers of one name would both hold the lease.
     who = identity or os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
     controller = Controller(objects, make, settings, who, metrics)
     if dry_run:

@@ -1,0 +1,118 @@
+"""What a method solves, and what a method is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+import numpy as np
+
+from oasis.model.errors import InputError
+from oasis.model.instance import Instance
+from oasis.solvers import Status
+from oasis.solvers.budget import Budget
+from offline.model.arrays import OfflineArrays
+from offline.params import Params
+from offline.processes import Partner
+from offline.state import SolveState, WarmStart
+
+P = TypeVar("P", bound=Params)
+
+
+class OfflineProblem:
+    """An instance, what is derived from it, and what is known of its optimum.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    start : WarmStart
+        Where the solve starts; with prices if the method needs them.
+    state : SolveState
+        The interval so far: a method starts from its incumbent, and tells it what it learns.
+
+    Attributes
+    ----------
+    arrays : OfflineArrays
+        The instance as arrays, for models and searches.
+    """
+
+    def __init__(self, instance: Instance, start: WarmStart, state: SolveState) -> None:
+        self.instance, self.start, self.state = instance, start, state
+        self.arrays = OfflineArrays.of(instance)
+
+
+class Method(ABC, Generic[P]):
+    """A method to solve the offline problem.
+
+    Parameters
+    ----------
+    params : Params or mapping, optional
+        What steers it: an object of `kind`, the same as plain data, or None for the defaults.
+
+    Raises
+    ------
+    ValueError
+        If they are those of another method, or plain data with an unknown name or a value that
+        is not allowed.
+
+    Attributes
+    ----------
+    name : str
+        As users call it.
+    kind : type
+        Class of its parameters.
+    needs_prices : bool
+        Whether it starts from the final prices of a run of OASiS.
+    heeds_limits : bool
+        Whether limits and the seed matter to it; to an enumeration they do not.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[type[Params]]
+    needs_prices: ClassVar[bool] = False
+    heeds_limits: ClassVar[bool] = True
+
+    def __init__(self, params: P | Mapping[str, Any] | None = None) -> None:
+        self.params: P = cast("P", checked_params(self.name, self.kind, params))
+
+    @abstractmethod
+    def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
+        """Solve until nothing of `stop` is left or optimality is proven; why it ended.
+
+        Parameters
+        ----------
+        problem : OfflineProblem
+            What to solve; its state is told of all that is learnt.
+        stop : Budget
+            What may be spent.
+        rng : numpy.random.Generator
+            Of all random choices.
+        """
+
+    def assist(
+        self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator, partner: Partner
+    ) -> Status:
+        """Work beside the solve of another process, the `partner`; by default, solve, too."""
+        return self.solve(problem, stop, rng)
+
+
+def checked_params(
+    method: str, kind: type[Params], params: Params | Mapping[str, Any] | None
+) -> Params:
+    """Parameters as users give them to a method, as an object of `kind`."""
+    if params is None:
+        return kind()
+    if isinstance(params, Mapping):
+        return kind.from_dict(params)
+    if not isinstance(params, kind):
+        expected = f"expected {kind.__name__} for method {method!r}"
+        raise InputError("params", expected, params)
+    return params
+
+
+def seed_of(rng: np.random.Generator) -> int:
+    """The seed that a generator was made with, for solvers and processes that draw themselves."""
+    sequence = cast("np.random.SeedSequence", rng.bit_generator.seed_seq)
+    return int(cast("int", sequence.entropy))
