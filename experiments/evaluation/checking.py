@@ -150,9 +150,9 @@ def check_document(instance: Instance, data: Any) -> Checked:
     _check_same_instance(instance, mapping(data))
     if "kind" not in data and SCHEDULES in data:
         return _check_schedules(instance, data)
-    kind = data.get("kind")
-    check = {"run": _check_run, "solve": _check_offline, "ratio": _check_ratio}.get(kind)
     result = result_from_dict(data)
+    kind = data["kind"]
+    check = {"run": _check_run, "solve": _check_offline, "ratio": _check_ratio}.get(kind)
     if check is None:
         raise InputError(
             "kind",

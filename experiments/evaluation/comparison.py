@@ -9,17 +9,17 @@ from functools import partial
 from typing import Any
 
 import oasis
-from experiments.evaluation.intervals import interval_of, scale_of
+from experiments.evaluation.intervals import interval_of, read_interval, scale_of
 from experiments.evaluation.policies import POLICIES, entry_of
-from oasis.model.document import entry, mapping, text
-from oasis.model.errors import InputError, describe, located_at
+from oasis.model.document import Reader, count, entry, list_of, mapping, object_of, text
+from oasis.model.errors import InputError, describe
 from oasis.model.files import frame
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
-from oasis.simulator.outcome import JobTimes
-from oasis.simulator.result import Run
+from oasis.simulator.outcome import JobTimes, figure_reader
+from oasis.simulator.result import Run, read_latency
 
 SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
 # Figures of the finished jobs only: where jobs did not, every page and plot marks them.
@@ -130,11 +130,40 @@ class Comparison(Summarised):
         >>> Comparison.from_dict(document).to_dict() == document
         True
         """
-        policies = entry(data, "policies", mapping)
-        with located_at("policies"):
-            rows = {name: entry(policies, name, mapping) for name in policies}
+        found = entry(data, "policies", object_of(_read_row))
+        rows = {name: ReadRow(name, row) for name, row in found.items()}
         about = {name: value for name, value in data.items() if name not in ("kind", "policies")}
         return cls(entry(data, "kind", text), rows, about)
+
+
+class ReadRow(dict[str, Any]):
+    """Figures of a policy in a document; one that is asked for and is not there is bad input.
+
+    Documents of earlier versions lack some, and not every table needs all.
+    """
+
+    def __init__(self, policy: str, figures: Mapping[str, Any]) -> None:
+        super().__init__(figures)
+        self._policy = policy
+
+    def __missing__(self, name: str) -> Any:
+        raise InputError(f"policies.{self._policy}.{name}", "missing; this key is required")
+
+
+def _read_row(data: Any) -> dict[str, Any]:
+    return {name: entry(data, name, _reader(name)) for name in mapping(data)}
+
+
+def _reader(name: str) -> Reader[Any]:
+    """The reader of an entry of a row, by its name; what has no name here is kept as it is."""
+    if name in FIGURES or name in SUMS:
+        return figure_reader(name)
+    return _READERS.get(name, lambda value: value)
+
+
+def _over_seeds(data: Any) -> dict[str, Any]:
+    figures = entry(data, "figures", object_of(read_interval))
+    return {**mapping(data), "seeds": entry(data, "seeds", list_of(count)), "figures": figures}
 
 
 MISSING = "missing"  # key of a comparison that was interrupted: names of policies without figures
@@ -394,6 +423,15 @@ def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
 
 
 OVER_SEEDS = "over_seeds"
+SUMS = ("total_utility", "admitted", "of_bound", "jobs_per_second")  # figures of no outcome alone
+_READERS: Mapping[str, Reader[Any]] = {
+    "decision_seconds": read_latency,
+    "parameters": mapping,
+    "report": mapping,
+    "policy_options": list_of(text),
+    "policy_files": list_of(mapping),
+    OVER_SEEDS: _over_seeds,
+}
 AVERAGED = (
     *("total_utility", "admitted", "rejected", "finished", "mean_completion", "p95_completion"),
     *("unfinished", "makespan", "given_up_after_start", "wasted_share"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oasis.model.errors import InputError
+from oasis.model.document import entry, mapping, optional, real
+from oasis.model.errors import InputError, InstanceError
 from oasis.model.extras import require
 
 CONFIDENCE = 0.95
@@ -54,6 +55,18 @@ class Interval:
         known = {"mean": self.mean, "low": self.low, "high": self.high}
         plain = {name: value if math.isfinite(value) else None for name, value in known.items()}
         return {**plain, "n": self.n, "interval": self.kind}
+
+
+def read_interval(data: Any) -> Mapping[str, Any]:
+    """Read what `Interval.to_dict` gave; `InstanceError` with the path of what is wrong."""
+    ends = [entry(data, name, optional(real)) for name in ("low", "mean", "high")]
+    if ends[0] is None and ends[2] is None:
+        return mapping(data)
+    known = [end for end in ends if end is not None]
+    # rounding may put the mean of equal values beside both ends
+    if len(known) < len(ends) or not (known == sorted(known) or math.isclose(known[0], known[2])):
+        raise InstanceError("", "expected low <= mean <= high", ends)
+    return mapping(data)
 
 
 def scale_of(figure: str) -> str:

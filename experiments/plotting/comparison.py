@@ -196,7 +196,8 @@ def _errors(row: Mapping[str, Any], figure: str, factor: float) -> tuple[float, 
     found = row.get("over_seeds", {}).get("figures", {}).get(figure)
     if found is None or found["low"] is None:
         return math.nan, math.nan
-    return factor * (found["mean"] - found["low"]), factor * (found["high"] - found["mean"])
+    mean = found["mean"]  # of equal values, rounding may put it beside both ends
+    return factor * max(0.0, mean - found["low"]), factor * max(0.0, found["high"] - mean)
 
 
 def _unit(measure: Measure, rows: Sequence[Mapping[str, Any]]) -> tuple[str, float]:

@@ -20,8 +20,10 @@ from experiments.evaluation.tables import Facts, certificate_facts, number, quot
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of
 from experiments.report.section import ReportTable, Section, inline_svg, table
 from oasis.certify.certificate import certify
+from oasis.model.document import Reader, entry, list_of, mapping, optional, text
 from oasis.model.instance import Instance
 from oasis.simulator.elastic import FORMAT
+from oasis.simulator.outcome import UTILISATION
 from oasis.simulator.result import result_from_dict
 from oasis.solvers import Status
 
@@ -303,6 +305,9 @@ def section_of(
     """
     kind = kind_of(data)
     found = None if kind == SCHEDULES else result_from_dict(data)
+    for part, reader in _ADDED.items():
+        if part in data:
+            entry(data, part, reader)
     if instance is not None and kind in VERIFIABLE:
         # A page states proofs, so it does not believe a file: everything is computed anew.
         check_document(instance, data)
@@ -330,6 +335,39 @@ def section_of(
         notes=tuple(notes),
     )
 
+
+def _options(data: Any) -> Mapping[str, Any]:
+    """Parameters, of which those of an offline method are an object of their own."""
+    if "params" in mapping(data):
+        entry(data, "params", mapping)
+    return mapping(data)
+
+
+def _file(data: Any) -> Mapping[str, Any]:
+    """A file with its digest, as a result names it."""
+    for name in ("of", "file"):
+        entry(data, name, text)
+    return mapping(data)
+
+
+def _trace_file(data: Any) -> Mapping[str, Any]:
+    for name in ("file", "sha256"):
+        if name in mapping(data):
+            entry(data, name, optional(text))
+    return mapping(data)
+
+
+# What commands add to a result that its own reader leaves alone.
+_ADDED: Mapping[str, Reader[Any]] = {
+    "policy": text,
+    "parameters": _options,
+    "offline_parameters": _options,
+    "policy_options": list_of(text),
+    "policy_files": list_of(_file),
+    "trace": optional(_trace_file),
+    "reading": optional(mapping),
+    "utilisation": UTILISATION,
+}
 
 Said = tuple[str, Facts, list[ReportTable]]
 

@@ -81,6 +81,7 @@ WORDS = {
     "less_than_equal": "less than or equal to {le}",
     "list_type": "list",
     "literal_error": "{expected}",
+    "model_type": "a table",
     "string_type": "string",
 }  # type of an error of pydantic -> what is expected
 

@@ -25,6 +25,7 @@ from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, Schedule, committed
 from oasis.model.summary import Facts, Summarised, short
+from oasis.model.validation import number
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
 from oasis.online.search import Search
@@ -109,7 +110,9 @@ class Certificate(Summarised):
         >>> Certificate.from_dict(certificate.to_dict()) == certificate
         True
         """
-        return cls(**{name: entry(data, name, real) for name in CONSTANTS})
+        found = {name: entry(data, name, real) for name in CONSTANTS}
+        number(found["online_utility"], "online_utility")  # its logarithm is taken
+        return cls(**found)
 
 
 CONSTANTS = tuple(constant.name for constant in fields(Certificate))

@@ -205,10 +205,9 @@ def check_plan(plan: Plan, books: Books, policy: str) -> None:
     # What the plan takes beyond what it gives back, on the machines that it touches alone. The
     # order in which its parts are carried out then does not matter.
     need: Balance = {}
-    for index in plan.rejected:
+    for index, reason in plan.rejected.items():
         progress = _known(index, books, policy)
-        if index in plan.changes:
-            raise PolicyError(policy, "both changed and rejected", job=progress.job.id)
+        _check_rejection(reason, progress.job, index in plan.changes, policy)
         _add(need, books, progress.allocation, progress.job, -1)
     for index, allocation in plan.changes.items():
         progress = _known(index, books, policy)
@@ -230,6 +229,14 @@ def _known(index: Any, books: Books, policy: str) -> Tracked:
     if progress is None:
         raise PolicyError(policy, "expected the index of an unfinished job", job=f"{index!r:.40}")
     return progress
+
+
+def _check_rejection(reason: Any, job: PolicyJob, is_changed: bool, policy: str) -> None:
+    if not isinstance(reason, str):
+        detail = f"rejected: expected a reason in words, got {reason!r:.60}"
+        raise PolicyError(policy, detail, job=job.id)
+    if is_changed:
+        raise PolicyError(policy, "both changed and rejected", job=job.id)
 
 
 def _check_timer(wake_at: Any, books: Books, policy: str) -> None:

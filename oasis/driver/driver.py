@@ -14,7 +14,7 @@ from typing import Any, Generic
 from oasis.driver.books import BooksView, check_plan
 from oasis.driver.entry import Decided, Entry, Facts, Spec, Submitted
 from oasis.driver.policy_state import policy_state, restore_policy
-from oasis.model.errors import OasisError
+from oasis.model.errors import OasisError, PolicyError
 from oasis.model.job import Job
 from oasis.model.rest import rest_of
 from oasis.model.rounding import TOLERANCE
@@ -22,6 +22,7 @@ from oasis.scheduling.capabilities import Promising, Withdrawing, is_told
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy_check import in_words
 from oasis.scheduling.site import Site, policy_job
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
@@ -384,7 +385,11 @@ class Driver(Generic[Spec]):
     # -- what is decided ---------------------------------------------------------------------------
 
     def _ask(self, view: BooksView, outcome: Decided[Spec]) -> None:
-        plan = self.policy.decide(view)
+        try:
+            plan = self.policy.decide(view)
+        except SystemExit as error:  # no policy ends the program unsaid
+            detail = f"{in_words(error)} in decide"
+            raise PolicyError(self.policy.name, detail, time=view.now) from error
         # Checked whole before anything of it is carried out: a plan
         # is done or refused, never half done.
         check_plan(plan, self, self.policy.name)
@@ -393,7 +398,7 @@ class Driver(Generic[Spec]):
         outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
         # Rejected jobs leave the books first, so that nothing below takes them for admitted.
         for index, reason in plan.rejected.items():
-            self._reject(self.entries.pop(index), str(reason), outcome)
+            self._reject(self.entries.pop(index), reason, outcome)
         for index, allocation in plan.changes.items():
             self._hold(self.entries[index], allocation, int(view.now), outcome)
         # A job is admitted if it arrived and was not rejected, whether it runs at once or waits.

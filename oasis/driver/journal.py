@@ -19,10 +19,10 @@ if sys.platform != "win32":
 
 
 class JournalLock:
-    """The right of a process to write a journal, until `release` or its end, however it ends.
+    """The right to write a journal, until `release` or the end of the process, however it ends.
 
-    Two schedulers of one process are not kept apart: a process may take up again what it lost
-    track of.
+    A second lock of the same process takes the right over from the first: a process may take up
+    again what it lost track of, and only one of its schedulers goes on.
 
     It is held on a file of its own, `path` with ``.lock`` added, because a checkpoint replaces the
     journal. That file stays; it says nothing by being there. Systems other than POSIX have no such
@@ -43,10 +43,16 @@ class JournalLock:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         name = f"{os.fspath(path)}.lock"
-        with naming(name):
-            descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
+        former = _HOLDERS.get(_key(name))
+        if former is not None and (taken := former._closing.detach()) is not None:
+            descriptor: int = taken[2][0]
+        else:
+            with naming(name):
+                descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
         # Closing the file frees the lock, also when the scheduler is collected or the program ends.
-        self._closing = weakref.finalize(self, os.close, descriptor)
+        self._closing: weakref.finalize[[int], JournalLock] = weakref.finalize(
+            self, os.close, descriptor
+        )
         if sys.platform != "win32":
             try:
                 # The system frees such a lock when its process dies: a file
@@ -56,10 +62,32 @@ class JournalLock:
                 self.release()
                 where = f"journal: {os.fspath(path)}"
                 raise OasisError(f"{where} is open in another process; close it first") from None
+        _HOLDERS[_key(name)] = self
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the right is still there: neither released nor taken over."""
+        return self._closing.alive
 
     def release(self) -> None:
         """Let others have it; a second time does nothing."""
         self._closing()
+
+
+# The locks of this process by file. POSIX gives up a lock of a process as soon as it closes any of
+# its descriptors of the file, so a process has one descriptor of it at most.
+_HOLDERS: weakref.WeakValueDictionary[tuple[int, int, int] | None, JournalLock] = (
+    weakref.WeakValueDictionary()
+)
+
+
+def _key(name: str) -> tuple[int, int, int] | None:
+    """What tells a lock from all others; None if there is no file. A fork inherits no lock."""
+    try:
+        found = os.stat(name)
+    except FileNotFoundError:
+        return None
+    return os.getpid(), found.st_dev, found.st_ino
 
 
 KIND = "oasis-journal 1"
@@ -73,6 +101,8 @@ class Contents:
 
     Parameters
     ----------
+    calls : int
+        Calls that had been made when it began.
     entries : tuple of dict
         One for each call, in order.
     size : int
@@ -81,6 +111,7 @@ class Contents:
         What was wrong with the last line, which is left out.
     """
 
+    calls: int
     entries: tuple[dict[str, Any], ...]
     size: int
     note: str | None
@@ -166,7 +197,7 @@ def read_journal(path: str | os.PathLike[str]) -> Contents:
         size += len(line)
     if not entries or entries[0].get("kind") != KIND:
         raise OasisError(f"{os.fspath(path)}: expected {KIND!r} in the first line")
-    return Contents(tuple(entries[1:]), size, note)
+    return Contents(entries[0]["calls"], tuple(entries[1:]), size, note)
 
 
 def _decoded(line: bytes) -> dict[str, Any] | None:

@@ -10,11 +10,11 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
-from oasis.driver.journal import Journal, JournalLock, checksum, read_journal
-from oasis.driver.service import Answer, Service, carry_out
+from oasis.driver.journal import Contents, Journal, JournalLock, checksum, read_journal
+from oasis.driver.service import CALLS, Answer, Service, carry_out
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
-from oasis.model.errors import OasisError
+from oasis.model.errors import OasisError, describe
 from oasis.model.files import read_archive, write_archive
 from oasis.model.instance_file import (
     cluster_from_dict,
@@ -40,7 +40,9 @@ from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of
 
 SNAPSHOT = "oasis-live-scheduler 1"
+ENTRY = frozenset(("call", "arguments", "number", "rounds", "answer"))  # of the journal
 INTERRUPTED = "a call was interrupted; reopen the journal"
+TAKEN_OVER = "another scheduler of this process has opened the journal"
 FAILED = "the policy failed in a call; reopen the journal, or make another scheduler"
 KNOWN: dict[str, type[Recourse] | type[OASiS]] = {Recourse.name: Recourse, OASiS.name: OASiS}
 
@@ -107,10 +109,13 @@ class JournaledService:
         return effect.answer
 
     def _check_usable(self) -> None:
-        if self._unusable is not None:
-            raise OasisError(self._unusable)
         if self.service.has_failed:
             raise OasisError(FAILED)
+        if self._unusable is not None:
+            raise OasisError(self._unusable)
+        # two that number their calls alike would overwrite each other's
+        if self._lock is not None and not self._lock.is_held:
+            raise OasisError(TAKEN_OVER)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.
@@ -209,20 +214,14 @@ class JournaledService:
         ------
         OasisError
             If the journal is damaged, does not follow on its snapshot, or is open in another
-            scheduler, of this process or of another one.
+            process. A scheduler of this process that had it open makes no more calls.
         """
         Path(_snapshot_of(path)).stat()  # where there is no journal, no lock is left behind
         lock = JournalLock(path)
         try:
             scheduler = cls.load(_snapshot_of(path), policy)
             contents = read_journal(path)
-            for entry in contents.entries:
-                # A crash between the snapshot and the new journal leaves
-                # calls here that the snapshot has already.
-                if entry["number"] > scheduler.calls:
-                    scheduler._repeat(entry, os.fspath(path))
-            # From here on decisions are new: the search takes the time that it has.
-            scheduler.service.repeat_rounds(None)
+            scheduler._repeat_all(contents, os.fspath(path))
             scheduler.notes = (contents.note,) if contents.note else ()
             scheduler._journal = Journal.resume(path, contents)
         except BaseException:
@@ -230,6 +229,19 @@ class JournaledService:
             raise
         scheduler._lock = lock
         return scheduler
+
+    def _repeat_all(self, contents: Contents, path: str) -> None:
+        """Make the calls of a journal that the snapshot does not have yet."""
+        # A checkpoint saves its snapshot first, so a journal may be older, and never newer.
+        if contents.calls > self.calls:
+            expected = f"expected a snapshot of {contents.calls} calls or more"
+            raise OasisError(f"{_snapshot_of(path)}: {expected}, got one of {self.calls} calls")
+        for entry in contents.entries:
+            if entry.keys() != ENTRY or entry["call"] not in CALLS:
+                raise OasisError(f"{path}: expected a call and its answer, got {describe(entry)}")
+            if entry["number"] > self.calls:
+                self._repeat(entry, path)
+        self.service.repeat_rounds(None)
 
     def _repeat(self, entry: Mapping[str, Any], path: str) -> None:
         if entry["number"] != self.calls + 1:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, OasisError, located_at
 from oasis.scheduling.capabilities import Persistent
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Policy
@@ -75,7 +75,8 @@ def encode(policy: Any, live: Container[int]) -> Any:
     (None, None)
     >>> decode(encode(one, live=()), other, {}, site)
     """
-    return _Encoder(type(policy).__module__, live).value(policy)
+    with located_at("policy"):
+        return _Encoder(type(policy).__module__, live).value(policy)
 
 
 def decode(data: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
@@ -207,8 +208,14 @@ class _Encoder:
             "is": "object",
             "class": name,
             # by name, as a checkpoint sorts its keys: what is seen again comes after the first time
-            "items": {key: self.value(item) for key, item in sorted(attributes(value).items())},
+            "items": {
+                key: self._part(key, item) for key, item in sorted(attributes(value).items())
+            },
         }
+
+    def _part(self, name: str, value: Any) -> Any:
+        with located_at(name):  # an error names the attribute
+            return self.value(value)
 
     def _class(self, kind: type[Any]) -> str:
         name = name_of(kind, self._own)
@@ -218,8 +225,8 @@ class _Encoder:
         return name
 
 
-def _unwritable(name: str) -> OasisError:
-    return OasisError(f"policy state: expected plain data, got {name}")
+def _unwritable(name: str) -> InputError:
+    return InputError("", f"expected plain data, got {name.replace(':', '.').lstrip('.')}")
 
 
 def _written(array: np.ndarray[Any, Any]) -> dict[str, Any]:

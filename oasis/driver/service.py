@@ -30,7 +30,7 @@ from oasis.online.answers import (
 )
 from oasis.scheduling.capabilities import Explaining, PlanningAhead, Quoting, Repeating
 from oasis.scheduling.policy import Policy
-from oasis.scheduling.policy_check import check_policy, own_error
+from oasis.scheduling.policy_check import check_policy, naming_own_line
 from oasis.scheduling.site import site_of
 
 WAITS = "waits: there is no room for it yet"
@@ -119,7 +119,8 @@ class Service:
         expect_cluster(cluster)
         check_policy(policy)
         self.policy, self.cluster = policy, cluster
-        self.driver: Driver[Submission] = Driver(policy, site_of(cluster))
+        with naming_own_line(policy, "reset"):
+            self.driver: Driver[Submission] = Driver(policy, site_of(cluster))
         self.driver.slot = 0
         self.has_failed = False
         # What the world has, as the driver is told at each step; it is the service's own list.
@@ -316,15 +317,8 @@ class Service:
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
         self.has_failed = True
-        try:
+        with naming_own_line(self.policy, "decide", slot):
             decided = self.driver.step(slot, facts, ask=ask)
-        except Exception as error:
-            # An error in the code of the policy's author names the
-            # line; one of the toolkit stays as it is.
-            own = own_error(error, self.policy, "decide", slot)
-            if own is None:
-                raise
-            raise own from error
         self.has_failed = False
         if outcome is not None:
             outcome.append(decided)
@@ -367,10 +361,8 @@ class Service:
 
     def state(self) -> dict[str, Any]:
         """Plain data from which `restore` goes on, with a policy of the same making."""
-        return {
-            "driver": self.driver.state(),
-            "policy": policy_state(self.policy, self.driver.entries),
-        }
+        entries = self.driver.entries
+        return {"driver": self.driver.state(), "policy": policy_state(self.policy, entries)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` gave."""

@@ -90,6 +90,11 @@ def optional(reader: Reader[T]) -> Reader[T | None]:
     return lambda value: None if value is None else reader(value)
 
 
+def object_of(reader: Reader[T]) -> Reader[dict[str, T]]:
+    """A reader of objects with any keys; errors have the key."""
+    return lambda value: {name: entry(value, name, reader) for name in mapping(value)}
+
+
 def list_of(reader: Reader[T]) -> Reader[tuple[T, ...]]:
     """A reader of lists; errors have the index."""
 

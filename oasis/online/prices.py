@@ -10,7 +10,7 @@ import numpy as np
 
 from oasis.model import document
 from oasis.model.cluster import Cluster
-from oasis.model.errors import InputError
+from oasis.model.errors import InputError, InstanceError
 from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
@@ -100,8 +100,10 @@ class PriceFunction(Summarised):
         )
         ratio = document.entry(data, "log_ratio", document.list_of(document.real))
         eta = document.entry(data, "eta", document.optional(document.real))
+        if len(ratio) != len(lower):
+            raise InstanceError("log_ratio", f"expected {len(lower)} numbers", list(ratio))
         known = np.array([-np.inf if v is None else v for v in lower])
-        return cls(known, np.array(ratio), np.nan if eta is None else eta)
+        return cls(known, np.array(ratio), np.nan if eta is None else float(eta))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

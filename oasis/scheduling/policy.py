@@ -234,7 +234,7 @@ class View(Protocol):
     def finished(self) -> Sequence[PolicyJob]:
         """Jobs whose work ended at this instant, or whose owners took them back.
 
-        Those that were taken back, which happens on a cluster alone, may have held nothing.
+        Those that were taken back, which no simulation does, may have held nothing.
         """
         ...
 

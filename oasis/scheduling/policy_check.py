@@ -12,7 +12,8 @@ import math
 import os
 import sysconfig
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,6 @@ def check_policy(policy: Any) -> None:
     Traceback (most recent call last):
     oasis.model.errors.PolicyError: policy half: ...parameters: missing; expected a mapping, ...
     """
-    # The class instead of an object is the usual slip: it has all the methods, too.
     if isinstance(policy, type) or not isinstance(policy, Deciding):
         raise _no_policy(policy)
     for method, wanted in METHODS.items():
@@ -66,7 +66,6 @@ def check_policy(policy: Any) -> None:
     for attribute, (kind, wanted) in ATTRIBUTES.items():
         value = _attribute(policy, attribute)
         if value is MISSING:
-            # Silence means no: knowing the work left is an advantage that a policy has to declare.
             if attribute == "told_remaining":
                 continue  # not declared: it is not told
             hint = "; oasis.scheduling.BasePolicy has a default"
@@ -139,7 +138,6 @@ def own_error(
         fault is that of the program.
     """
     made_by = policy if isinstance(policy, type) else type(policy)
-    # An error in one of our own policies is a fault of the program and keeps its traceback.
     if _is_toolkit(made_by.__module__):
         return None
     place = own_line(error, modules_of(made_by))
@@ -149,6 +147,21 @@ def own_error(
         places = error.places() | {"time": time}
         return PolicyError(error.policy, f"{place}: {error.detail} in {where}", **places)
     return PolicyError(_name(policy), f"{place}: {in_words(error)} in {where}", time=time)
+
+
+@contextmanager
+def naming_own_line(policy: Any, where: str, time: float | None = None) -> Iterator[None]:
+    """Inside, what the author's own code raises becomes a `PolicyError` of `own_error`.
+
+    That goes for `SystemExit` too: no policy ends the program unsaid.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        own = own_error(error, policy, where, time)
+        if own is None:
+            raise
+        raise own from error
 
 
 def in_words(error: BaseException) -> str:
@@ -183,8 +196,6 @@ def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return f"{shown(error.filename)}:{error.lineno}"
     found = None
-    # From the outermost call to the innermost: the last line that
-    # is the author's own is the one to name.
     for frame, line in traceback.walk_tb(error.__traceback__):
         module, file = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
         if not _is_toolkit(module) and (module in modules or not is_installed(file)):
@@ -242,7 +253,6 @@ def _check_method(policy: Any, method: str, wanted: str) -> None:
         got = "missing" if found is MISSING else f"got {describe(found)}"
         raise _error(policy, f"{method}: expected a method {wanted}, {got}")
     try:
-        # One argument besides self; found out here, not in the middle of a long run.
         inspect.signature(found).bind(None)
     except ValueError:
         return  # of something that Python cannot look into
@@ -262,17 +272,12 @@ def _is_name(text: str) -> bool:
 def _attribute(candidate: Any, name: str) -> Any:
     """An attribute of what may be a policy; an error of its own code names the line."""
     try:
-        return getattr(candidate, name)
-    # A property runs the author's code, which may raise anything, an AttributeError included.
-    except (Exception, SystemExit) as error:
-        # Asked without running it: an AttributeError of the author's
-        # own property is no missing attribute.
+        with naming_own_line(candidate, name):
+            return getattr(candidate, name)
+    except (Exception, SystemExit):
         if inspect.getattr_static(candidate, name, MISSING) is MISSING:
             return MISSING
-        own = own_error(error, candidate, name)
-        if own is None:
-            raise
-        raise own from error
+        raise
 
 
 def _plain_mapping(policy: Any, name: str) -> dict[str, Any]:

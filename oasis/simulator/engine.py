@@ -17,7 +17,7 @@ from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.capabilities import is_told
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
-from oasis.scheduling.policy_check import check_policy, own_error
+from oasis.scheduling.policy_check import check_policy, naming_own_line, own_error
 from oasis.simulator.costs import ChangeCosts, Costs
 from oasis.simulator.events import COMPLETION, INFINITY, LOSS, RETURN, TIMER, Agenda, Outage
 from oasis.simulator.execution import Execution, Settled
@@ -96,13 +96,8 @@ class Engine:
         self._timer = self._idle_calls = 0
         self._slotted = workload.site.slotted
         self._end = INFINITY if workload.site.horizon is None else workload.site.horizon
-        try:
+        with naming_own_line(policy, "reset"):
             policy.reset(workload.site)
-        except (Exception, SystemExit) as error:
-            own = own_error(error, policy, "reset")
-            if own is None:
-                raise
-            raise own from error
 
     def __repr__(self) -> str:
         jobs = f"{len(self.settled)} of {len(self.workload.jobs)} jobs settled"
@@ -275,9 +270,9 @@ class Engine:
             raise PolicyError(self.policy.name, f"{detail}; {waiting}", time=self.state.now)
 
     def _decide(self, view: BooksView) -> Plan:
-        try:
+        try:  # as in `naming_own_line`, in a third of its time
             return self.policy.decide(view)
-        except (Exception, SystemExit) as error:  # SystemExit: no policy ends the program unsaid
+        except (Exception, SystemExit) as error:
             own = own_error(error, self.policy, "decide", view.now)
             if own is None:
                 raise

@@ -9,11 +9,19 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from oasis.model.document import Reader, entry, mapping, object_of, optional, real
 from oasis.model.groups import GROUPS
 from oasis.model.summary import Facts, Summarised, short
 from oasis.scheduling.site import Site
 from oasis.simulator.costs import GangChange
 from oasis.simulator.state import JobProgress, State
+
+SHARES = object_of(optional(real))  # of each resource; null where there is none of it
+UTILISATION = object_of(SHARES)  # of each group
+COUNTS = (
+    *("finished", "unfinished", "rejected", "admitted", "total_utility", "calls", "policy_calls"),
+    *("restarts", "resizes", "migrations", "given_up_after_start"),
+)  # figures that every run has; others are null where no job has what they are of
 
 COUNTED = (GangChange.RESUME, GangChange.RESIZE, GangChange.MIGRATE)
 NO_CHANGES = (0, 0, 0)  # most jobs of a trace are never changed
@@ -383,3 +391,15 @@ class Outcome(Summarised):
             "wasted_share": self.wasted_share,
             "calls": self.calls,
         }
+
+
+def figure_reader(name: str) -> Reader[Any]:
+    """The reader of one of the figures of a document, by its name."""
+    if name in COUNTS:
+        return real
+    return {"utilisation": UTILISATION, "use": SHARES}.get(name, optional(real))
+
+
+def read_figures(data: Any) -> dict[str, Any]:
+    """Read what `Outcome.figures` gave; `InstanceError` with the path of what is wrong."""
+    return {name: entry(data, name, figure_reader(name)) for name in mapping(data)}

@@ -22,7 +22,7 @@ from oasis.model.instance_file import read_json
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised, short
 from oasis.online.prices import PriceBounds
-from oasis.simulator.outcome import Outcome
+from oasis.simulator.outcome import Outcome, read_figures
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,7 +201,7 @@ class Run(Summarised):
         >>> oasis.Run.from_dict(json.loads(json.dumps(run.to_dict()))).to_dict() == run.to_dict()
         True
         """
-        simulation = entry(data, "simulation", optional(mapping))
+        simulation = entry(data, "simulation", optional(read_figures))
         return cls(
             policy=entry(data, "policy", text),
             parameters=entry(data, "parameters", mapping),
@@ -212,13 +212,14 @@ class Run(Summarised):
             version=entry(data, "version", text),
             report=entry(data, "report", mapping),
             kept={
-                "decision_seconds": entry(data, "decision_seconds", _latency),
+                "decision_seconds": entry(data, "decision_seconds", read_latency),
                 "simulation": simulation,
             },
         )
 
 
-def _latency(data: Any) -> dict[str, float]:
+def read_latency(data: Any) -> dict[str, float]:
+    """Read `Run.latency`; `InstanceError` with the path of what is missing or wrong."""
     return {name: entry(data, name, real) for name in ("median", "p99", "max")}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import oasis
+from tests import builders
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -130,6 +131,11 @@ def test_the_tutorial_on_policies_runs(
     printed = capsys.readouterr().out
     assert "policy greedy" in printed  # what is refused, and by whom
     assert "('c', 60.0, 70.0)" in printed  # the shortest of those that wait goes first
+    service = oasis.LiveScheduler(names["LeastWork"](), builders.cluster(gpus=2.0))
+    for name in "abc":
+        service.submit(builders.job(name, 0, 1, 5.0, workers=2))
+    service.cancel("b")  # which waits
+    assert [job.job_id for job in service.advance(9).completed] == ["a", "c"]
 
 
 def test_readme_start_is_two_make_targets_that_exist() -> None:

@@ -104,6 +104,10 @@ def test_what_can_run_passes(plan: Plan) -> None:
             "policy mine [job 'j0']: expected the index of an unfinished job",
         ),
         (
+            Plan(rejected={0: 5}),  # type: ignore[dict-item]
+            "policy mine [job j0]: rejected: expected a reason in words, got 5",
+        ),
+        (
             Plan(changes={0: FULL}, rejected={0: "no"}),
             "policy mine [job j0]: both changed and rejected",
         ),

@@ -116,6 +116,33 @@ def test_an_answer_that_does_not_repeat_is_an_error(tmp_path: Path) -> None:
         LiveScheduler.reopen(path)
 
 
+def test_a_snapshot_older_than_its_journal_is_an_error(tmp_path: Path) -> None:
+    """No call is missing from the journal, but those before it are in no file any more."""
+    path, snapshot = tmp_path / "journal", tmp_path / "journal.snapshot"
+    scheduler = LiveScheduler.recourse(CLUSTER, LOOKAHEAD)
+    scheduler.open_journal(path)
+    older = snapshot.read_bytes()
+    scheduler.advance(1)
+    scheduler.checkpoint()
+    scheduler.close()
+    snapshot.write_bytes(older)
+    with pytest.raises(OasisError, match="expected a snapshot of 1 calls or more, got one of 0"):
+        LiveScheduler.reopen(path)
+
+
+@pytest.mark.parametrize(
+    "line", [b"the first once more", encoded({"call": "explode", "number": 13})]
+)
+def test_a_line_that_is_no_call_is_an_error(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "journal"
+    journalled(path).close()
+    first, *lines = path.read_bytes().splitlines(keepends=True)
+    more = first if line.startswith(b"the") else line
+    path.write_bytes(b"".join([first, *lines, more]))
+    with pytest.raises(OasisError, match="journal: expected a call and its answer"):
+        LiveScheduler.reopen(path)
+
+
 @pytest.mark.parametrize("content", [b"", b"hello\n", encoded({"kind": "another"})])
 def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "journal"

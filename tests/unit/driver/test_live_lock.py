@@ -91,10 +91,8 @@ def test_a_process_may_open_again_what_it_lost_track_of(tmp_path: Path) -> None:
     first.close()  # nothing more happens
 
 
-def test_another_process_is_kept_away_after_a_checkpoint_too(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    first = journalled(path)
-    first.checkpoint()
+def is_kept_away(path: Path) -> bool:
+    """Whether another process cannot open the journal."""
     program = HOLDER.replace("print(scheduler.calls, flush=True)", "raise SystemExit")
     done = subprocess.run(
         [sys.executable, "-c", program, str(path)],
@@ -104,8 +102,40 @@ def test_another_process_is_kept_away_after_a_checkpoint_too(tmp_path: Path) -> 
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
-    assert "is open in another process; close it first" in done.stderr
+    return "is open in another process; close it first" in done.stderr
+
+
+def test_another_process_is_kept_away_after_a_checkpoint_too(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    first = journalled(path)
+    first.checkpoint()
+    assert is_kept_away(path)
     first.close()
+    assert not is_kept_away(path)
+
+
+def test_another_process_is_kept_away_when_the_scheduler_opened_before_is_gone(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal"
+    scheduler = journalled(path)
+    scheduler = LiveScheduler.reopen(path)  # the first is collected while the second goes on
+    assert is_kept_away(path)
+    assert scheduler.calls == 1
+
+
+def test_a_scheduler_whose_journal_was_opened_once_more_makes_no_more_calls(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal"
+    first = journalled(path)
+    second = LiveScheduler.reopen(path)
+    with pytest.raises(OasisError, match="another scheduler of this process has opened"):
+        first.advance(3)
+    second.advance(4)
+    first.close()
+    assert is_kept_away(path)
+    assert LiveScheduler.reopen(path).now == 4
 
 
 def test_a_released_lock_is_there_for_the_next(tmp_path: Path) -> None:

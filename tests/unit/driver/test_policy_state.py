@@ -215,5 +215,5 @@ class Outer:
     ],
 )
 def test_what_cannot_be_read_back_is_not_written(make: Callable[[], Any]) -> None:
-    with pytest.raises(OasisError, match="policy state: expected plain data, got "):
+    with pytest.raises(OasisError, match="expected plain data, got "):
         encode(Holding(make()), ())

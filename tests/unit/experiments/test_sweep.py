@@ -378,6 +378,8 @@ def test_summary_has_a_row_a_grid_point_and_names_what_varies(swept: SweepResult
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"instances": None}, "instances: "),
     ({"policy": []}, "unknown key 'policy'; expected one of instances, policies, seeds, task"),
+    ({"instances": ["mine.json"]}, "instances[0]: expected a table, got 'mine.json'"),
+    ({"policies": [1]}, "policies[0]: expected a table, got 1"),
     ({"instances": []}, "instances: expected at least one value, got none"),
     ({"instances": [{"jbos": 3}]}, "instances[0]: unknown key 'jbos'; expected one of file, "),
     ({"instances": [{"jobs": "ten"}]}, "instances[0].jobs: expected integer, got 'ten'"),
