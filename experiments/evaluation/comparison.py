@@ -428,7 +428,7 @@ _READERS: Mapping[str, Reader[Any]] = {
     "decision_seconds": read_latency,
     "parameters": mapping,
     "report": mapping,
-    "policy_options": mapping,
+    "policy_options": list_of(text),
     "policy_files": list_of(mapping),
     OVER_SEEDS: _over_seeds,
 }

@@ -362,7 +362,7 @@ _ADDED: Mapping[str, Reader[Any]] = {
     "policy": text,
     "parameters": _options,
     "offline_parameters": _options,
-    "policy_options": mapping,
+    "policy_options": list_of(text),
     "policy_files": list_of(_file),
     "trace": optional(_trace_file),
     "reading": optional(mapping),

@@ -226,7 +226,7 @@ class _Encoder:
 
 
 def _unwritable(name: str) -> InputError:
-    return InputError("", "expected plain data", name)
+    return InputError("", "expected plain data", name.replace(":", ".").lstrip("."))
 
 
 def _written(array: np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -361,10 +361,8 @@ class Service:
 
     def state(self) -> dict[str, Any]:
         """Plain data from which `restore` goes on, with a policy of the same making."""
-        return {
-            "driver": self.driver.state(),
-            "policy": policy_state(self.policy, self.driver.entries),
-        }
+        entries = self.driver.entries
+        return {"driver": self.driver.state(), "policy": policy_state(self.policy, entries)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` gave."""

@@ -271,10 +271,11 @@ def test_a_rule_of_admission_of_ones_own_serves_and_goes_on(tmp_path: Path) -> N
     submit(calls, "a", slots=2)
     with pytest.raises(OasisError, match="policy: expected one like the one that was saved"):
         JournaledService.reopen(tmp_path / "journal")
-    calls.close()  # it goes on without the journal, which has one writer
+    calls.close()
+    expected = submit(calls, "b").to_dict()
     again = JournaledService.reopen(tmp_path / "journal", make())
-    assert jobs_of(again) == jobs_of(calls) == ["a"]
-    assert submit(again, "b").to_dict() == submit(calls, "b").to_dict()
+    assert jobs_of(again) == ["a"]
+    assert submit(again, "b").to_dict() == expected
 
 
 def test_bounds_that_are_computed_are_those_that_were_saved(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_policy_that_ends_the_program_does_not_and_the_journal_goes_on(tmp_pat
 def test_what_cannot_be_written_down_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         LiveScheduler(Locked(), CLUSTER).open_journal(tmp_path / "journal")
-    assert (caught.value.field, caught.value.got) == ("policy.guards", "'_thread:lock'")
+    assert (caught.value.field, caught.value.got) == ("policy.guards", "'_thread.lock'")
 
 
 @pytest.mark.parametrize("told", [True, False])
