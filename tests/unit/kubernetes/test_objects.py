@@ -103,6 +103,29 @@ def test_what_is_no_amount_is_refused(text: Any) -> None:
         quantity(text, "cpu")
 
 
+@pytest.mark.parametrize(
+    ("spec", "field", "expected"),
+    [
+        ({"containers": True}, "spec.containers", "expected a list"),
+        ({"containers": [1]}, "spec.containers[0]", "expected an object"),
+        ({"initContainers": ["x"]}, "spec.initContainers[0]", "expected an object"),
+        ({"overhead": 3}, "spec.overhead", "expected an object"),
+        ({"resources": [1]}, "spec.resources", "expected an object"),
+        (
+            {"containers": [{"resources": {"limits": 3}}]},
+            "spec.containers[0].resources.limits",
+            "expected an object",
+        ),
+    ],
+)
+def test_a_template_that_is_no_pod_is_refused_by_its_field(
+    spec: dict[str, Any], field: str, expected: str
+) -> None:
+    with pytest.raises(InstanceError) as caught:
+        requests_of(spec)
+    assert (caught.value.field, caught.value.expected) == (field, expected)
+
+
 def test_requests_of_a_pod_are_those_that_the_scheduler_counts() -> None:
     def container(cpu: str, **more: Any) -> dict[str, Any]:
         return {"resources": {"requests": {"cpu": cpu}}, **more}

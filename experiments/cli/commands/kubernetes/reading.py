@@ -328,7 +328,8 @@ def read_object(file: Path) -> dict[str, Any]:
         meta = found.get("metadata")
         if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
             raise oasis.InputError("metadata.name", "expected a name")
-    found["metadata"] = {"namespace": "default", "uid": "quoted", "generation": 1, **meta}
+    # What the API server gives is not taken from a file, where it may be anything.
+    found["metadata"] = {"namespace": "default", **meta, "uid": "quoted", "generation": 1}
     return found
 
 
