@@ -210,6 +210,7 @@ class SolveState:
         _, schedules, found_by = self._best
         bound, proved_by = min(self._proof, (trivial_bound(instance), Phase.TRIVIAL.value))
         objective = verify(instance, schedules)
+        LOGGER.info("schedules verified: worth %g", objective)
         if status is self.budget.status and bound - objective <= PROOF * abs(objective):
             status = Status.OPTIMAL
         return OfflineResult(
