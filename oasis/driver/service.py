@@ -260,8 +260,9 @@ class Service:
         self._specs[uid] = Submission(uid, replace(job, arrival=0))
         outcome: list[Decided[Submission]] = []
         events = self._step(self.now, outcome=outcome)
-        if isinstance(self.policy, Explaining) and index in self.policy.decided:
-            return self.policy.decided[index], events
+        told = self.policy.last_decisions() if isinstance(self.policy, Explaining) else {}
+        if index in told:
+            return told[index], events
         reason = outcome[0].rejected.get(uid)
         if reason is not None:
             return Decision(job.id, False, reason=reason), events

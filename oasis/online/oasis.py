@@ -135,7 +135,7 @@ class OASiS:
         self.decision_seconds: list[float] = []
         self.on_decision: Callable[[Decision], None] | None = None
         self._due: dict[int, dict[int, Allocation]] = {}  # slot -> job -> what it holds from there
-        self.decided: dict[int, Decision] = {}
+        self._decided: dict[int, Decision] = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
         self._overdue: list[int] = []
@@ -377,7 +377,7 @@ class OASiS:
     def _decide_in_service(self, view: View, service: RollingHorizon, held: Commitments) -> Plan:
         """Take in what happened, decide on what arrived, and carry out the plan of this slot."""
         plan, now = Plan(), int(view.now)
-        self.decided = {}
+        self._decided = {}
         held.broken.clear()
         # Time first, then completions, losses, returns, corrections of work, and arrivals last:
         # each step may free or take what the next ones count on.
@@ -410,7 +410,7 @@ class OASiS:
                 self._overdue.append(job.index)
         for job in view.arrived:  # after those that were admitted before them
             decision = held.submit(job.index, self._arriving(_source(job, self.name), now))
-            self.decided[job.index] = decision
+            self._decided[job.index] = decision
             if decision.schedule is None:
                 # On a cluster that begins anew, old jobs arrive once more:
                 # they are not turned away a second time.
@@ -465,6 +465,10 @@ class OASiS:
     def withdraw(self, job: PolicyJob) -> None:
         """The owner of `job` does not want it any more."""
         self.withdrawn.append(job.index)
+
+    def last_decisions(self) -> Mapping[int, Decision]:
+        """What was decided on the jobs that arrived last, by index."""
+        return self._decided
 
     def promised(self, job: PolicyJob) -> int | None:
         """The slot by which `job` is to be complete; None if nothing was promised."""

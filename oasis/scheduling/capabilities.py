@@ -102,15 +102,11 @@ class Forecasting(Protocol):
 
 @runtime_checkable
 class Explaining(Protocol):
-    """Keeps the decisions on the jobs that arrived last, with their reasons.
+    """Keeps the decisions on the jobs that arrived last, with their reasons."""
 
-    Attributes
-    ----------
-    decided : mapping of int to Decision
-        By index of the job.
-    """
-
-    decided: Mapping[int, Decision]
+    def last_decisions(self) -> Mapping[int, Decision]:
+        """Return them by index of the job."""
+        ...
 
 
 @runtime_checkable

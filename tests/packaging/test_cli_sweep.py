@@ -152,7 +152,10 @@ def test_wrong_options_are_one_line(call, grid: Path, options: tuple[str], messa
             "grid.toml: policies[1].name: expected one of oasis, recourse, fifo, ",
         ),
         (GRID.replace("[3, 5]", "[3, 0]"), "grid.toml: instances[0].jobs: expected an integer >="),
-        (GRID.replace('preset = "testbed"\njobs = [3, 5]', 'file = "x"'), "x: No such file or directory"),
+        (
+            GRID.replace('preset = "testbed"\njobs = [3, 5]', 'file = "x"'),
+            "x: No such file or directory",
+        ),
     ],
 )
 def test_wrong_configuration_names_file_and_key(call, grid: Path, text: str, message: str) -> None:

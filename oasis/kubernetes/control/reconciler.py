@@ -435,7 +435,7 @@ class Reconciler:
 
     def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
         policy = self.driver.policy
-        decisions = policy.decided if isinstance(policy, Explaining) else {}
+        decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
         entries = self.driver.by_uid
         by_id = {decision.job_id: decision for decision in decisions.values()}
         for uid in outcome.completed:

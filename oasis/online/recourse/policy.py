@@ -85,8 +85,6 @@ class Recourse:
 
     Attributes
     ----------
-    decided : dict of int to Decision
-        What was decided on the jobs that arrived last, by index.
     late : set of int
         Jobs whose promise the last decision broke.
     withdrawn : list of int
@@ -165,7 +163,7 @@ class Recourse:
 
     def _forget(self) -> None:
         """Nothing has been decided yet."""
-        self.decided: dict[int, Decision] = {}
+        self._decided: dict[int, Decision] = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
         self._lost: set[tuple[TaskGroup, int]] = set()
@@ -391,7 +389,7 @@ class Recourse:
 
     def _note(self, view: View, planner: Planner, gone: Mapping[int, str], broken: int) -> None:
         """Keep what is asked for after a decision: how it went with arrivals and promises."""
-        self.decided = {job.index: self._decision(job.index, job.id, gone) for job in view.arrived}
+        self._decided = {job.index: self._decision(job.index, job.id, gone) for job in view.arrived}
         fresh = set(planner.record.broken[broken:])
         self.late = {job.index for job in view.jobs() if job.id in fresh} if fresh else set()
         if self.lookahead is not None:  # years of names are not kept; counts are
@@ -427,6 +425,10 @@ class Recourse:
         answer.wake_at = None if next_change is None else float(next_change)
 
     # -- looking -----------------------------------------------------------------------------------
+
+    def last_decisions(self) -> Mapping[int, Decision]:
+        """What was decided on the jobs that arrived last, by index."""
+        return self._decided
 
     def promised(self, job: PolicyJob) -> int | None:
         """The slot by which `job` is to be complete; None if nothing was promised."""
