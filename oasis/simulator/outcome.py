@@ -19,7 +19,7 @@ from oasis.simulator.state import JobProgress, State
 SHARES = object_of(optional(real))  # of each resource; null where there is none of it
 UTILISATION = object_of(SHARES)  # of each group
 COUNTS = (
-    *("finished", "unfinished", "rejected", "admitted", "total_utility", "calls", "policy_calls"),
+    *("finished", "unfinished", "rejected", "admitted", "calls", "policy_calls"),
     *("restarts", "resizes", "migrations", "given_up_after_start"),
 )  # figures that every run has; others are null where no job has what they are of
 
