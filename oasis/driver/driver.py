@@ -298,8 +298,7 @@ class Driver(Generic[Spec]):
                 return False
         # hardly any work is left from the beginning, too: a job that never ran has not done it
         has_run = entry.begun or entry.done > 0
-        is_little = entry.remaining <= TOLERANCE * max(1.0, entry.work)
-        return (has_run and is_little) or uid in facts.ended
+        return (has_run and entry.has_hardly_any_left) or uid in facts.ended
 
     def _machines(self, facts: Facts[Spec], view: BooksView) -> None:
         view.lost += sorted(facts.down - self.down)

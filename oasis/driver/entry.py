@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
+from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 
 # A job that trains for weeks would otherwise fill memory and checkpoints with its losses.
@@ -137,6 +138,11 @@ class Entry(Generic[Spec]):
         # the end: the job is not done before that.
         least = min(1.0, self.work) if self.spec.is_existing else 0.0
         return max(least, self.work - self.done)
+
+    @property
+    def has_hardly_any_left(self) -> bool:
+        """Whether what is left is no more than rounding leaves of its work."""
+        return self.remaining <= TOLERANCE * max(1.0, self.work)
 
     @property
     def seen(self) -> PolicyJob:

@@ -38,6 +38,7 @@ from oasis.online.rolling import restricted
 from oasis.scheduling.capabilities import PlanningAhead, Promising
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of
+from oasis.scheduling.site import site_of
 
 SNAPSHOT = "oasis-live-scheduler 1"
 ENTRY = frozenset(("call", "arguments", "number", "rounds", "answer"))  # of the journal
@@ -45,6 +46,22 @@ INTERRUPTED = "a call was interrupted; reopen the journal"
 TAKEN_OVER = "another scheduler of this process has opened the journal"
 FAILED = "the policy failed in a call; reopen the journal, or make another scheduler"
 KNOWN: dict[str, type[Recourse] | type[OASiS]] = {Recourse.name: Recourse, OASiS.name: OASiS}
+
+
+def remembered(name: str, making: Mapping[str, Any], state: Mapping[str, Any]) -> OASiS | Recourse:
+    """OASiS or recourse as a checkpoint of a cluster has it, to be asked (`foresee`).
+
+    Parameters
+    ----------
+    name : str
+        Of the policy, one of `KNOWN`.
+    making, state : mapping
+        What its `making` and `state` gave.
+    """
+    policy = KNOWN[name].made(making)
+    policy.reset(site_of(cluster_from_dict(state["cluster"])))
+    policy.restore(state)
+    return policy
 
 
 class JournaledService:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Decided, Entry, Facts
+from oasis.driver.entry import Entry, Facts
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
@@ -20,6 +20,7 @@ from oasis.model.rounding import TOLERANCE
 from oasis.model.schedule import COUNT, SLOT, Schedule, placements
 from oasis.model.validation import integer
 from oasis.online.answers import (
+    WAITS,
     Change,
     Completion,
     Planned,
@@ -33,7 +34,6 @@ from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
 from oasis.scheduling.site import site_of
 
-WAITS = "waits: there is no room for it yet"
 RUNS = "runs from this slot on"
 
 
@@ -72,6 +72,8 @@ class Events:
         Worker-slots of the jobs that left, and of those that were given up.
     cut_short : int
         Decisions in which a limit in seconds left rounds of the search undone.
+    rejected : dict of str to str
+        Why jobs that arrived were turned away, by uid.
     """
 
     completed: list[Completion] = field(default_factory=list)
@@ -81,6 +83,7 @@ class Events:
     done: int = 0
     wasted: int = 0
     cut_short: int = 0
+    rejected: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: Events) -> None:
         """Take in what happened next."""
@@ -219,7 +222,7 @@ class Service:
             ends = {}
             for entry in self.live:
                 entry.done += entry.allocation.worker_count * (end - begin)
-                if is_done(entry):
+                if entry.done and entry.has_hardly_any_left:
                     ends[entry.spec.uid] = end - 1
             events.add(self._step(end, ends=ends))
         return events
@@ -232,7 +235,7 @@ class Service:
             if schedule is not None:
                 rows = schedule.workers
                 entry.done += int(rows[rows[:, SLOT] < until, COUNT].sum())
-                if is_done(entry):
+                if entry.done and entry.has_hardly_any_left:
                     ends[entry.spec.uid] = schedule.completion
         return ends
 
@@ -258,12 +261,11 @@ class Service:
         uid = str(index)
         # The driver says when it arrives: the slot of its step.
         self._specs[uid] = Submission(uid, replace(job, arrival=0))
-        outcome: list[Decided[Submission]] = []
-        events = self._step(self.now, outcome=outcome)
+        events = self._step(self.now)
         told = self.policy.last_decisions() if isinstance(self.policy, Explaining) else {}
         if index in told:
             return told[index], events
-        reason = outcome[0].rejected.get(uid)
+        reason = events.rejected.get(uid)
         if reason is not None:
             return Decision(job.id, False, reason=reason), events
         runs = bool(self.driver.entries[index].allocation.workers)
@@ -303,12 +305,7 @@ class Service:
         return self._step(self.now)
 
     def _step(
-        self,
-        slot: int,
-        *,
-        ends: Mapping[str, int] | None = None,
-        outcome: list[Decided[Submission]] | None = None,
-        ask: bool = False,
+        self, slot: int, *, ends: Mapping[str, int] | None = None, ask: bool = False
     ) -> Events:
         """Tell the driver what happened; `ends` are the last slots of the jobs that are done."""
         ends = ends or {}
@@ -321,9 +318,7 @@ class Service:
         with naming_own_line(self.policy, "decide", slot):
             decided = self.driver.step(slot, facts, ask=ask)
         self.has_failed = False
-        if outcome is not None:
-            outcome.append(decided)
-        events = Events(cut_short=self._cut_short - cut)
+        events = Events(cut_short=self._cut_short - cut, rejected=decided.rejected)
         for uid in decided.completed:
             entry = before[uid]
             utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
@@ -378,11 +373,6 @@ class Service:
 
 def _unchanged(found: Mapping[str, Any], _: Submission | None) -> Submission:
     raise AssertionError(f"a submitted job is never edited: {found['uid']}")
-
-
-def is_done(entry: Live) -> bool:
-    """Whether all work of a job is done, as the driver judges it."""
-    return entry.done > 0 and entry.remaining <= TOLERANCE * max(1.0, entry.work)
 
 
 # -- calls -------------------------------------------------------------------------------------

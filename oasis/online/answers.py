@@ -10,6 +10,7 @@ from typing import Any
 from oasis.model.decision import Decision
 from oasis.model.schedule import Schedule
 
+WAITS = "waits: there is no room for it yet"
 Planned = Mapping[str, tuple[Schedule | None, float]]  # schedule and planned utility, by job id
 
 

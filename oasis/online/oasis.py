@@ -14,7 +14,6 @@ from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Explanation
 from oasis.model.errors import InputError, InstanceError, describe
 from oasis.model.files import read_archive, write_archive
-from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
@@ -33,7 +32,7 @@ from oasis.online.search import Granularity, Search, check_granularity
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, View
-from oasis.scheduling.site import Site, allocation_in, allocations, cluster_of, site_of
+from oasis.scheduling.site import Site, allocation_in, allocations, cluster_of
 
 CHECKPOINT = "oasis-scheduler 1"
 REFUSAL = "not admitted; the decision says why"  # finding the reason may take time
@@ -42,7 +41,7 @@ GIVEN_UP = "given up: it can earn nothing any more"
 
 @dataclass(frozen=True, slots=True)
 class RollingHorizon:
-    """How OASiS works on a horizon that rolls; see `OASiS.rolling`."""
+    """What `OASiS.rolling` was given beside the lookahead."""
 
     bounds: PriceBounds | Callable[[Cluster], PriceBounds]
     patience: int | None
@@ -125,12 +124,12 @@ class OASiS:
         self._past = Past(partial(Ledger.idle, cluster, horizon, bounds), bounds)
         self._begin(None)
 
-    def _begin(self, service: RollingHorizon | None) -> None:
+    def _begin(self, window: RollingHorizon | None) -> None:
         """Nothing has been decided yet."""
-        self._service = service
-        self.settles = service is None
+        self._window = window
+        self.settles = window is None
         # on a horizon that rolls, what was really done is followed slot by slot
-        self.slotted = service is not None
+        self.slotted = window is not None
         self.decisions: list[Decision] = []
         self.decision_seconds: list[float] = []
         self.on_decision: Callable[[Decision], None] | None = None
@@ -231,7 +230,7 @@ class OASiS:
         return policy
 
     def __repr__(self) -> str:
-        if self._service is not None:
+        if self._window is not None:
             return f"OASiS.rolling(lookahead={self.horizon})"
         admitted = sum(decision.admitted for decision in self.decisions)
         seen = f"{len(self.decisions)} jobs seen, {admitted} admitted"
@@ -241,13 +240,13 @@ class OASiS:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The options that this scheduler was made with, as plain data."""
-        if self._service is not None:
-            known = self._service.bounds if isinstance(self._service.bounds, PriceBounds) else None
+        if self._window is not None:
+            known = self._window.bounds if isinstance(self._window.bounds, PriceBounds) else None
             return {
                 "lookahead": self.horizon,
-                "patience": self._service.patience,
-                "end": self._service.end,
-                "keep_admitted": self._service.keep_admitted,
+                "patience": self._window.patience,
+                "end": self._window.end,
+                "keep_admitted": self._window.keep_admitted,
                 "alpha": None if known is None else known.alpha,
             }
         return {
@@ -318,27 +317,25 @@ class OASiS:
         self._site = site
         self._due = {}
         self.decision_seconds = []
-        service = self._service
-        if service is not None:
+        window = self._window
+        if window is not None:
             if not site.slotted:
                 raise InputError("", "policy oasis needs slots")
             self.cluster = cluster_of(site)
-            found = service.bounds
+            found = window.bounds
             self.bounds = found if isinstance(found, PriceBounds) else found(self.cluster)
-            self._held = Commitments(self.cluster, self.horizon, self.bounds, service.patience)
-            self._servers = [
-                (group, k) for group in GROUPS for k in range(len(site.machines_for(group)))
-            ]
-            self._begin(service)
+            self._held = Commitments(self.cluster, self.horizon, self.bounds, window.patience)
+            self._servers = rolling.servers_of(site)
+            self._begin(window)
 
     def decide(self, view: View) -> Plan:
         """Submit what has arrived and carry out what was decided for this slot."""
-        if self._service is not None:
-            return self._decide_in_service(view, self._service, self._held)
+        if self._window is not None:
+            return self._decide_rolling(view, self._window, self._held)
         plan = Plan()
         for job in view.arrived:
             begin = perf_counter()
-            decision = self.submit(_source(job, self.name))
+            decision = self.submit(rolling.source_of(job, self.name))
             self.decision_seconds.append(perf_counter() - begin)
             if self.on_decision is not None:
                 self.on_decision(decision)
@@ -374,7 +371,7 @@ class OASiS:
             raise InputError("oasis", "expected a horizon that rolls (OASiS.rolling)")
         return self._held
 
-    def _decide_in_service(self, view: View, service: RollingHorizon, held: Commitments) -> Plan:
+    def _decide_rolling(self, view: View, window: RollingHorizon, held: Commitments) -> Plan:
         """Take in what happened, decide on what arrived, and carry out the plan of this slot."""
         plan, now = Plan(), int(view.now)
         self._decided = {}
@@ -401,20 +398,21 @@ class OASiS:
         # their promise, whatever comes of it.
         self.late = set(held.broken)
         for job in [job for job in view.jobs() if job.index in dropped]:
-            if not service.keep_admitted:
+            if not window.keep_admitted:
                 plan.rejected[job.index] = GIVEN_UP
                 continue
             self.late.add(job.index)
             # As a job that arrives now it may wait longer than its first arrival allowed.
-            if held.submit(job.index, self._rest(job, view)).schedule is None:
+            if held.submit(job.index, self._rest(job, view, window.end)).schedule is None:
                 self._overdue.append(job.index)
         for job in view.arrived:  # after those that were admitted before them
-            decision = held.submit(job.index, self._arriving(_source(job, self.name), now))
+            source = rolling.source_of(job, self.name)
+            decision = held.submit(job.index, _arriving(source, now, window.end))
             self._decided[job.index] = decision
             if decision.schedule is None:
                 # On a cluster that begins anew, old jobs arrive once more:
                 # they are not turned away a second time.
-                if service.keep_admitted and view.was_admitted(job):
+                if window.keep_admitted and view.was_admitted(job):
                     self._overdue.append(job.index)
                     self.late.add(job.index)
                 else:
@@ -422,21 +420,10 @@ class OASiS:
         self._carry_out(view, plan, held)
         return plan
 
-    def _arriving(self, job: Job, now: int) -> Job:
-        """`job` as it arrives now; what completes too late is worth nothing."""
-        end = None if self._service is None else self._service.end
-        if end is None:
-            return job
-        # Completions after the last slot earn nothing, as in an
-        # instance, so none must be planned there.
-        left = max(0, end - now)
-        return replace(job, utility=later(job.utility, 0, left + 1, left))
-
-    def _rest(self, job: PolicyJob, view: View) -> Job:
+    def _rest(self, job: PolicyJob, view: View, end: int | None) -> Job:
         """What is left of an admitted job, as a job that arrives now."""
-        end = None if self._service is None else self._service.end
         left, reach = rolling.work_left(job, view), rolling.reach_of(self.horizon)
-        return rest_of(_source(job, self.name), left, int(view.now), reach, end)
+        return rest_of(rolling.source_of(job, self.name), left, int(view.now), reach, end)
 
     def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
         """What is planned for this slot; jobs that are overdue get what it leaves."""
@@ -487,24 +474,25 @@ class OASiS:
     def foresee(self, job: Job, now: int) -> Quote:
         """What would happen to `job` if it arrived in slot `now`; nothing changes."""
         copied = self._commitments.copy()
+        end = None if self._window is None else self._window.end
         copied.advance(now)
         before = rolling.planned(copied.live.values())
         # A key that no live job has; the copy is thrown away, so it may be given again.
         key = max(copied.live, default=-1) + 1
-        decision = copied.submit(key, self._arriving(job, now))
+        decision = copied.submit(key, _arriving(job, now, end))
         after = rolling.planned(copied.live.values())
         return Quote(decision, change_between(before, after, job.id))
 
     def making(self) -> dict[str, Any]:
         """What `made` needs to make the same policy again, as plain data."""
-        if self._service is None:
+        if self._window is None:
             raise InputError("oasis", "expected a horizon that rolls (OASiS.rolling)")
         return {
             "lookahead": self.horizon,
             "bounds": self.bounds.to_dict(),
-            "patience": self._service.patience,
-            "keep_admitted": self._service.keep_admitted,
-            "end": self._service.end,
+            "patience": self._window.patience,
+            "keep_admitted": self._window.keep_admitted,
+            "end": self._window.end,
         }
 
     @classmethod
@@ -523,14 +511,6 @@ class OASiS:
         """Go on from what `state` gave, on the same machines."""
         self._commitments.restore(state)
         self._overdue = list(state["overdue"])
-
-    @classmethod
-    def remembered(cls, making: Mapping[str, Any], state: Mapping[str, Any]) -> Self:
-        """A policy that answers questions (`foresee`) as the one whose `state` this is."""
-        policy = cls.made(making)
-        policy.reset(site_of(cluster_from_dict(state["cluster"])))
-        policy.restore(state)
-        return policy
 
     # -- what lasts --------------------------------------------------------------------------------
 
@@ -577,10 +557,13 @@ class OASiS:
         return scheduler
 
 
-def _source(job: PolicyJob, policy: str) -> Job:
-    if job.source is None:
-        raise InputError("", f"policy {policy} needs jobs of an instance, not plain ones")
-    return job.source
+def _arriving(job: Job, now: int, end: int | None) -> Job:
+    """`job` as it arrives now; completions from slot `end` on are worth nothing."""
+    if end is None:
+        return job
+    # As in an instance, none must be planned after the last slot.
+    left = max(0, end - now)
+    return replace(job, utility=later(job.utility, 0, left + 1, left))
 
 
 def _leftover(job: PolicyJob, view: View, room: Room) -> Allocation:

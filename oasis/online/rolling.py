@@ -12,7 +12,10 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.cluster import Cluster
+from oasis.model.errors import InputError
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance_file import job_from_dict, job_to_dict
+from oasis.model.job import Job
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.answers import Planned
 from oasis.online.recourse.live_job import LiveJob
@@ -24,6 +27,24 @@ from oasis.scheduling.site import Site, allocations
 # enough for any plan, and short enough to keep.
 LEAST_REACH = 1000  # slots
 Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+
+def servers_of(site: Site) -> list[tuple[TaskGroup, int]]:
+    """Group and index in the model of each machine, by its index on the site."""
+    return [(group, k) for group in GROUPS for k in range(len(site.machines_for(group)))]
+
+
+def source_of(job: PolicyJob, policy: str) -> Job:
+    """The job of the model that `job` is, as a policy of the model needs it.
+
+    Raises
+    ------
+    InputError
+        If it is a job of a trace, which has none.
+    """
+    if job.source is None:
+        raise InputError("", f"policy {policy} needs jobs of an instance, not plain ones")
+    return job.source
 
 
 def planned(live: Iterable[LiveJob]) -> Planned:

@@ -10,10 +10,9 @@ from typing import Any, Self
 
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError
-from oasis.model.groups import GROUPS, TaskGroup
+from oasis.model.groups import TaskGroup
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import (
-    cluster_from_dict,
     cluster_to_dict,
     job_from_dict,
     job_to_dict,
@@ -23,7 +22,7 @@ from oasis.model.rest import rest_of
 from oasis.model.summary import called
 from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online import rolling
-from oasis.online.answers import Planned, Quote, change_between
+from oasis.online.answers import WAITS, Planned, Quote, change_between
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
@@ -40,10 +39,7 @@ from oasis.online.recourse.rules import (
 )
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, View
-from oasis.scheduling.site import Site, allocation_in, cluster_of, site_of
-
-WAITS = "waits: there is no room for it yet"
-GIVEN_UP = "given up: it can earn nothing any more"
+from oasis.scheduling.site import Site, allocation_in, cluster_of
 
 
 class Recourse:
@@ -281,15 +277,10 @@ class Recourse:
             )
         if not site.slotted:
             raise InputError("", "policy recourse needs slots")
-        self._servers = [
-            (group, k) for group in GROUPS for k in range(len(site.machines_for(group)))
-        ]
+        self._servers = rolling.servers_of(site)
         self._site = site
         self._cluster = cluster_of(site)
-        self._begin()
-
-    def _begin(self) -> None:
-        horizon = int(self._site.horizon or 0) if self.lookahead is None else self.lookahead
+        horizon = int(site.horizon or 0) if self.lookahead is None else self.lookahead
         self.planner = Planner(
             self._cluster,
             horizon,
@@ -329,7 +320,7 @@ class Recourse:
         # If nothing happened, the plan is what it was and is only
         # carried out: no search, no random numbers.
         if view.arrived or view.lost or view.returned or changed or renewed:
-            arrivals = {job.index: _source(job.source, self.name) for job in view.arrived}
+            arrivals = {job.index: rolling.source_of(job, self.name) for job in view.arrived}
             answer.rejected = planner.replan(renewed | arrivals)
         # Time alone makes jobs hopeless, too, also where nothing was planned again.
         answer.rejected |= planner.give_up()
@@ -380,7 +371,7 @@ class Recourse:
         gone = planner.give_up()
         renewed = {
             job.index: rest_of(
-                _source(job.source, self.name), rolling.work_left(job, view), now, reach
+                rolling.source_of(job, self.name), rolling.work_left(job, view), now, reach
             )
             for job in view.jobs()
             if job.index in gone
@@ -568,22 +559,3 @@ class Recourse:
             end = horizon if self.patience is None else arrival + self.patience
             live = rolling.live_from_dict(entry, self._cluster, end, planner.grid, floor)
             plan.live[live.key] = live
-
-    @classmethod
-    def remembered(cls, making: Mapping[str, Any], state: Mapping[str, Any]) -> Self:
-        """A policy that answers questions (`foresee`) as the one whose `state` this is.
-
-        It knows the cluster, not the site, and so does not decide.
-        """
-        policy = cls.made(making)
-        policy._cluster = cluster_from_dict(state["cluster"])
-        policy._site = site_of(policy._cluster)
-        policy._begin()
-        policy.restore(state)
-        return policy
-
-
-def _source(job: Job | None, policy: str) -> Job:
-    if job is None:
-        raise InputError("", f"policy {policy} needs jobs of an instance, not plain ones")
-    return job

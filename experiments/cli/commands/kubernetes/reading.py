@@ -38,7 +38,7 @@ from experiments.cli.commands.kubernetes.cluster import (
 from experiments.cli.console import note
 from experiments.cli.options import AsJson, Output, Picture, ResultFile, known, naming_flags
 from experiments.cli.results import deliver, write_instance
-from oasis.driver.live import KNOWN
+from oasis.driver.live import remembered
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
@@ -294,7 +294,7 @@ def quote(
     clock = clock_of(memory)
     with located_at(source=file):
         spec = parse_job(found, clock, resource_map(gpu, bandwidth, storage))
-    policy = remembered(memory)
+    policy = planner_of(memory)
     # A job that is submitted now is decided on at the next boundary.
     now = max(clock.slot(time.time()) + 1, memory["driver"]["slot"])
     with located_at(source=file):
@@ -333,7 +333,7 @@ def read_object(file: Path) -> dict[str, Any]:
     return found
 
 
-def remembered(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
+def planner_of(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
     """The policy that the controller remembers, to be asked.
 
     Raises
@@ -348,7 +348,7 @@ def remembered(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
         raise oasis.InputError(silent, f"it does not plan ahead, as {expected}")
     if memory["state"] is None:  # it failed before it decided on anything
         raise oasis.InputError(silent, "the controller remembers no decision of it")
-    return KNOWN[memory["policy"]].remembered(making, memory["state"])
+    return remembered(memory["policy"], making, memory["state"])
 
 
 def _show_quote(job_id: str, quote: Any, clock: SlotClock) -> None:
