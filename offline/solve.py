@@ -39,10 +39,12 @@ METHOD_BY_NAME: Mapping[str, type[Method[Any]]] = {
 AUTO = "auto"
 METHODS = (AUTO, *METHOD_BY_NAME)
 
-# Up to so many seconds the decomposition has the better bound on a long horizon too, because the
-# configuration LP is not solved by then; it has not up to its second size, where its own relaxation
-# takes longer than that.
-SHORT, LONG_COUNTS = 180.0, 5_000_000
+# On a long horizon column generation needs minutes to solve the configuration LP. A solve of at
+# most so many seconds (or units of work) gets a better bound from the decomposition.
+SHORT = 180.0
+# Beyond this size, in the unit of `AutoParams.counts_size`, the relaxation of the decomposition is
+# not solved in that time either.
+LONG_COUNTS = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ class AutoParams(Params):
         which the compact model is as fast as the decomposition.
     counts_size : int
         Squares of the slots that each job has from its arrival on, summed over jobs, up to which
-        the master of the decomposition pays however long the solve may take; up to five times
-        this it pays in three minutes.
+        the decomposition is better than column generation, however long the solve may take. For a
+        solve of three minutes at most it is better up to `LONG_COUNTS`.
     both_size : int
         What `compact_size` counts, up to which the compact model proves as much in minutes as the
         decomposition now and then, so that the two run together; beyond it, the decomposition

@@ -85,9 +85,9 @@ def reach_of(lookahead: int) -> int:
 
 
 def differs(live: LiveJob, left: int) -> bool:
-    """Whether the plan of a job does not do the `left` worker-slots that are really left of it.
+    """Whether a job must be planned again: its plan is not for the `left` worker-slots it has left.
 
-    The plan of a gang may do more than its work: its last slot does a whole minimum.
+    A plan of a gang may do more than that, because its last slot runs the whole minimum.
     """
     spare = 0
     if live.schedule is not None and live.job.min_workers > 1:
