@@ -1,0 +1,367 @@
+"""What each part of the offline methods brings: everything on, and one part off.
+
+    python -m tests.benchmarks.ablation --csv ablation.csv
+    python -m tests.benchmarks.ablation --table ablation.csv
+
+Each solve has a minute and one core (`--cores 2` gives it both, and thus its second process). What
+the file has already is not solved again. A size is `testbed` or HORIZONxSERVERSxJOBS of the
+preset `calibrated`; each is solved by the method that `auto` takes for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import inspect
+import os
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import oasis
+from offline import both, processes, solve
+from offline.benders import decomposition, dive, primal, repair, replanning, slot_model, subproblem
+from offline.benders import solve as benders
+from offline.column_generation import cutting, slot_cuts
+from offline.column_generation import solve as colgen
+from offline.heuristics import (
+    neighbourhood,
+    recombination,
+    recourse_run,
+    ruin_and_recreate,
+    window_search,
+)
+from offline.periods import bound, model, planning
+from tests.benchmarks.streams import calibrated
+
+SIZES = ("testbed", "20x50x50", "100x50x100", "300x50x400")
+METHOD = {"testbed": "both", "300x50x400": "colgen"}
+DECOMPOSED = ("testbed", "20x50x50", "100x50x100")
+PRICED = ("300x50x400",)
+ALL = "all parts"
+
+
+class Patch(NamedTuple):
+    """Something of the product that an ablation replaces."""
+
+    owner: Any
+    name: str
+    instead: Callable[..., Any]
+
+
+class Part(NamedTuple):
+    """A part of the methods, and how it is switched off."""
+
+    name: str
+    code: Sequence[Any]  # modules, classes and functions that exist for it alone
+    sizes: Sequence[str]
+    patches: Sequence[Patch] = ()
+    params: dict[str, Any] = {}  # of the method
+    method: str | None = None  # instead of that of the size
+    cores: int = 1
+
+    @property
+    def lines(self) -> int:
+        """Lines of its code, blank ones and comments included."""
+        return sum(len(inspect.getsource(each).splitlines()) for each in self.code)
+
+
+def nothing(value: Any) -> Callable[..., Any]:
+    return lambda *_, **__: value
+
+
+def without_shortfall(_: Any, start: Any, *__: Any) -> Any:
+    return start
+
+
+def better(first: Any, second: Any, _: Any) -> Any:
+    return max((first, second), key=lambda solution: solution.value)
+
+
+def once(self: Any) -> Any:
+    """The relaxation of the master without cutting planes."""
+    with mock.patch.object(self.separation, "cut", nothing([])):
+        return CUT_THE_RELAXATION(self)
+
+
+CUT_THE_RELAXATION = decomposition.Decomposition.cut_the_relaxation
+
+PARTS = (
+    Part(ALL, (), SIZES),
+    Part(
+        "dives",
+        (dive, repair),
+        DECOMPOSED,
+        [Patch(primal.PrimalHeuristic, "dive", nothing(0))],
+    ),
+    Part("reserves of dives", (), DECOMPOSED, params={"dive": {"reserves": 1}}),
+    Part(
+        "repair in dives",
+        (repair.PlanRepair.again, repair.PlanRepair._unchanged, repair.PlanRepair.losing),
+        DECOMPOSED,
+        [Patch(repair.PlanRepair, "losing", nothing({}))],
+    ),
+    Part(
+        "plans in whole numbers",
+        (primal.PrimalHeuristic.search,),
+        DECOMPOSED,
+        [Patch(primal.PrimalHeuristic, "search", nothing(0))],
+    ),
+    Part(
+        "replanning",
+        (replanning,),
+        DECOMPOSED,
+        [
+            Patch(replanning.Replanning, "search", nothing(False)),
+            Patch(replanning.Replanning, "mix", nothing(None)),
+        ],
+    ),
+    Part(
+        "shortfall",
+        (slot_model.Shortfall,),
+        DECOMPOSED,
+        [Patch(slot_model.Shortfall, "search", without_shortfall)],
+    ),
+    Part(
+        "jobs put back",
+        (primal.PrimalHeuristic._complete,),
+        DECOMPOSED,
+        [Patch(primal, "reinsert", lambda solution, *_: (solution, True))],
+    ),
+    Part(
+        "cutting planes",
+        (CUT_THE_RELAXATION,),
+        DECOMPOSED,
+        [Patch(decomposition.Decomposition, "cut_the_relaxation", once)],
+    ),
+    Part(
+        "cuts around plans",
+        (decomposition.Decomposition.refine,),
+        DECOMPOSED,
+        [Patch(decomposition.Decomposition, "refine", nothing(0))],
+    ),
+    Part(
+        "pattern cuts",
+        (subproblem.Separation,),
+        DECOMPOSED,
+        [
+            Patch(subproblem.Separation, "cut", nothing([])),
+            Patch(subproblem.Separation, "cut_off", nothing(False)),
+        ],
+    ),
+    Part(
+        "whole counts first",
+        (decomposition.Decomposition.try_whole,),
+        DECOMPOSED,
+        [Patch(decomposition.Decomposition, "try_whole", nothing(None))],
+    ),
+    Part(
+        "window search",
+        (window_search,),
+        SIZES,
+        [
+            Patch(window_search.WindowSearch, "search", nothing(False)),
+            Patch(window_search.WindowSearch, "start", nothing(None)),
+        ],
+    ),
+    Part(
+        "neighbourhoods",
+        (neighbourhood.Neighbourhoods,),
+        SIZES,
+        [Patch(neighbourhood.Neighbourhoods, "search", nothing(False))],
+    ),
+    Part(
+        "insertion",
+        (ruin_and_recreate.insert_in_orders,),
+        SIZES,
+        [
+            Patch(benders, "insert_in_orders", nothing(None)),
+            Patch(colgen, "insert_in_orders", nothing(None)),
+        ],
+    ),
+    Part(
+        "ruin and recreate",
+        (ruin_and_recreate.ruin_and_recreate,),
+        SIZES,
+        [
+            Patch(benders, "ruin_and_recreate", nothing(None)),
+            Patch(colgen, "ruin_and_recreate", nothing(None)),
+        ],
+    ),
+    Part(
+        "slot cuts",
+        (slot_cuts, cutting),
+        PRICED,
+        params={"cutting_share": 0.0},
+    ),
+    Part(
+        "a run of recourse",
+        (recourse_run,),
+        PRICED,
+        [Patch(colgen, "follow_recourse", nothing(None))],
+    ),
+    Part(
+        "periods",
+        (bound, model, planning),
+        ("300x50x100",),
+        method="colgen",
+        cores=2,
+    ),
+    Part(
+        "all parts, two processes",
+        (),
+        ("20x50x50", "100x50x100", "300x50x100", "300x50x400"),
+        cores=2,
+    ),
+    Part(
+        "recombination",
+        (recombination.recombined, recombination._choices, recombination._limits),
+        PRICED,
+        [Patch(recombination, "recombined", better)],
+        cores=2,
+    ),
+    Part(
+        "the compact model beside",
+        (both,),
+        ("testbed", "20x10x20"),
+        method="benders",
+        cores=2,
+    ),
+    Part("both", (), ("testbed", "20x10x20"), method="both", cores=2),
+    Part("the compact model alone", (), ("testbed", "20x10x20"), method="milp"),
+    Part(
+        "the second process",
+        (processes.Helper, processes.Partner),
+        (),
+    ),
+)
+BY_NAME = {part.name: part for part in PARTS}
+
+
+def switched_off(name: str) -> ExitStack:
+    """Replace what the part's absence replaces, in this process, for good or within `with`."""
+    stack = ExitStack()
+    for patch in BY_NAME[name].patches:
+        stack.enter_context(mock.patch.object(patch.owner, patch.name, patch.instead))
+    return stack
+
+
+def child(name: str) -> str:
+    """What the second process of a solve runs: the same without the same part."""
+    ours = f"from tests.benchmarks.ablation import switched_off; switched_off({name!r})"
+    return f"{ours}; {processes.CHILD}"
+
+
+def instance(size: str, seed: int) -> oasis.Instance:
+    if size == "testbed":
+        return oasis.generate("testbed", seed=seed)
+    horizon, servers, jobs = map(int, size.split("x"))
+    return calibrated(horizon, servers, jobs, seed)
+
+
+COLUMNS = ("size", "seed", "part", "cores", "limit", "status", "seconds", "objective", "bound")
+
+
+def solved(part: Part, size: str, seed: int, limit: float) -> dict[str, Any]:
+    """One solve without the part, as a row."""
+    method = part.method or METHOD.get(size, "benders")
+    params: dict[str, Any] = part.params
+    if method == "both" and params:
+        params = {"benders": params}
+    os.sched_setaffinity(0, sorted(CORES)[: part.cores])
+    with switched_off(part.name), mock.patch.object(processes, "CHILD", child(part.name)):
+        result = solve(instance(size, seed), method, time_limit=limit, params=params or None)
+    return {
+        "size": size,
+        "seed": seed,
+        "part": part.name,
+        "cores": part.cores,
+        "limit": limit,
+        "status": result.status,
+        "seconds": round(result.seconds, 2),
+        "objective": result.objective,
+        "bound": result.upper_bound,
+    }
+
+
+CORES = os.sched_getaffinity(0)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(path: Path, seeds: Sequence[int], limit: float, names: Sequence[str]) -> None:
+    """Solve what the file lacks, and append each row as it comes."""
+    known = {(row["size"], row["seed"], row["part"]) for row in read(path)}
+    for seed in seeds:
+        for part in (BY_NAME[name] for name in names):
+            for size in part.sizes:
+                if (size, str(seed), part.name) in known:
+                    continue
+                row = solved(part, size, seed, limit)
+                is_new = not path.exists()
+                with path.open("a", newline="") as file:
+                    writer = csv.DictWriter(file, COLUMNS)
+                    if is_new:
+                        writer.writeheader()
+                    writer.writerow(row)
+                print(*row.values(), flush=True)
+
+
+def gap(row: dict[str, str]) -> float:
+    """In per cent of the objective."""
+    return 100 * (float(row["bound"]) / float(row["objective"]) - 1)
+
+
+def table(rows: Sequence[dict[str, str]]) -> Iterator[str]:
+    """Per part and size: the median change of gap (points) and value (per cent), over seeds."""
+    base = {(r["size"], r["seed"], r["cores"]): r for r in rows if r["part"].startswith(ALL)}
+    sizes = list(dict.fromkeys(row["size"] for row in rows))
+    yield "| part | lines | " + " | ".join(sizes) + " |"
+    yield "|---|---:|" + "---:|" * len(sizes)
+    for part in PARTS:
+        cells = []
+        for size in sizes:
+            pairs = [
+                (row, base[key])
+                for row in rows
+                if row["part"] == part.name
+                and row["size"] == size
+                and (key := (row["size"], row["seed"], row["cores"])) in base
+            ]
+            if not pairs:
+                cells.append("")
+            elif part.name.startswith(ALL):
+                cells.append(" ".join(f"{gap(row):.2f}" for row, _ in pairs))
+            else:
+                gaps = [gap(row) - gap(whole) for row, whole in pairs]
+                cells.append(f"{statistics.mean(gaps):+.2f} ({min(gaps):+.2f} {max(gaps):+.2f})")
+        if any(cells):
+            yield f"| {part.name} | {part.lines or ''} | " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--csv", type=Path, help="append each solve to this file")
+    parser.add_argument("--table", type=Path, help="print such a file as Markdown")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for each solve")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[701, 702, 703])
+    parser.add_argument("--cores", type=int, help="only parts that need so many cores")
+    parser.add_argument("--parts", nargs="+", choices=[*BY_NAME])
+    given = parser.parse_args()
+    if given.table is not None:
+        print(*table(read(given.table)), sep="\n")
+        return
+    names = given.parts or [p.name for p in PARTS if given.cores in (None, p.cores)]
+    run(given.csv, given.seeds, given.limit, names)
+
+
+if __name__ == "__main__":
+    main()
