@@ -275,7 +275,8 @@ class CutGenerator:
     def covering(self, counts: IntArray, budget: Budget) -> list[IntArray]:
         """Patterns (P, I) by class that cover `counts` (I,) by fractions, as far as any do."""
         # the search for a cut leaves the patterns that it has met in the pool
-        self._deepest(counts.astype(float), self.params.deep, self.params.rounds, budget)
+        if counts.any():
+            self._deepest(counts.astype(float), self.params.deep, self.params.rounds, budget)
         return self.pool.maximal()
 
     def _lifted(self, cut: Cut, counts: FloatArray, budget: Budget) -> Cut:

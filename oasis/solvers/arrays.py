@@ -23,6 +23,29 @@ Limits = Mapping[str, tuple[float, float]]  # least and most value of a variable
 FORGIVEN = 1e-9  # by which a row without variables may miss its limits, as in HiGHS
 
 
+def blocks(rows: Sequence[Sequence[FloatArray | None]]) -> FloatArray:
+    """The table that blocks make, as `numpy.block` does; None is a block of zeros.
+
+    Examples
+    --------
+    >>> blocks([[np.ones((1, 2)), None], [None, np.eye(1)]])
+    array([[1., 1., 0.],
+           [0., 0., 1.]])
+    """
+    heights = [next(len(block) for block in row if block is not None) for row in rows]
+    columns = zip(*rows, strict=True)
+    widths = [next(block.shape[1] for block in c if block is not None) for c in columns]
+    table = [
+        [np.zeros((height, width)) if block is None else block for block, width in pairs]
+        for height, pairs in (
+            (height, zip(row, widths, strict=True))
+            for height, row in zip(heights, rows, strict=True)
+        )
+    ]
+    whole: FloatArray = np.block(table)
+    return whole
+
+
 def narrowed(limits: Limits, further: Limits) -> Limits:
     """Both limits at once, those of each variable in one of them or both."""
     found = dict(limits)
@@ -51,6 +74,14 @@ class RowArrays:
     values: FloatArray
     lower: FloatArray
     upper: FloatArray
+
+    @classmethod
+    def of_table(cls, table: FloatArray, upper: FloatArray) -> RowArrays:
+        """Rows ``table @ x <= upper`` of a table (M, N)."""
+        rows, columns = np.nonzero(table)
+        starts = np.searchsorted(rows, np.arange(len(table) + 1))
+        lower = np.full(len(table), -math.inf)
+        return cls(starts, columns, table[rows, columns], lower, upper)
 
     @property
     def row_of(self) -> IntArray:
@@ -123,6 +154,18 @@ class ArrayModel:
         """A model of PuLP, variables in the order that PuLP gives them."""
         reader = RowReader(problem.variables())
         return reader.model(problem, reader.read(problem.constraints()))
+
+    @classmethod
+    def packing(
+        cls, worth: FloatArray, most: FloatArray, table: FloatArray, room: FloatArray
+    ) -> ArrayModel:
+        """The whole numbers x that are worth most, ``table @ x <= room`` and ``0 <= x <= most``."""
+        number = len(worth)
+        return cls(
+            *([str(k) for k in range(number)], worth, 0.0, np.zeros(number), most),
+            *(np.ones(number, bool), RowArrays.of_table(table, room)),
+            maximise=True,
+        )
 
     def limited(self, limits: Limits) -> ArrayModel:
         """The model with narrower limits for some variables; names that it lacks say nothing."""

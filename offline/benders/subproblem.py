@@ -8,15 +8,16 @@ for the MILP with a variable for each item on each server, which also proves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pulp
 
 from oasis.model import rounding
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.solvers import Solution, Status
+from oasis.solvers import Status, highs
+from oasis.solvers.arrays import ArrayModel, blocks
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.model.arrays import GROUPS, units_that_fit
@@ -28,94 +29,79 @@ from offline.processes import Message, Partner
 PLACING_LIMIT = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Filling:
-    """The servers of one group in a model.
+class Filling(NamedTuple):
+    """Servers of one group, each of which holds one pattern at most, as a part of a model.
+
+    Its variables say how many servers have each pattern.
 
     Parameters
     ----------
-    servers : PatternPool
-        The servers in classes of identical ones.
-    patterns : sequence of (P, I) int arrays
-        Patterns to choose from, by class.
-    chosen : sequence of list of integer variable
-        How many servers of a class have each of them.
+    hosts : list of (n,) int array
+        The identical servers of each class.
+    kind : (P,) int array
+        The class that a pattern is for.
+    patterns : (P, I) int array
+        Units of each item.
     """
 
-    servers: PatternPool
-    patterns: Sequence[IntArray]
-    chosen: Sequence[list[pulp.LpVariable]]
+    hosts: list[IntArray]
+    kind: IntArray
+    patterns: IntArray
 
     @classmethod
-    def added(
-        cls,
-        problem: pulp.LpProblem,
-        name: str,
-        servers: PatternPool,
-        patterns: Sequence[IntArray],
-        placed: Mapping[int, pulp.LpVariable],
-    ) -> Filling:
-        """Add the choice of one pattern a server; its servers hold what is `placed` of each item.
+    def of(cls, capacity: FloatArray, pool: PatternPool, patterns: Sequence[IntArray]) -> Filling:
+        """Servers (S, R) with the classes of a pool, and the patterns of each class."""
+        hosts = [np.flatnonzero((capacity == row).all(axis=1)) for row in pool.capacity]
+        pairs = [(k, row) for k, rows in enumerate(patterns) for row in rows]
+        kind = np.array([k for k, _ in pairs], np.int64)
+        table = np.array([row for _, row in pairs], np.int64)
+        return cls(hosts, kind, table.reshape(-1, len(pool.most)))
 
-        Parameters
-        ----------
-        problem : pulp.LpProblem
-            The model.
-        name : str
-            Begins the names of the new variables.
-        servers : PatternPool
-            The servers in classes of identical ones.
-        patterns : sequence of (P, I) int arrays
-            Patterns to choose from, by class.
-        placed : mapping of int to variable
-            Units of each item in the model.
+    @property
+    def number(self) -> IntArray:
+        """Servers of each class, shape (C,)."""
+        return np.array([len(servers) for servers in self.hosts], np.int64)
+
+    @property
+    def of_class(self) -> FloatArray:
+        """1 for the patterns of each class, shape (C, P)."""
+        return (np.arange(len(self.hosts))[:, None] == self.kind).astype(float)
+
+    def units(self, chosen: IntArray, counts: IntArray) -> IntArray:
+        """Units (I, S) where so many servers have each pattern (P,), at most `counts` (I,)."""
+        units = np.zeros((len(counts), sum(map(len, self.hosts))), dtype=np.int64)
+        for k, servers in enumerate(self.hosts):
+            of_class = self.kind == k
+            used = np.repeat(self.patterns[of_class], chosen[of_class], axis=0)
+            units[:, servers[: len(used)]] = used.T
+        return at_most(units, counts)
+
+    def chosen(self, units: IntArray) -> IntArray:
+        """How many servers have each pattern (P,), the first that holds their units (I, S).
+
+        A server with units that no pattern holds has none.
         """
-        covers: dict[int, dict[pulp.LpVariable, int]] = {i: {} for i in placed}
-        chosen: list[list[pulp.LpVariable]] = []
-        for k, rows in enumerate(patterns):
-            most = int(servers.number[k])
-            here = [
-                problem.add_variable(f"{name}_{k}_{j}", 0, most, pulp.LpInteger)
-                for j in range(len(rows))
-            ]
-            chosen.append(here)
-            problem.addConstraint(pulp.lpSum(here) <= most)
-            for i, j in np.argwhere(rows.T).tolist():
-                if i in covers:
-                    covers[i][here[j]] = int(rows[j, i])
-        for i, variable in placed.items():
-            problem.addConstraint(variable <= pulp.LpAffineExpression(covers[i]))
-        return cls(servers, patterns, chosen)
+        chosen = np.zeros(len(self.kind), dtype=np.int64)
+        for k, servers in enumerate(self.hosts):
+            for here in units[:, servers].T:
+                holds = (self.kind == k) & (self.patterns >= here).all(axis=1)
+                chosen[np.flatnonzero(holds)[:1]] += 1
+        return chosen
 
-    def units(
-        self, values: Mapping[str, float], counts: IntArray, capacity: FloatArray
-    ) -> IntArray:
-        """Units (I, S) on the servers of these capacities (S, R), `counts` (I,) at most."""
-        units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
-        left = counts.copy()
-        for k, rows in enumerate(self.patterns):
-            same = (capacity == self.servers.capacity[k]).all(axis=1)
-            hosts = iter(np.flatnonzero(same).tolist())
-            for row, variable in zip(rows, self.chosen[k], strict=True):
-                for _ in range(round(values.get(variable.name, 0.0))):
-                    units[:, next(hosts)] = taken = np.minimum(row, left)
-                    left -= taken
-        return units
 
-    def values_of(self, units: IntArray, capacity: FloatArray) -> dict[str, float]:
-        """Values of the variables for units (I, S): each server has a pattern that holds its own.
+def solved(model: ArrayModel, budget: Budget, **options: Any) -> IntArray | None:
+    """The variables of a good solution as whole numbers, None if there is none.
 
-        A server with units that no pattern holds gets none.
-        """
-        values: dict[str, float] = {}
-        for k, rows in enumerate(self.patterns):
-            same = (capacity == self.servers.capacity[k]).all(axis=1)
-            for server in np.flatnonzero(same).tolist():
-                above = np.flatnonzero((rows >= units[:, server]).all(axis=1))
-                if above.size:
-                    name = self.chosen[k][int(above[0])].name
-                    values[name] = values.get(name, 0.0) + 1.0
-        return values
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C.
+    """
+    solution = highs.solve(model, budget=budget, proof=False, **options)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    values = np.fromiter(solution.values.values(), float)
+    return np.rint(values).astype(np.int64) if values.size else None
 
 
 def place(
@@ -185,16 +171,16 @@ def _by_patterns(
     params: CutParams,
 ) -> IntArray:
     """The best choice of one pattern a server, of those that cover the counts by fractions."""
-    servers = PatternPool(*classes(capacity, None), demand, counts)
-    patterns = CutGenerator(servers, params).covering(counts, budget)
-    problem = pulp.LpProblem("patterns", pulp.LpMaximize)
-    placed = {
-        i: problem.add_variable(f"n_{i}", 0, int(counts[i]))
-        for i in np.flatnonzero(counts).tolist()
-    }
-    filling = Filling.added(problem, "x", servers, patterns, placed)
-    problem.setObjective(pulp.lpSum(float(worth[i]) * v for i, v in placed.items()))
-    return filling.units(_solved(problem, budget).values, counts, capacity)
+    pool = PatternPool(*classes(capacity, None), demand, counts)
+    filling = Filling.of(capacity, pool, CutGenerator(pool, params).covering(counts, budget))
+    # the units of each item, then the servers with each pattern
+    table = blocks([[np.eye(len(counts)), -filling.patterns.T], [None, filling.of_class]])
+    none = np.zeros(len(counts)), np.zeros(len(filling.kind))
+    most = np.append(counts, filling.number[filling.kind])
+    room = np.append(none[0], filling.number)
+    found = solved(ArrayModel.packing(np.append(worth, none[1]), most, table, room), budget)
+    chosen = np.zeros_like(filling.kind) if found is None else found[len(counts) :]
+    return filling.units(chosen, counts)
 
 
 def _by_servers(
@@ -227,19 +213,14 @@ def _by_servers(
     problem.setObjective(
         pulp.lpSum(float(worth[i]) * v for variables in on for i, v in variables.items())
     )
-    solution = _solved(problem, budget, limits)
+    solution = solve_within(problem, lambda: limits, budget=budget, proof=False)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
     for s, variables in enumerate(on):
         for i, variable in variables.items():
             units[i, s] = round(solution.values.get(variable.name, 0.0))
     return units, solution.status
-
-
-def _solved(problem: pulp.LpProblem, budget: Budget, limits: Sequence[Limit] = ()) -> Solution:
-    solution = solve_within(problem, lambda: limits, budget=budget, proof=False)
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return solution
 
 
 def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntArray:
