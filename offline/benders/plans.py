@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import pulp
 
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status, highs
@@ -22,7 +21,7 @@ def whole_plan(
     near: Limits,
     budget: Budget,
     params: PrimalParams,
-    rows: Sequence[pulp.LpConstraint],
+    rows: Sequence[RowArrays],
     gap: float,
     slots: range,
     known: Mapping[str, float] | None = None,
@@ -49,7 +48,7 @@ def close_plan(
     near: Limits,
     budget: Budget,
     params: PrimalParams,
-    rows: Sequence[pulp.LpConstraint] = (),
+    rows: Sequence[RowArrays] = (),
     gap: float = 0.0,
     known: Mapping[str, float] | None = None,
     radius: float | None = None,
@@ -70,7 +69,7 @@ def close_plan(
         When to stop; no plan takes longer than ``params.plan_limit``.
     params : PrimalParams
         That.
-    rows : sequence of pulp.LpConstraint
+    rows : sequence of RowArrays
         Further rows: what the plan must be worth, or how much room it may use.
     gap : float
         Difference of bound and plan at which to stop, in utility.

@@ -19,7 +19,7 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Status, highs
 from oasis.solvers.arrays import ArrayModel, blocks
 from oasis.solvers.budget import Budget
-from offline.benders.master import CountModel
+from offline.benders.master import CountModel, Row
 from offline.model.arrays import GROUPS, units_that_fit
 from offline.model.capacities import Limit, limits_of_server, solve_within
 from offline.patterns import Cut, CutGenerator, CutParams, PatternPool, classes
@@ -55,7 +55,7 @@ class Filling(NamedTuple):
         pairs = [(k, row) for k, rows in enumerate(patterns) for row in rows]
         kind = np.array([k for k, _ in pairs], np.int64)
         table = np.array([row for _, row in pairs], np.int64)
-        return cls(hosts, kind, table.reshape(-1, len(pool.most)))
+        return cls(hosts, kind, table.reshape(len(kind), len(pool.most)))
 
     @property
     def number(self) -> IntArray:
@@ -65,7 +65,8 @@ class Filling(NamedTuple):
     @property
     def of_class(self) -> FloatArray:
         """1 for the patterns of each class, shape (C, P)."""
-        return (np.arange(len(self.hosts))[:, None] == self.kind).astype(float)
+        rows = [self.kind == k for k in range(len(self.hosts))]
+        return np.array(rows, float).reshape(len(self.hosts), len(self.kind))
 
     def units(self, chosen: IntArray, counts: IntArray) -> IntArray:
         """Units (I, S) where so many servers have each pattern (P,), at most `counts` (I,)."""
@@ -298,8 +299,8 @@ class Separation:
         budget: Budget,
         slots: range | None = None,
         new: range | None = None,
-    ) -> list[pulp.LpConstraint]:
-        """Rows that a solution of the master violates: of known cuts, else of new ones.
+    ) -> list[Row]:
+        """Add rows that a solution of the master violates: of known cuts, else of new ones.
 
         With `slots`, rows are looked for in these slots alone. With `new`, new cuts are looked for
         in those alone, while known cuts count in all of `slots`.
@@ -307,7 +308,7 @@ class Separation:
         self._take_up()
         slots = range(self.model.arrays.horizon) if slots is None else slots
         new = slots if new is None else new
-        rows: list[pulp.LpConstraint] = []
+        rows: list[Row] = []
         open_slots: list[tuple[str, int, FloatArray]] = []
         for group, slot in product(GROUPS, slots):
             counts = self.model.counts(values, group, slot)
@@ -322,10 +323,10 @@ class Separation:
                     cut = self._generators[group].separate(counts, budget)
                     broken = [] if cut is None else self._learnt(group, cut, [slot])
                 rows += broken
-        return self._added(rows)
+        return rows
 
-    def _learnt(self, group: str, cut: Cut, slots: Iterable[int]) -> list[pulp.LpConstraint]:
-        """Rows of a new cut for these slots."""
+    def _learnt(self, group: str, cut: Cut, slots: Iterable[int]) -> list[Row]:
+        """Add the rows of a new cut for these slots."""
         if self._partner is not None:
             self._partner.tell({"cuts": group, "weights": cut.weights.tolist()})
         return self.model.add(group, cut, slots)
@@ -337,11 +338,11 @@ class Separation:
         for message in heard:
             self.model.add(message["cuts"], Cut(np.array(message["weights"])), [])
 
-    def _broken(self, group: str, slot: int, counts: FloatArray) -> list[pulp.LpConstraint]:
-        """Rows of known cuts that the counts (I,) of a slot break."""
+    def _broken(self, group: str, slot: int, counts: FloatArray) -> list[Row]:
+        """Add the rows of known cuts that the counts (I,) of a slot break."""
         known = enumerate(self.model.cuts[group])
         broken = [number for number, cut in known if cut.is_violated(counts)]
-        return [row for number in broken for row in self.model.rows_of(group, number, [slot])]
+        return [row for number in broken for row in self.model.place(group, number, [slot])]
 
     def cut_off(
         self, group: str, counts: IntArray | FloatArray, slots: Iterable[int], budget: Budget
@@ -354,14 +355,13 @@ class Separation:
         self._take_up()
         cut = self._generators[group].separate(counts.astype(float), budget)
         if cut is not None:
-            self._added(self._learnt(group, cut, slots))
+            self._learnt(group, cut, slots)
         return cut is not None
 
     def forbid(self, group: str, counts: IntArray, slots: Iterable[int], budget: Budget) -> None:
         """Forbid counts (I,) in these slots, if they are proven not to fit: the last resort."""
         if self._is_misfit(group, counts, budget):
-            shrunk = self._shrunk(group, counts, budget)
-            self._added(self.model.forbid(group, shrunk, slots))
+            self.model.forbid(group, self._shrunk(group, counts, budget), slots)
 
     def _shrunk(self, group: str, counts: IntArray, budget: Budget) -> IntArray:
         """Fewer of these counts that still do not fit: a stronger cut.
@@ -387,8 +387,3 @@ class Separation:
         capacity, demand = self.model.capacity(group), self.model.demand(group)
         units, is_proven = place(capacity, demand, counts, budget, self.params)
         return is_proven and bool(units.sum() < counts.sum())
-
-    def _added(self, rows: list[pulp.LpConstraint]) -> list[pulp.LpConstraint]:
-        for row in rows:
-            self.model.problem.addConstraint(row)
-        return rows
