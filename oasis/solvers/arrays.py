@@ -206,6 +206,48 @@ class ArrayModel:
             maximise=True,
         )
 
+    def wider(self, names: Sequence[str], most: Numbers, *, is_whole: bool) -> ArrayModel:
+        """The model with further variables from 0 to `most`, which cost nothing."""
+        none = np.zeros(len(names))
+        return replace(
+            self,
+            names=[*self.names, *names],
+            costs=np.append(self.costs, none),
+            lower=np.append(self.lower, none),
+            upper=np.append(self.upper, most),
+            is_whole=np.append(self.is_whole, np.full(len(names), is_whole)),
+        )
+
+    def with_rows(self, rows: RowArrays) -> ArrayModel:
+        """The model with further rows."""
+        return replace(self, rows=self.rows.followed_by(rows))
+
+    def below(self, levels: Sequence[tuple[IntArray, int]], name: str) -> ArrayModel:
+        """The model in which at least one of these levels is not reached.
+
+        A level is reached by variables, given by their columns, that add up to a number. Where
+        there are several, a binary variable for each says which one is not; its name begins with
+        `name`. The model is the same if one of the levels cannot be reached anyway.
+        """
+        most = np.array([self.upper[columns].sum() for columns, _ in levels])
+        least = np.array([count for _, count in levels], float)
+        if (most < least).any():
+            return self
+        ones = [(columns, np.ones(len(columns))) for columns, _ in levels]
+        if len(levels) == 1:
+            return self.with_rows(RowArrays.of_terms(ones, np.array([-math.inf]), least - 1))
+        wider = self.wider(
+            [f"{name}_{k}" for k in range(len(levels))], np.ones(len(levels)), is_whole=True
+        )
+        which = np.arange(len(self.names), len(wider.names))
+        terms = [
+            (np.append(columns, one), np.append(values, fewer))
+            for (columns, values), one, fewer in zip(ones, which, most - least + 1, strict=True)
+        ]
+        terms.append((which, np.ones(len(which))))
+        lower = np.append(np.full(len(levels), -math.inf), 1.0)
+        return wider.with_rows(RowArrays.of_terms(terms, lower, np.append(most, math.inf)))
+
     def limited(self, limits: Limits) -> ArrayModel:
         """The model with narrower limits for some variables; names that it lacks say nothing."""
         # Models share their arrays; a change in place would be one of the others, too.

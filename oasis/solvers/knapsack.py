@@ -86,11 +86,9 @@ def knapsack(
     rows = np.flatnonzero(upper @ shares > limit)
     table, limits = shares[:, rows].T, np.full(len(rows), limit)
     items, scale = len(values), float(values.max()) / SCALE
-    if covers:
-        table, limits = _with_covers(table, limits, upper, covers)
-    further = np.zeros(table.shape[1] - items)
-    worth, most = np.append(values / scale, further), np.append(upper, further + 1.0)
-    model = ArrayModel.packing(worth, most, table, limits)
+    model = ArrayModel.packing(values / scale, upper, table, limits)
+    for number, levels in enumerate(covers):
+        model = model.below(levels, f"cover_{number}")
     solver.passModel(translated(model, 1.0, ROW_SCALE))
     solver.run()
     budget.charge(KNAPSACK_WORK + NODE_WORK * max(0, solver.getInfo().mip_node_count))
@@ -102,31 +100,6 @@ def knapsack(
     if found.value_valid:
         units = np.rint(np.array(found.col_value)[:items]).astype(np.int64)
     bound = float(values @ upper)
-    if len(table):
+    if len(model.rows):
         bound = (solver.getInfo().mip_dual_bound + dropped(solver)) * scale
     return max(bound, float(values @ units)), units
-
-
-def _with_covers(
-    table: FloatArray,
-    limits: FloatArray,
-    upper: IntArray,
-    covers: Sequence[Sequence[tuple[IntArray, int]]],
-) -> tuple[FloatArray, FloatArray]:
-    """Rows (M, I) and their limits with those of covers; more columns say which pair is reached."""
-    items, more = len(upper), sum(len(pairs) for pairs in covers if len(pairs) > 1)
-    rows, highest = [np.pad(table, ((0, 0), (0, more)))], [limits]
-    column = items
-    for pairs in covers:
-        block = np.zeros((len(pairs) + (len(pairs) > 1), items + more))
-        for row, (members, count) in zip(block, pairs, strict=False):
-            row[members] = 1.0
-            if len(pairs) > 1:
-                row[column] = -max(0.0, float(upper[members].sum() - count + 1))
-                block[-1, column] = 1.0
-                column += 1
-        rows.append(block)
-        highest.append(np.array([count - 1.0 for _, count in pairs]))
-        if len(pairs) > 1:
-            highest.append(np.array([len(pairs) - 1.0]))
-    return np.concatenate(rows), np.concatenate(highest)

@@ -23,7 +23,6 @@ from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule, placements
 from oasis.solvers.arrays import ArrayModel, Limits, RowArrays
 from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.model.capacities import CapacityLevel, fewer
 from offline.model.schedule_model import ScheduleModel
 from offline.patterns import Cut
 
@@ -59,7 +58,7 @@ class CountModel(ScheduleModel):
                 self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._forbidden: list[list[tuple[str, str, int]]] = []
-        self._note_problem()
+        self._read, self._variables = ArrayModel.of(self.problem), self.problem.variables()
         self._columns = {group: self._columns_of(group) for group in GROUPS}
         self._placed: set[Row] = set()
         self._rows = self.rows([])
@@ -121,31 +120,24 @@ class CountModel(ScheduleModel):
         Some job has at least one unit less: a binary variable a job says which.
         """
         items = np.flatnonzero(counts)
-        levels = [
-            CapacityLevel(np.array([k]), int(counts[i])) for k, i in enumerate(items.tolist())
-        ]
         for slot in slots:
-            name = f"less_{len(self._forbidden)}"
-            here = [self.jobs[i].units(group)[slot, 0] for i in items.tolist()]
-            for row in fewer(self.problem, here, levels, name):
-                self.problem.addConstraint(row)
+            name, columns = f"less_{len(self._forbidden)}", self._columns[group][slot, items]
+            levels = [(np.array([c]), n) for c, n in zip(columns, counts[items], strict=True)]
+            self._read = self._read.below(levels, name)
             self._forbidden.append(
                 [
-                    (f"{name}_{k}", variable.name, level.count)
-                    for k, (variable, level) in enumerate(zip(here, levels, strict=True))
+                    (f"{name}_{k}", self._read.names[column], int(count))
+                    for k, (column, count) in enumerate(zip(columns, counts[items], strict=True))
                 ]
             )
-        self._note_problem()
-
-    def _note_problem(self) -> None:
-        """Read the problem of PuLP, which takes long, as it is now."""
-        self._read, self._variables = ArrayModel.of(self.problem), self.problem.variables()
 
     def read(self, further: Iterable[RowArrays] = ()) -> ArrayModel:
         """The model with all rows that it has by now and further ones."""
-        kinds = [variable.cat == pulp.LpInteger for variable in self._variables]
+        is_whole = self._read.is_whole.copy()
+        for column, variable in enumerate(self._variables):
+            is_whole[column] = variable.cat == pulp.LpInteger
         rows = reduce(RowArrays.followed_by, [self._rows, *further], self._read.rows)
-        return replace(self._read, rows=rows, is_whole=np.array(kinds, bool))
+        return replace(self._read, rows=rows, is_whole=is_whole)
 
     def near(
         self, plan: Mapping[str, int], window: int, known: Mapping[str, int] | None = None

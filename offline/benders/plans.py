@@ -165,15 +165,8 @@ class PlanComparison(NamedTuple):
             lower=np.column_stack([-before, before]).ravel(),
             upper=np.full(2 * number, np.inf),
         )
-        larger = replace(
-            model,
-            names=[*model.names, *(f"apart_{model.names[k]}" for k in columns.tolist())],
-            costs=np.append(model.costs, np.zeros(number)),
-            lower=np.append(model.lower, np.zeros(number)),
-            upper=np.append(model.upper, np.full(number, np.inf)),
-            is_whole=np.append(model.is_whole, np.zeros(number, bool)),
-            rows=model.rows.followed_by(rows),
-        )
+        names = [f"apart_{model.names[k]}" for k in columns.tolist()]
+        larger = model.wider(names, np.full(number, np.inf), is_whole=False).with_rows(rows)
         counted = np.append(np.where(now > 0, 0.0, sizes), sizes[columns])
         return cls(larger, counted, moved, scale)
 
@@ -191,4 +184,4 @@ class PlanComparison(NamedTuple):
             lower=np.array([-np.inf]),
             upper=np.array([radius * self.scale - self.moved]),
         )
-        return replace(self.model, rows=self.model.rows.followed_by(row))
+        return self.model.with_rows(row)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pulp
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from oasis.solvers import Status, highs
 from oasis.solvers.arrays import ArrayModel, RowArrays
+
+EMPTY = np.zeros(0)
 
 
 def model() -> pulp.LpProblem:
@@ -129,3 +134,17 @@ def test_a_packing_is_worth_most_within_its_rows() -> None:
             np.array([3.0, 1.0]), np.array([most, 2.0]), np.array([[3.0, 1.0]]), np.array([8.0])
         )
         assert highs.solve(model).objective == worth
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+def test_what_is_below_a_level_stays_and_nothing_else(counts: list[int]) -> None:
+    """Level k is reached by the first k + 1 variables together."""
+    number = len(counts)
+    plain = ArrayModel.packing(np.ones(number), np.full(number, 2), np.zeros((0, number)), EMPTY)
+    levels = [(np.arange(k + 1), n) for k, n in enumerate(counts)]
+    model = plain.below(levels, "less")
+    assert len(set(model.names)) == len(model.names)
+    for values in product(range(3), repeat=number):
+        fixed = model.limited({str(k): (value, value) for k, value in enumerate(values)})
+        is_below = any(sum(values[: k + 1]) < n for k, n in enumerate(counts))
+        assert (highs.solve(fixed).status is Status.OPTIMAL) == is_below
