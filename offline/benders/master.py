@@ -57,7 +57,7 @@ class CountModel(ScheduleModel):
             for row in constraints.ps_of_work(c):
                 self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
-        self._forbidden: list[list[tuple[str, str, int]]] = []
+        self._forbidden: list[tuple[str, str, int]] = []
         self._read, self._variables = ArrayModel.of(self.problem), self.problem.variables()
         self._columns = {group: self._columns_of(group) for group in GROUPS}
         self._placed: set[Row] = set()
@@ -124,12 +124,10 @@ class CountModel(ScheduleModel):
             name, columns = f"less_{len(self._forbidden)}", self._columns[group][slot, items]
             levels = [(np.array([c]), n) for c, n in zip(columns, counts[items], strict=True)]
             self._read = self._read.below(levels, name)
-            self._forbidden.append(
-                [
-                    (f"{name}_{k}", self._read.names[column], int(count))
-                    for k, (column, count) in enumerate(zip(columns, counts[items], strict=True))
-                ]
-            )
+            self._forbidden += [
+                (f"{name}_{k}", self._read.names[columns[0]], int(count))
+                for k, (columns, count) in enumerate(levels)
+            ]
 
     def read(self, further: Iterable[RowArrays] = ()) -> ArrayModel:
         """The model with all rows that it has by now and further ones."""
@@ -266,7 +264,7 @@ class CountModel(ScheduleModel):
     def values_of(self, schedules: Mapping[str, Schedule]) -> dict[str, float]:
         counts = {name: merged(schedule) for name, schedule in schedules.items()}
         values = super().values_of(counts)
-        for less, name, count in chain.from_iterable(self._forbidden):
+        for less, name, count in self._forbidden:
             values[less] = float(values.get(name, 0.0) < count)
         return values
 

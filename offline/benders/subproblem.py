@@ -157,31 +157,20 @@ def place_by_patterns(
 ) -> tuple[IntArray, bool]:
     """The same as `place` without the last resort: nothing is proven but that all of them fit."""
     units = _greedy(capacity, demand, counts)
-    if (units.sum(axis=1) < counts).any():
-        found = _by_patterns(capacity, demand, counts, budget, worth, params)
-        units = max(units, found, key=lambda table: float(worth @ table.sum(axis=1)))
-    return units, bool((units.sum(axis=1) == counts).all())
-
-
-def _by_patterns(
-    capacity: FloatArray,
-    demand: FloatArray,
-    counts: IntArray,
-    budget: Budget,
-    worth: FloatArray,
-    params: CutParams,
-) -> IntArray:
-    """The best choice of one pattern a server, of those that cover the counts by fractions."""
+    if (units.sum(axis=1) == counts).all():
+        return units, True
     pool = PatternPool(*classes(capacity, None), demand, counts)
     filling = Filling.of(capacity, pool, CutGenerator(pool, params).covering(counts, budget))
     # the units of each item, then the servers with each pattern
     table = blocks([[np.eye(len(counts)), -filling.patterns.T], [None, filling.of_class]])
-    none = np.zeros(len(counts)), np.zeros(len(filling.kind))
+    room = np.append(np.zeros(len(counts)), filling.number)
+    worths = np.append(worth, np.zeros(len(filling.kind)))
     most = np.append(counts, filling.number[filling.kind])
-    room = np.append(none[0], filling.number)
-    found = solved(ArrayModel.packing(np.append(worth, none[1]), most, table, room), budget)
-    chosen = np.zeros_like(filling.kind) if found is None else found[len(counts) :]
-    return filling.units(chosen, counts)
+    found = solved(ArrayModel.packing(worths, most, table, room), budget)
+    if found is not None:
+        placed = filling.units(found[len(counts) :], counts)
+        units = max(units, placed, key=lambda table: float(worth @ table.sum(axis=1)))
+    return units, bool((units.sum(axis=1) == counts).all())
 
 
 def _by_servers(
@@ -277,12 +266,7 @@ class Separation:
         self.model, self.params = model, params
         most = np.array([c.parallel for c in model.jobs], dtype=np.int64)
         self._generators = {
-            group: CutGenerator(
-                PatternPool(
-                    *classes(model.capacity(group), params.classes), model.demand(group), most
-                ),
-                params,
-            )
+            group: CutGenerator.of(model.capacity(group), model.demand(group), most, params)
             for group in GROUPS
         }
         self._partner: Partner | None = None
