@@ -535,7 +535,7 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
         The method that solves. Its own name may be left out where the parameters of a part follow,
         as in ``benders.master.window=3`` for "auto".
     assignments : sequence of str, optional
-        What was given; a value is JSON.
+        What was given; a value is JSON, or else text.
 
     Raises
     ------
@@ -561,12 +561,9 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
         try:
             inner[name] = json.loads(value)
         except ValueError:
-            expected = "expected METHOD.PARAMETER=VALUE with a number, true, false or a list"
-            raise InputError(SET, expected, text) from None
-    try:
+            inner[name] = value
+    with located_at(f"{SET} {method}"):
         params_of(method).from_dict(found)
-    except ValueError as error:
-        raise InputError(SET, str(error)) from None
     return found or None
 
 
