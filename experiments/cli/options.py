@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_origin
 
 import typer
 
+from experiments.cli import console
 from experiments.evaluation.limits import Duration, read_seconds, read_share
 from experiments.evaluation.options import Option, no_such_option, options_of
 from experiments.evaluation.policies import (
@@ -565,6 +566,15 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
     with located_at(f"{SET} {method}"):
         params_of(method).from_dict(found)
     return found or None
+
+
+def note_unused(params: Mapping[str, Any] | None, method: str) -> None:
+    """Say which parameters had no effect, because "auto" took another `method` than theirs."""
+    from offline import METHODS  # noqa: PLC0415 (needs an extra)
+
+    for name in params or {}:
+        if name in METHODS and name != method:
+            console.note(f"{SET} {name}: no effect, as {method} solved this instance")
 
 
 def choose_options(

@@ -27,7 +27,7 @@ import baselines
 import oasis
 from experiments import competitive_ratio
 from experiments.cli.app import whole_app
-from experiments.cli.options import method_params
+from experiments.cli.options import method_params, note_unused
 from experiments.evaluation.comparison import Comparison, compare_over_seeds
 from experiments.evaluation.policies import POLICIES
 from experiments.evaluation.provenance import instance_reference
@@ -298,6 +298,15 @@ def test_a_solve_is_made_again_with_the_same_parameters(instance: oasis.Instance
 def test_a_parameter_that_a_method_has_not_is_refused(method: str, text: str, message: str) -> None:
     with pytest.raises(oasis.OasisError, match=f"^{message}"):
         method_params(method, [text])
+
+
+def test_parameters_of_a_method_that_auto_did_not_take_are_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    note_unused({"milp": {"presolve": False}, "benders": {"pays": 0.1}}, "benders")
+    note_unused({"pays": 0.1}, "benders")
+    note_unused(None, "benders")
+    assert capsys.readouterr().err == "--set milp: no effect, as benders solved this instance\n"
 
 
 def test_a_comparison_on_elastic_jobs_has_a_page_and_can_be_made_again(tmp_path: Path) -> None:
