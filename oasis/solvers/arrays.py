@@ -37,11 +37,11 @@ def blocks(rows: Sequence[Sequence[Numbers | None]]) -> FloatArray:
     columns = zip(*rows, strict=True)
     widths = [next(block.shape[1] for block in c if block is not None) for c in columns]
     table = [
-        [np.zeros((height, width)) if block is None else block for block, width in pairs]
-        for height, pairs in (
-            (height, zip(row, widths, strict=True))
-            for height, row in zip(heights, rows, strict=True)
-        )
+        [
+            np.zeros((height, width)) if b is None else b
+            for b, width in zip(row, widths, strict=True)
+        ]
+        for height, row in zip(heights, rows, strict=True)
     ]
     whole: FloatArray = np.block(table)
     return whole
