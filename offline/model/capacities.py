@@ -141,7 +141,8 @@ class Limit:
     def row(self) -> pulp.LpConstraint:
         """The row for a solver: as shares of the capacity, widened as `fits` says."""
         pairs = zip(self.amounts, self.variables, strict=True)
-        return share_row((amount / self.capacity, variable) for amount, variable in pairs)
+        shares = pulp.lpSum(amount / self.capacity * variable for amount, variable in pairs)
+        return shares <= 1.0 + CAPACITY_TOLERANCE
 
     def counts(self, values: Mapping[str, float]) -> list[int]:
         """The variables in whole numbers."""
@@ -154,13 +155,6 @@ class Limit:
     def cover(self, values: Mapping[str, float]) -> Cover:
         """Values that do not hold, as a cover."""
         return Cover.within(self.amounts, self.counts(values), self.capacity)
-
-
-def share_row(
-    terms: Iterable[tuple[float, pulp.LpVariable]], limit: float = 1.0
-) -> pulp.LpConstraint:
-    """The row of one capacity: shares of it add up to at most `limit`, widened."""
-    return pulp.lpSum(share * var for share, var in terms) <= limit * (1.0 + CAPACITY_TOLERANCE)
 
 
 def limits_of_server(
