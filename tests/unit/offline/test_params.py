@@ -9,11 +9,11 @@ from typing import Annotated, Any, get_args, get_origin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from offline.both import BothParams
 
 import oasis
 from offline import solve
 from offline.benders.params import BendersParams, MasterParams
-from offline.both import BothParams
 from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
 from offline.enumeration import EnumerationParams
 from offline.heuristics.params import NeighbourhoodParams
