@@ -28,7 +28,7 @@ from oasis.online.ledger import Ledger, Past
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
-from oasis.online.search import Granularity, Search, check_granularity
+from oasis.online.search import Granularity, Search, check_granularity, searches
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, View
@@ -272,7 +272,7 @@ class OASiS:
             raise TypeError(f"job: expected an oasis.Job, got {describe(job)}")
         self._check(job)
         # Alg. 1, l. 5: the best schedule at the prices of this moment (21).
-        found = found_by(self._search(job, self.ledger))
+        found = found_by(self._searches(job, self.ledger))
         if found is None:
             # Finding the reason takes another search; the number of commits
             # is enough to come back to this moment.
@@ -289,11 +289,11 @@ class OASiS:
         self._record(decision, job.arrival)
         return decision
 
-    def _search(self, job: Job, ledger: Ledger) -> Search:
-        return Search(job, ledger, self.granularity, self.bounds.min_utility_fraction)
+    def _searches(self, job: Job, ledger: Ledger) -> list[Search]:
+        return searches(job, ledger, self.granularity, self.bounds.min_utility_fraction)
 
     def _explain(self, job: Job, commits: int) -> Explanation:
-        return explanation(self._search(job, self._past.after(commits)))
+        return explanation(self._searches(job, self._past.after(commits)))
 
     def _record(self, decision: Decision, arrival: int) -> None:
         self.now = arrival

@@ -64,7 +64,7 @@ def restricted(schedule: Schedule, end: int) -> Schedule | None:
     if not len(workers):
         return None
     ps = schedule.ps[: np.searchsorted(schedule.ps[:, SLOT], end)]
-    return Schedule(schedule.job_id, workers, ps)
+    return Schedule(schedule.job_id, workers, ps, schedule.form)
 
 
 def held_ahead(
