@@ -50,6 +50,8 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where
         VerificationError as VerificationError,
     )
     from oasis.model.examples import read_example as read_example
+    from oasis.model.forms import Form as Form
+    from oasis.model.forms import Speeds as Speeds
     from oasis.model.instance import Instance as Instance
     from oasis.model.instance_file import read as read
     from oasis.model.instance_file import write as write
@@ -99,6 +101,7 @@ NAMES = {
         "VerificationError",
     ),
     "model.examples": ("read_example",),
+    "model.forms": ("Form", "Speeds"),
     "model.instance": ("Instance",),
     "model.instance_file": ("read", "write"),
     "model.job": ("Job",),

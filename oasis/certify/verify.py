@@ -199,16 +199,19 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
         expected = "a Run, an OfflineResult or a mapping of job ids to schedules"
         raise no_result("result", expected, result)
     schedules = result if isinstance(result, Mapping) else result.schedules
-    jobs = {job.id: job for job in instance.jobs}
+    known = {job.id: job for job in instance.jobs}
     for job_id, schedule in schedules.items():
-        if job_id not in jobs:
+        if job_id not in known:
             raise VerificationError("(1) jobs", "the instance has no such job", job=job_id)
         if schedule.job_id != job_id:
             raise VerificationError("(1) jobs", f"is filed for {schedule.job_id!r}", job=job_id)
+    # From here on each job is what it is in the form that runs.
+    jobs = {job_id: running_form(known[job_id], s) for job_id, s in schedules.items()}
     # The quick check may only suspect too much: what it suspects is judged by the slow one.
     for job_id in suspects(instance, jobs, schedules):
         verify_schedule(instance, jobs[job_id], schedules[job_id])
     for group in GROUPS:
+        _check_labels(instance, jobs, schedules, group)
         _check_capacity(instance, jobs, schedules, group)
     total = math.fsum(_utility(jobs[job_id], s) for job_id, s in schedules.items())
     if isinstance(result, HasDecisions):
@@ -258,6 +261,40 @@ def verify_decisions(instance: Instance, run: HasDecisions) -> None:
         if schedule is not None and run.bounds is not None and not decision.payoff > 0:
             detail = f"admitted at the payoff {decision.payoff}"
             raise VerificationError("decisions", detail, job=job.id)
+
+
+def running_form(job: Job, schedule: Schedule) -> Job:
+    """The job in the form of its schedule.
+
+    Raises
+    ------
+    VerificationError
+        If it has no such form.
+    """
+    if not 0 <= schedule.form < len(job.in_forms):
+        detail = f"form {schedule.form} of {len(job.in_forms)}"
+        raise VerificationError("forms", detail, job=job.id)
+    return job.in_forms[schedule.form]
+
+
+def _check_labels(
+    instance: Instance,
+    jobs: Mapping[str, Job],
+    schedules: Mapping[str, Schedule],
+    group: TaskGroup,
+) -> None:
+    """Every task is on a machine with the labels that the form requires."""
+    machines = [server for server in group.servers(instance.cluster) for _ in server.ids]
+    for job_id, schedule in schedules.items():
+        required = group.required(jobs[job_id])
+        for slot, server, _ in group.placed(schedule).tolist() if required else ():
+            labels = machines[server].labels
+            for name, values in required.items():
+                if labels.get(name) not in values:
+                    name_of_server = group.ids(instance.cluster)[server]
+                    detail = f"{name} is {labels.get(name)!r}, required is {' or '.join(values)}"
+                    where = {"job": job_id, "slot": slot, "server": name_of_server}
+                    raise VerificationError("labels of machines", detail, **where)
 
 
 def verify_schedule(instance: Instance, job: Job, schedule: Schedule) -> None:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from oasis.model.errors import InstanceError, describe, located_at
+from oasis.model.forms import LABELS, NO_LABELS
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.records import AMOUNTS, Amount, ListOf, Named, RecordOf, Text, Whole, check, entry
@@ -16,6 +18,7 @@ from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_SIZE, check_unique
 
+BoolArray = npt.NDArray[np.bool_]
 COUNT, COUNT_MEANING = Whole(1, LARGEST_SIZE), "So many identical servers, named ID#0, ID#1, ..."
 
 
@@ -36,6 +39,9 @@ class Server:
         c^r of one machine, each resource in its own unit.
     count : int
         Number of machines.
+    labels : mapping of str to str
+        What kind they are and where they stand, such as ``{"gpu": "a100", "zone": "b"}``; jobs may
+        ask for some (`Job.requires`).
 
     Examples
     --------
@@ -50,6 +56,9 @@ class Server:
     id: str = entry(Text(), "Name; unique among all servers.")
     capacity: Mapping[str, float] = entry(AMOUNTS, "What one server has.")
     count: int = entry(COUNT, COUNT_MEANING, 1)
+    labels: Mapping[str, str] = entry(
+        LABELS, "Kind and place, such as gpu: a100; jobs may require some.", NO_LABELS
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -162,10 +171,35 @@ class Cluster(Summarised):
 
     def check(self, job: Job) -> None:
         """Raise `InstanceError` if `job` names an unknown resource or can never end its work."""
-        for group in GROUPS:
-            with located_at(group):
-                check_known(group.of(job), self.resources)
-        job.work(self.slot_seconds)  # raises InstanceError if the work is too much to count
+        for path, form in job.located_forms():
+            with located_at(path):
+                for group in GROUPS:
+                    with located_at(group):
+                        check_known(group.of(form), self.resources)
+                form.work(self.slot_seconds)  # raises InstanceError if that is too much to count
+
+    def admitted(self, job: Job, group: TaskGroup) -> BoolArray | None:
+        """Which machines of a group admit the tasks of a job of one form; None if all do.
+
+        Returns
+        -------
+        (H,) or (K,) bool array, or None
+
+        Examples
+        --------
+        >>> import oasis
+        >>> from dataclasses import replace
+        >>> instance = oasis.generate("testbed", jobs=1, seed=1)
+        >>> job = replace(instance.jobs[0], requires={"gpu": ["h100"]})
+        >>> instance.cluster.admitted(job, TaskGroup.WORKER).any()
+        np.False_
+        """
+        required = group.required(job)
+        if not required:
+            return None
+        servers = group.servers(self)
+        each = np.array([required.admits(server.labels) for server in servers], dtype=bool)
+        return np.repeat(each, np.array([server.count for server in servers], dtype=int))
 
 
 def expect_cluster(value: object, name: str = "cluster") -> None:

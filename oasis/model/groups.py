@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from oasis.model.rounding import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from oasis.model.cluster import Cluster, Server
+    from oasis.model.forms import Requirement
     from oasis.model.job import Job
 
 T_co = TypeVar("T_co", covariant=True)
@@ -80,6 +81,10 @@ class TaskGroup(StrEnum):
     def of(self, owner: PerGroup[T_co]) -> T_co:
         """The entry of this group: the demand of one task of a job, the prices of its machines."""
         return owner.worker if self is _WORKER else owner.ps
+
+    def required(self, job: Job) -> Requirement:
+        """What one task of a job of one form asks of a machine's labels."""
+        return cast("Requirement", job.requires if self is _WORKER else job.ps_requires)
 
     def placed(self, owner: Placed[T_co]) -> T_co:
         """Where the tasks of this group are: the rows of a schedule, a part of an allocation."""

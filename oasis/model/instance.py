@@ -61,9 +61,11 @@ class Instance(Summarised):
         for k, job in enumerate(self.jobs):
             with located_at(f"jobs[{k}]"):
                 self.cluster.check(job)
-                if job.needs_ps and not self.cluster.ps_ids:
-                    expected = "expected 0, as there is no server in ps_servers"
-                    raise InstanceError(f"worker.{BANDWIDTH}", expected, job.bandwidth)
+                for at, form in job.located_forms():
+                    if form.needs_ps and not self.cluster.ps_ids:
+                        expected = "expected 0, as there is no server in ps_servers"
+                        path = f"worker.{BANDWIDTH}"
+                        raise InstanceError(path, expected, form.bandwidth).within(at)
                 if job.arrival >= self.horizon:
                     last = self.horizon - 1
                     raise InstanceError("arrival", f"expected 0..{last}", job.arrival)

@@ -10,6 +10,7 @@ from typing import Any
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import INSTANCE, kind_of, kind_of_data, read_content, refuse_other
 from oasis.model.files import write_text
+from oasis.model.forms import Form, Speeds
 from oasis.model.instance import Cluster, Instance, Job, Server, expect_instance
 from oasis.model.records import AMOUNTS, Fixed, object_schema, parse, plain, properties
 from oasis.model.utility import UTILITY
@@ -192,7 +193,12 @@ def instance_schema() -> dict[str, Any]:
         "What a schema cannot say, such as that names are unique and that jobs ask for known "
         "resources, is checked by oasis.read.",
         body,
-        {"server": object_schema(Server), "job": object_schema(Job)},
+        {
+            "server": object_schema(Server),
+            "job": object_schema(Job),
+            "form": object_schema(Form),
+            "speeds": object_schema(Speeds),
+        },
     )
 
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from oasis.model import rounding
-from oasis.model.errors import InstanceError
-from oasis.model.records import AMOUNTS, Number, Text, Whole, check, entry
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.forms import ANY_MACHINE, REQUIREMENT, Form, Speeds
+from oasis.model.records import (
+    AMOUNTS,
+    ListOf,
+    Named,
+    Number,
+    RecordOf,
+    Text,
+    Whole,
+    check,
+    entry,
+)
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import IntArray
 from oasis.model.summary import Facts, Summarised
@@ -46,6 +57,19 @@ class Job(Summarised):
         f_i, value of completing some slots after arrival.
     min_workers : int
         In each slot it works with so many workers or more, or with none. The paper's jobs have 1.
+    requires, ps_requires : mapping of str to list of str
+        Labels that a machine must have for its workers, and for its parameter servers, each with
+        one of these values. The paper's jobs run on any machine.
+    forms : tuple of Form
+        Ways to run it, each as far as it differs from the fields above. A schedule uses one of them
+        from beginning to end. Empty: there is one, as the fields say.
+    speeds : Speeds, optional
+        A short way to say forms that differ in speed alone; not beside `forms`.
+
+    Attributes
+    ----------
+    in_forms : tuple of Job
+        The job in each of its forms, as jobs that have one; itself if it has no others.
 
     Raises
     ------
@@ -73,6 +97,13 @@ class Job(Summarised):
     1
     >>> job.ps_needed([1, 5, 10])
     array([1, 1, 2])
+
+    The same on machines of two kinds, of which one is twice as fast:
+
+    >>> from dataclasses import replace
+    >>> either = replace(job, speeds=oasis.Speeds("gpu", {"a100": 1.0, "h100": 2.0}))
+    >>> [(one.minibatch_time, one.requires["gpu"]) for one in either.in_forms]
+    [(0.002, ('a100',)), (0.001, ('h100',))]
     """
 
     id: str = entry(Text(), "Name; unique among the jobs.")
@@ -97,9 +128,72 @@ class Job(Summarised):
     min_workers: int = entry(
         Whole(1), "In each slot the job has so many workers or more, or none; at most chunks.", 1
     )
+    requires: Mapping[str, Sequence[str]] = entry(
+        REQUIREMENT,
+        "Machines for its workers: each of these labels with one of these values.",
+        ANY_MACHINE,
+    )
+    ps_requires: Mapping[str, Sequence[str]] = entry(
+        REQUIREMENT, "Machines for its parameter servers, in the same way.", ANY_MACHINE
+    )
+    forms: tuple[Form, ...] = entry(
+        ListOf(Named("form", RecordOf(Form))),
+        "Ways to run the job; what one leaves out is as the job has it. One schedule, one form.",
+        (),
+    )
+    speeds: Speeds | None = entry(
+        Named("speeds", RecordOf(Speeds)),
+        "Forms that differ in speed alone: one for each value of a label; not beside forms.",
+        None,
+    )
+    _in_forms: tuple[Job, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check(self)
+        if self.forms or self.speeds is not None:
+            object.__setattr__(self, "_in_forms", tuple(self._made_forms()))
+            return
+        self._check_together()
+
+    @property
+    def in_forms(self) -> tuple[Job, ...]:
+        return self._in_forms or (self,)
+
+    def located_forms(self) -> Iterator[tuple[str, Job]]:
+        """The job in each of its forms, with the path at which a file says that form."""
+        if self.speeds is not None:
+            paths = [f"speeds.values.{value}" for value in self.speeds.values]
+        else:
+            paths = [f"forms[{k}]" for k in range(len(self.forms))] or [""]
+        yield from zip(paths, self.in_forms, strict=True)
+
+    def _made_forms(self) -> Iterator[Job]:
+        """The job in each form; what several fields together must obey is checked in each."""
+        if self.speeds is None:
+            for k, form in enumerate(self.forms):
+                said = {one.name: getattr(form, one.name) for one in fields(form)}
+                with located_at(f"forms[{k}]"):
+                    yield replace(
+                        self, forms=(), **{n: v for n, v in said.items() if v is not None}
+                    )
+            return
+        if self.forms:
+            raise InstanceError("speeds", "expected either speeds or forms, not both")
+        label = self.speeds.label
+        for value, speed in self.speeds.values.items():
+            known = self.requires.get(label, (value,))
+            if value not in known:
+                expected = f"expected one of the values that requires.{label} admits"
+                raise InstanceError(f"speeds.values.{value}", expected)
+            with located_at(f"speeds.values.{value}"):
+                yield replace(
+                    self,
+                    speeds=None,
+                    minibatch_time=self.minibatch_time / speed,
+                    requires={**self.requires, label: (value,)},
+                )
+
+    def _check_together(self) -> None:
         least = self.min_workers
         if least > self.chunks:
             raise InstanceError("min_workers", f"expected at most chunks ({self.chunks})", least)
@@ -118,12 +212,16 @@ class Job(Summarised):
         """Name, arrival, numbers of workers, mini-batches, demand of a worker and utility."""
         steps = f"{self.epochs} x {self.chunks} x {self.minibatches}"
         demand = ", ".join(f"{amount:g} {name}" for name, amount in self.worker.items())
+        several = [("forms", f"{len(self.in_forms)}")] if len(self.in_forms) > 1 else []
+        requires = [("on", str(self.requires))] if self.requires else []
         return "Job", [
             ("id", self.id),
             ("arrival", f"{self.arrival}"),
             ("workers", f"{self.min_workers} to {self.chunks}"),
             ("mini-batches", steps),
             ("a worker", demand or "demands nothing"),
+            *several,
+            *requires,
             ("utility", str(getattr(self.utility, "kind", type(self.utility).__name__))),
         ]
 

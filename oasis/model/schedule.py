@@ -50,6 +50,8 @@ class Schedule(Summarised):
         Rows (slot t, index h of the worker server, count y_ih(t) > 0).
     ps : (Q, 3) int array
         Rows (slot t, index k of the parameter-server host, count z_ik(t) > 0).
+    form : int
+        Index of the form of the job that runs, in `Job.in_forms`; 0 for a job of one form.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class Schedule(Summarised):
     job_id: str
     workers: IntArray
     ps: IntArray
+    form: int = 0
 
     def __post_init__(self) -> None:
         with located_at("workers"):
@@ -74,6 +77,7 @@ class Schedule(Summarised):
             return NotImplemented
         return (
             self.job_id == other.job_id
+            and self.form == other.form
             and np.array_equal(self.workers, other.workers)
             and np.array_equal(self.ps, other.ps)
         )
@@ -102,7 +106,8 @@ class Schedule(Summarised):
         slots = f"{self.start} to {self.completion}"
         counts = [("worker-slots", self.worker_slots), ("PS-slots", int(self.ps[:, COUNT].sum()))]
         said = [(name, str(count)) for name, count in counts]
-        return "Schedule", [("job", self.job_id), ("slots", slots), *said]
+        form = [("form", str(self.form))] if self.form else []
+        return "Schedule", [("job", self.job_id), ("slots", slots), *said, *form]
 
     def since(self, slot: int) -> Schedule | None:
         """The part of the schedule from `slot` on; None if nothing runs there."""
@@ -111,7 +116,8 @@ class Schedule(Summarised):
             return None
         if len(workers) == len(self.workers):
             return self
-        return Schedule(self.job_id, workers, self.ps[np.searchsorted(self.ps[:, SLOT], slot) :])
+        ps = self.ps[np.searchsorted(self.ps[:, SLOT], slot) :]
+        return Schedule(self.job_id, workers, ps, self.form)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
@@ -119,6 +125,7 @@ class Schedule(Summarised):
             "job_id": self.job_id,
             "workers": self.workers.tolist(),
             "ps": self.ps.tolist(),
+            **({"form": self.form} if self.form else {}),
         }
 
     @classmethod
@@ -128,6 +135,7 @@ class Schedule(Summarised):
             document.entry(data, "job_id", document.text),
             document.entry(data, "workers", _rows),
             document.entry(data, "ps", _rows),
+            document.entry(data, "form", document.count) if "form" in data else 0,
         )
 
 
@@ -188,6 +196,8 @@ def committed(
     for job in instance.jobs:
         schedule = schedules.get(job.id)
         if schedule is not None:
+            form = job.in_forms[schedule.form]
             for group, used in zip(GROUPS, (worker, ps), strict=True):
-                add_usage(used, group.placed(schedule), as_array(group.of(job), cluster.resources))
+                demand = as_array(group.of(form), cluster.resources)
+                add_usage(used, group.placed(schedule), demand)
     return worker, ps

@@ -274,7 +274,8 @@ class Search:
             # Alg. 2, l. 25-31 for the workers, l. 36-40 for the parameter servers.
             at, servers, taken = group.fill(demand, row + starts, units, fits[run])
             tables.append(_rows(self.start + starts[at], lengths[at], servers, taken))
-        return Schedule(job.id, *tables)
+        workers, ps = tables
+        return Schedule(job.id, workers, ps)
 
     def room_until(self, slot: int) -> int:
         """Worker-slots, with their parameter servers, that fit from `start` to `slot`."""

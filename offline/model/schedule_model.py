@@ -108,8 +108,9 @@ def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placemen
         taken = min(count, missing.get(slot, 0))
         missing[slot] = missing.get(slot, 0) - taken
         served.append((slot, server, taken))
-    rows = [placements(table) for table in (kept, served)]
-    return Schedule(c.job.id, *(table[table[:, COUNT] > 0] for table in rows))
+    found = (placements(table) for table in (kept, served))
+    worker_rows, ps_rows = (table[table[:, COUNT] > 0] for table in found)
+    return Schedule(c.job.id, worker_rows, ps_rows)
 
 
 def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:

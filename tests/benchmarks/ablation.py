@@ -15,9 +15,10 @@ import csv
 import inspect
 import os
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -59,7 +60,7 @@ class Part(NamedTuple):
     code: Sequence[Any]  # modules, classes and functions that exist for it alone
     sizes: Sequence[str]
     patches: Sequence[Patch] = ()
-    params: dict[str, Any] = {}  # of the method
+    params: Mapping[str, Any] = MappingProxyType({})  # of the method
     method: str | None = None  # instead of that of the size
     cores: int = 1
 
@@ -268,7 +269,7 @@ COLUMNS = ("size", "seed", "part", "cores", "limit", "status", "seconds", "objec
 def solved(part: Part, size: str, seed: int, limit: float) -> dict[str, Any]:
     """One solve without the part, as a row."""
     method = part.method or METHOD.get(size, "benders")
-    params: dict[str, Any] = part.params
+    params = dict(part.params)
     if method == "both" and params:
         params = {"benders": params}
     os.sched_setaffinity(0, sorted(CORES)[: part.cores])

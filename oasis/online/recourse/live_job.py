@@ -56,7 +56,7 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
 
 def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
     """`job` with its demands rounded up to the grid: what fits here also fits in raw units."""
-    given = {field.name: getattr(job, field.name) for field in fields(Job)}
+    given = {field.name: getattr(job, field.name) for field in fields(Job) if field.init}
     for group in GROUPS:
         demand = group.of(job)
         # Never rounded down: a plan on the grid must fit in the job's own demands.

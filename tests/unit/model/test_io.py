@@ -71,7 +71,7 @@ TOP = (
 )
 JOB = (
     "unknown key; expected one of id, arrival, epochs, chunks, minibatches, minibatch_time, "
-    "gradient_mb, worker, utility, ps, min_workers"
+    "gradient_mb, worker, utility, ps, min_workers, requires, ps_requires, forms, speeds"
 )
 
 # the field that is changed, its new value, the message; the message names the same field
@@ -112,7 +112,7 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
     ("worker_servers[0].id", GONE, MISSING),
     ("worker_servers[0].id", "", NAME + "''"),
     ("worker_servers[0].id", 5, NAME + "5"),
-    ("worker_servers[0].name", "x", "unknown key; expected one of id, capacity, count"),
+    ("worker_servers[0].name", "x", "unknown key; expected one of id, capacity, count, labels"),
     ("worker_servers[0].capacity", GONE, MISSING),
     ("worker_servers[0].capacity", [1], "expected an object of amounts, got [1]"),
     ("worker_servers[0].capacity.gpu", -1, FINITE + "-1"),

@@ -1,0 +1,236 @@
+"""Where a job may run and how: labels of machines, requirements of tasks, and forms of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.records import (
+    AMOUNTS,
+    Amount,
+    Kind,
+    Number,
+    Schema,
+    Text,
+    Whole,
+    check,
+    entry,
+)
+from oasis.model.validation import LARGEST_AMOUNT, check_list, text
+
+V = TypeVar("V")
+
+
+class Table(Mapping[str, V], Generic[V]):
+    """A read-only mapping of names to values; equal tables have the same entries."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        if not isinstance(entries, Mapping):
+            raise InstanceError("", f"expected an object of {self.contents}", entries)
+        self._entries: dict[str, V] = {
+            text(name, "name"): self.checked(value, name) for name, value in entries.items()
+        }
+
+    contents = "values"
+
+    @staticmethod
+    def checked(value: Any, name: str) -> Any:
+        """The value as the table keeps it; `InstanceError` at `name` if it is not allowed."""
+        raise NotImplementedError
+
+    def __getitem__(self, name: str) -> V:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._entries.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._entries)  # what the constructors of machines and jobs take
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._entries,)
+
+
+class Labels(Table[str]):
+    """Labels of a machine: what kind it is, and where it stands.
+
+    Examples
+    --------
+    >>> Labels({"gpu": "a100", "zone": "b"})["zone"]
+    'b'
+    """
+
+    contents = "labels"
+
+    @staticmethod
+    def checked(value: Any, name: str) -> str:
+        return text(value, name)
+
+
+class Requirement(Table[tuple[str, ...]]):
+    """What tasks ask of a machine: for each label, the values that will do.
+
+    Examples
+    --------
+    >>> fast = Requirement({"gpu": ["a100", "h100"]})
+    >>> fast.admits(Labels({"gpu": "h100"})), fast.admits(Labels({"zone": "b"}))
+    (True, False)
+    """
+
+    contents = "lists of values by label"
+
+    @staticmethod
+    def checked(value: Any, name: str) -> tuple[str, ...]:
+        found = tuple(text(one, f"{name}[{k}]") for k, one in enumerate(check_list(value, name)))
+        if not found:
+            raise InstanceError(name, "expected at least one value")
+        return found
+
+    def admits(self, labels: Mapping[str, str]) -> bool:
+        """Whether a machine has each of these labels with a value that will do."""
+        return all(labels.get(name) in values for name, values in self._entries.items())
+
+    def unmet_by(self, machines: Sequence[Mapping[str, str]]) -> str | None:
+        """A label that excludes all `machines`: by itself, if one does; None if a machine is in.
+
+        Examples
+        --------
+        >>> Requirement({"gpu": ["h100"]}).unmet_by([Labels({"gpu": "t4"})])
+        'gpu'
+        """
+        if any(self.admits(labels) for labels in machines):
+            return None
+        for name, values in self._entries.items():
+            if not any(labels.get(name) in values for labels in machines):
+                return name
+        return next(iter(self._entries), None)
+
+    def __str__(self) -> str:
+        """As sentences say it: ``gpu is a100 or h100, zone is b``."""
+        return ", ".join(f"{name} is {' or '.join(each)}" for name, each in self._entries.items())
+
+
+class Rates(Table[float]):
+    """Speeds by value of a label."""
+
+    contents = "speeds by value"
+
+    @staticmethod
+    def checked(value: Any, name: str) -> float:
+        return Amount(above=True).check(value, name)
+
+
+NO_LABELS, ANY_MACHINE = Labels({}), Requirement({})
+
+
+@dataclass(frozen=True, slots=True)
+class TableOf(Kind):
+    """A table of this class.
+
+    Examples
+    --------
+    >>> TableOf(Labels, Text()).schema()["additionalProperties"]
+    {'type': 'string', 'minLength': 1}
+    """
+
+    table: type[Table[Any]]
+    of: Kind
+    is_list: bool = False
+
+    def check(self, value: Any, path: str) -> Table[Any]:
+        if isinstance(value, self.table):
+            return value
+        with located_at(path):
+            return self.table(value)
+
+    def plain(self, value: Any) -> Any:
+        return {name: list(one) if self.is_list else one for name, one in value.items()}
+
+    def schema(self) -> Schema:
+        one = self.of.schema()
+        one = {"type": "array", "minItems": 1, "items": one} if self.is_list else one
+        names = {"propertyNames": {"minLength": 1}}
+        return {"type": "object", **names, "additionalProperties": one}
+
+
+LABELS = TableOf(Labels, Text())
+REQUIREMENT = TableOf(Requirement, Text(), is_list=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to run a job: what differs from the job itself; None: as the job has it.
+
+    Parameters
+    ----------
+    worker, ps : ResourceVector or mapping, optional
+        Demands of one worker and of one parameter server.
+    chunks, minibatches, minibatch_time, gradient_mb, min_workers : optional
+        N_i, M_i, tau_i, e_i and the fewest workers, as in `Job`.
+    requires, ps_requires : mapping of str to list of str, optional
+        Labels of the machines that its workers, and its parameter servers, may run on.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> oasis.Form(minibatch_time=0.01, requires={"gpu": ["h100"]}).requires["gpu"]
+    ('h100',)
+    """
+
+    worker: Mapping[str, float] | None = entry(AMOUNTS, "w_i of this form.", None)
+    ps: Mapping[str, float] | None = entry(AMOUNTS, "s_i of this form.", None)
+    chunks: int | None = entry(Whole(1), "N_i of this form.", None)
+    minibatches: int | None = entry(Whole(1), "M_i of this form.", None)
+    minibatch_time: float | None = entry(
+        Number(maximum=LARGEST_AMOUNT), "tau_i of this form.", None
+    )
+    gradient_mb: float | None = entry(Number(maximum=LARGEST_AMOUNT), "e_i of this form.", None)
+    min_workers: int | None = entry(Whole(1), "Fewest workers of this form.", None)
+    requires: Mapping[str, Sequence[str]] | None = entry(
+        REQUIREMENT, "Machines for the workers of this form.", None
+    )
+    ps_requires: Mapping[str, Sequence[str]] | None = entry(
+        REQUIREMENT, "Machines for the parameter servers of this form.", None
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """Forms that differ in speed alone, one for each value of a label.
+
+    Parameters
+    ----------
+    label : str
+        The label of machines that tells their speed.
+    values : mapping of str to float
+        By its value, how many times as fast as the job's own `minibatch_time` says; > 0.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> oasis.Speeds("gpu", {"a100": 1.0, "h100": 2.2}).values["h100"]
+    2.2
+    """
+
+    label: str = entry(Text(), "The label of machines that tells their speed.")
+    values: Mapping[str, float] = entry(
+        TableOf(Rates, Amount(above=True)), "How many times as fast, by value of the label."
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if not self.values:
+            raise InstanceError("values", "expected at least one speed")
