@@ -1,7 +1,6 @@
 """FIFO, SJF, SRTF, SRSF and LAS against fifty independent lines, on Philly and on random jobs."""
 
 import os
-from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -13,8 +12,7 @@ from hypothesis import strategies as st
 from baselines import FIFO, LAS, SJF, SRSF, SRTF
 from oasis import InstanceError
 from oasis.simulator import PlainJob, replay, rigid_workload
-from oasis.traces import read_philly_plain
-from tests.philly_shape import philly_shaped
+from tests.philly_shape import philly_jobs, philly_shaped
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 TRACE = DATA / "philly_sia.csv"
@@ -45,17 +43,11 @@ def compare(jobs, policy, expected, placement):
     return outcome
 
 
-@cache
-def virtual_cluster():
-    """The jobs of one of Philly's clusters: the trace is long to read."""
-    return tuple(read_philly_plain(TRACE, virtual_cluster="0e4a51"))
-
-
 @pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
 @pytest.mark.parametrize("placement", ["pooled", "whole"])
 @pytest.mark.parametrize("name", PAIRS)
 def test_every_job_of_a_philly_virtual_cluster_ends_when_the_reference_says(name, placement):
-    jobs = virtual_cluster()
+    jobs = philly_jobs(TRACE, "0e4a51")
     assert len(jobs) == 1435
     policy, expected = PAIRS[name]
     compare(jobs, policy(), expected, placement)
