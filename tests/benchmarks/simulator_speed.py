@@ -30,7 +30,7 @@ ROW = "{:>14}  {:>6}  {:9}  {:6}  {:>7}  {:>9}  {:>5}  {:>20}"
 
 def chosen(trace, jobs=10_000, slices=5, clusters=CLUSTERS):
     """Slices of the trace and virtual clusters, by name."""
-    everyone = read_philly_plain(trace, max_gpus=8)
+    everyone = read_philly_plain(trace, max_gpus=8) if slices else []
     step = max(1, (len(everyone) - jobs) // max(1, slices - 1))
     found = {f"from {k * step}": everyone[k * step :][:jobs] for k in range(slices)}
     for name in clusters:
