@@ -174,7 +174,7 @@ def before_the_end(seed: int, horizon: int) -> Instance:
         made = random_job(rng, f"j{k}", int(rng.integers(horizon)))
         latest = float(min(rng.integers(1, horizon), horizon - 1 - made.arrival))
         exact = on_grid(replace(made, utility=Deadline(float(rng.integers(1, 30)), latest)), grid)
-        jobs.append(Job(**{f.name: getattr(exact, f.name) for f in fields(Job)}))
+        jobs.append(Job(**{f.name: getattr(exact, f.name) for f in fields(Job) if f.init}))
     return Instance(horizon, CLUSTER, tuple(jobs))
 
 
