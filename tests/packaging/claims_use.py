@@ -30,7 +30,6 @@ from oasis.workloads import PRESETS
 from oasis.workloads import presets as machines
 from oasis.workloads.presets import DECAY, MIX, PRIORITY
 from offline.benders.params import BendersParams
-from offline.both import BothParams
 from offline.column_generation.params import ConfigurationParams
 from offline.periods.bound import PeriodParams
 from offline.solve import LONG_COUNTS, SHORT, AutoParams
@@ -293,7 +292,6 @@ COMMANDS = [
     Claim(CLI, "ends the command with exit code @", lambda: (exit_codes.BAD_INPUT,)),
     Claim(CLI, "gives means, with @ % intervals", lambda: (confidence(),)),
     Claim(CLI, "size at most @, such as ten jobs", lambda: (AutoParams().compact_size,)),
-    Claim(CLI, "size at most @ | any", lambda: (AutoParams().both_size,)),
     Claim(CLI, "counts above @, such as 400 jobs", lambda: (f"{LONG_COUNTS:,}",)),
     Claim(CLI, "counts above @, such as a hundred", lambda: (f"{AutoParams().counts_size:,}",)),
     Claim(CLI, "above @ s, or none", lambda: (f"{SHORT:g}",)),
@@ -303,8 +301,6 @@ COMMANDS = [
         lambda: (seconds(ConfigurationParams().process_limit),),
         lambda: BendersParams().process_limit == ConfigurationParams().process_limit,
     ),
-    Claim(CLI, "from the third second on", holds=lambda: BothParams().head_start == 3.0),
-    Claim(CLI, "`benders` has four fifths of", holds=lambda: BothParams().first_share == 0.8),
     Claim(
         CLI,
         "over more than @ slots,",

@@ -1,7 +1,6 @@
-"""Whatever a policy answers, the engine stays consistent; and a policy sees only the past."""
+"""Whatever a policy answers, the engine stays consistent."""
 
 from contextlib import suppress
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from baselines import ALL as NAMES
 from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm, make
-from oasis import Instance, OASiS, PolicyError, PriceBounds, simulate, verify
+from oasis import PolicyError, simulate, verify
 from oasis.scheduling.placement import place
 from oasis.simulator import (
     NOTHING,
@@ -188,48 +187,6 @@ def test_policies_stay_consistent_and_finish_what_fits(policy, work, lost):
         before = engine.state.now
     if not work.site.slotted and all(outage.end < float("inf") for outage in lost):
         assert not engine.state.jobs  # finished or rejected: nobody waits forever
-
-
-def history(work, policy, until):
-    """Everything the policy decided before `until`."""
-    engine = Engine(work, policy)
-    engine.run()
-    everyone = engine.settled | engine.state.jobs
-    return {
-        index: (progress.job.id, [entry for entry in progress.history if entry[0] < until])
-        for index, progress in sorted(everyone.items())
-        if progress.job.arrival < until
-    }
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@settings(deadline=None)
-@given(work=workloads(), until=TIMES, factor=st.sampled_from([0.1, 3.0]), data=st.data())
-def test_a_policy_sees_only_the_past(policy, work, until, factor, data):
-    later = [job for job in work.jobs if job.arrival >= until]
-    kept = [job for job in work.jobs if job.arrival < until]
-    others = [
-        replace(job, arrival=job.arrival + data.draw(st.integers(0, 3)), work=job.work * factor)
-        for job in later
-        if data.draw(st.booleans())
-    ]
-    changed = Workload.of(work.site, kept + others)
-    assert history(work, policy(), until) == history(changed, policy(), until)
-
-
-@given(instance=small_instances(), data=st.data())
-def test_oasis_sees_only_the_past_and_the_estimates_it_was_given(instance, data):
-    until = data.draw(st.integers(0, instance.horizon))
-    bounds = PriceBounds.from_instance(instance)
-    past = [job for job in instance.jobs_by_arrival() if job.arrival < until]
-    decisions = [
-        simulate(
-            Instance(instance.horizon, instance.cluster, tuple(jobs)),
-            OASiS(instance.cluster, instance.horizon, bounds),
-        ).decisions[: len(past)]
-        for jobs in (past, instance.jobs_by_arrival())
-    ]
-    assert decisions[0] == decisions[1]
 
 
 @given(instance=small_instances(), seed=st.integers(0, 99))
