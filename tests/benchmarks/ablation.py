@@ -200,7 +200,7 @@ PARTS = (
     Part(
         "periods",
         (bound, model, planning),
-        ("300x50x100",),
+        ("100x50x100", "300x50x100"),
         method="colgen",
         cores=2,
     ),

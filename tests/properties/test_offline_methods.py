@@ -290,7 +290,7 @@ def online_value(instance: Instance) -> float:
 
 @cache
 def busy(seed: int) -> tuple[Instance, float, OfflineResult]:
-    """An instance that "auto" gives to the decomposition, OASiS's value, and schedules worth more."""
+    """An instance that the decomposition gets, OASiS's value, and schedules worth more."""
     sizes = {"jobs": 20, "worker_servers": 6, "ps_servers": 6, "horizon": 15}
     instance = oasis.generate("calibrated", **sizes, seed=seed)
     better = solve_configuration(instance, work_limit=0.5)

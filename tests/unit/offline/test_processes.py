@@ -32,6 +32,7 @@ ROOT = Path(__file__).parents[3]
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 HARD = oasis.generate("testbed", jobs=60, seed=2)  # a gap of 9 % after 20 s
 LARGE = BendersParams.from_dict({"master": {"whole_size": 0}, "process_limit": 0.0})
+BUSY = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)  # nor that one
 SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
