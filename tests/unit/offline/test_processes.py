@@ -235,7 +235,7 @@ def known(result: OfflineResult) -> dict[str, Any]:
 def test_a_limit_in_work_starts_no_process_and_repeats(
     started: list[subprocess.Popen[str]],
 ) -> None:
-    one, same = (solve_benders(HARD, work_limit=0.5, params=LARGE) for _ in range(2))
+    one, same = (solve_benders(BUSY, work_limit=0.5, params=LARGE) for _ in range(2))
     assert known(one) == known(same)
     assert one.status is Status.WORK_LIMIT
     assert not started
