@@ -34,6 +34,7 @@ from offline.tasks import Child
 ROOT = Path(__file__).parents[3]
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 HARD = oasis.generate("testbed", jobs=60, seed=2)  # a gap of 9 % after 20 s
+BUSY = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)  # nor that one
 AT_ONCE = BothParams(head_start=0.0)
 SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 
@@ -178,8 +179,8 @@ def test_ctrl_c_leaves_the_interval_and_no_process(
 @pytest.mark.parametrize(
     ("criteria", "status"),
     [
-        ({"time_limit": 2.0}, Status.TIME_LIMIT),
-        ({"time_limit": None, "no_improvement": 1.0}, Status.NO_IMPROVEMENT),
+        ({"time_limit": 1.0}, Status.TIME_LIMIT),
+        ({"time_limit": None, "no_improvement": 0.5}, Status.NO_IMPROVEMENT),
     ],
 )
 def test_limits_and_criteria_end_both(
@@ -236,7 +237,7 @@ def test_however_the_program_ends_its_second_process_does(ending: str, says: str
     ) as program:
         assert program.stdout is not None
         pid = int(program.stdout.readline())
-        time.sleep(2.0)
+        time.sleep(0.5)
         assert is_alive(pid)
         program.send_signal(signal.Signals[ending])
         assert program.stdout.read().strip() == says
@@ -264,18 +265,18 @@ def test_a_limit_in_work_starts_no_process_and_repeats(
     started: list[subprocess.Popen[str]],
 ) -> None:
     params = BothParams(head_start=0.0, first_share=0.3)
-    one, same = (solve_both(HARD, work_limit=0.5, params=params) for _ in range(2))
+    one, same = (solve_both(BUSY, work_limit=0.2, params=params) for _ in range(2))
     assert known(one) == known(same)
     assert one.status is Status.WORK_LIMIT
     assert not started
-    assert oasis.verify(HARD, one) == one.objective
+    assert oasis.verify(BUSY, one) == one.objective
 
 
 def test_the_two_in_turn_are_the_one_and_then_the_other() -> None:
     only_second = solve_both(TINY, work_limit=60.0, params=BothParams(first_share=0.0))
     assert only_second.bound_by == Phase.COMPACT
-    only_first = solve_both(HARD, work_limit=0.3, params=BothParams(first_share=1.0))
-    alone = solve_benders(HARD, work_limit=0.3)
+    only_first = solve_both(BUSY, work_limit=0.1, params=BothParams(first_share=1.0))
+    alone = solve_benders(BUSY, work_limit=0.1)
     assert only_first.objective == alone.objective
     assert only_first.upper_bound == alone.upper_bound
     optimum = solve_brute_force(TINY).objective

@@ -51,16 +51,16 @@ def test_a_gap_ends_a_solve_in_seconds_too(method: str) -> None:
 
 @pytest.mark.parametrize("method", LIMITED)
 def test_no_improvement_ends_the_solve_at_the_same_point_always(method: str) -> None:
-    criteria = {"work_limit": 1000.0, "no_improvement": 0.2}
+    criteria = {"work_limit": 1000.0, "no_improvement": 0.05}
     one, same = (solve(CONGESTED, method, **criteria) for _ in range(2))  # type: ignore[arg-type]
     assert one.status is Status.NO_IMPROVEMENT
     assert outcome(one) == outcome(same)
-    assert one.parameters["no_improvement"] == 0.2
+    assert one.parameters["no_improvement"] == 0.05
 
 
 @pytest.mark.parametrize("method", LIMITED)
 def test_seconds_without_improvement_end_a_solve_without_a_limit(method: str) -> None:
-    result = solve(HARD, method, time_limit=None, no_improvement=0.3)
+    result = solve(HARD, method, time_limit=None, no_improvement=0.1)
     assert result.status is Status.NO_IMPROVEMENT
     assert 1e-6 < result.gap < math.inf
 
@@ -68,7 +68,7 @@ def test_seconds_without_improvement_end_a_solve_without_a_limit(method: str) ->
 @pytest.mark.parametrize("method", LIMITED)
 def test_what_is_met_first_ends_the_solve(method: str) -> None:
     criteria = {"gap": 1e-4, "no_improvement": 900.0}
-    result = solve(CONGESTED, method, work_limit=0.5, **criteria)  # type: ignore[arg-type]
+    result = solve(CONGESTED, method, work_limit=0.1, **criteria)  # type: ignore[arg-type]
     assert result.status is Status.WORK_LIMIT
 
 
@@ -84,7 +84,7 @@ def test_a_ratio_takes_the_criteria_of_its_solve() -> None:
     ratio = competitive_ratio(CONGESTED, time_limit=None, gap=2.0)
     assert ratio.offline.status is Status.GAP_LIMIT
     assert not ratio.proven
-    ratio = competitive_ratio(CONGESTED, work_limit=900.0, no_improvement=0.2)
+    ratio = competitive_ratio(CONGESTED, work_limit=900.0, no_improvement=0.05)
     assert ratio.offline.status is Status.NO_IMPROVEMENT
 
 
