@@ -22,6 +22,7 @@ from oasis.kubernetes.objects.existing import (
     PodSet,
     items_of,
 )
+from oasis.kubernetes.objects.node_affinity import REQUIRED
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.job import Allocation, Tasks
@@ -29,7 +30,6 @@ from oasis.scheduling.job import Allocation, Tasks
 # A pod's name is its host name, which has at most 63 characters and no dots: 40 of the job's name
 # leave room for task, number and digest.
 LONGEST_PREFIX = 40
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"  # of the affinity to nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.pods import REQUIRED, narrowed
+from oasis.kubernetes.cluster.pods import narrowed
+from oasis.kubernetes.objects.node_affinity import REQUIRED
 
 
 def by_name(node: str) -> dict[str, Any]:
