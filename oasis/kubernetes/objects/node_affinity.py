@@ -204,9 +204,9 @@ class NodeRules:
         spec = node.get("spec") or {}
         cordon = [UNSCHEDULABLE] if spec.get("unschedulable") else []
         for taint in (*(spec.get("taints") or ()), *cordon):
-            if taint["effect"] in BLOCKING:
-                if not any(each.tolerates(taint) for each in self.tolerations):
-                    yield taint
+            tolerated = any(each.tolerates(taint) for each in self.tolerations)
+            if taint["effect"] in BLOCKING and not tolerated:
+                yield taint
 
 
 def taint_text(taint: Mapping[str, Any]) -> str:

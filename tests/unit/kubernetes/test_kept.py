@@ -13,8 +13,9 @@ from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, Res
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_ours, is_usable, places_of
-from oasis.kubernetes.cluster.pods import REQUIRED, WantedPod, claimed, sending_patch
+from oasis.kubernetes.cluster.pods import WantedPod, claimed, sending_patch
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
+from oasis.kubernetes.objects.node_affinity import REQUIRED
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_existing_edits import stored
 from tests.unit.kubernetes.test_existing_jobs import job

@@ -1,7 +1,7 @@
 """Which nodes admit a pod: each rule of the Kubernetes documentation, one case at a time.
 
-Sources: "Assigning Pods to Nodes" and "Taints and Tolerations". `tests/kubernetes/test_admission.py`
-asks the scheduler itself.
+Sources: "Assigning Pods to Nodes" and "Taints and Tolerations". The scheduler itself is asked in
+`tests/kubernetes/test_admission.py`.
 """
 
 from __future__ import annotations
@@ -212,35 +212,35 @@ def test_a_refusal_names_the_label_or_the_taint(
 PLACE = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
 
 
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ({"nodeSelector": ["a"]}, "spec.nodeSelector: expected an object"),
-        ({"nodeSelector": {"a": 1}}, "spec.nodeSelector.a: expected text, got 1"),
-        ({"nodeSelector": {"a": "-x"}}, "spec.nodeSelector.a: expected the value of a label"),
-        ({"nodeSelector": {"a b": "x"}}, "spec.nodeSelector: expected the name of a label"),
-        (affinity(), f"{PLACE}: expected at least one term"),
-        (affinity(expressions(asks("a", "in", "x"))), f"{PLACE}[0].matchExpressions[0].operator: "),
-        (affinity(expressions(asks("a", "In"))), f"{PLACE}[0].matchExpressions[0].values: "),
-        (affinity(expressions(asks("a", "Exists", "x"))), "].values: expected none beside Exists"),
-        (affinity(expressions(asks("a", "Gt", "1", "2"))), "].values: expected one beside Gt"),
-        (
-            affinity(expressions(asks("a", "Gt", "-1"))),
-            "].values[0]: expected the value of a label",
-        ),
-        (affinity(expressions({"operator": "Exists"})), "matchExpressions[0].key: missing"),
-        (affinity({"matchFields": [asks("metadata.name", "Exists")]}), "matchFields[0].operator: "),
-        (affinity(by_name("In", "a", "b")), "matchFields[0].values: expected one"),
-        (affinity({"matchFields": [asks("spec.x", "In", "a")]}), "].key: expected metadata.name"),
-        ({"tolerations": [{"operator": "Gt", "key": "a"}]}, "spec.tolerations[0].operator: "),
-        ({"tolerations": [{"value": "a"}]}, "tolerations[0].operator: expected Exists"),
-        (
-            {"tolerations": [{"key": "a", "operator": "Exists", "value": "x"}]},
-            "spec.tolerations[0].value: expected none beside Exists",
-        ),
-        ({"tolerations": [{"key": "a", "effect": "Never"}]}, "spec.tolerations[0].effect: "),
-    ],
-)
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"nodeSelector": ["a"]}, "spec.nodeSelector: expected an object"),
+    ({"nodeSelector": {"a": 1}}, "spec.nodeSelector.a: expected text, got 1"),
+    ({"nodeSelector": {"a": "-x"}}, "spec.nodeSelector.a: expected the value of a label"),
+    ({"nodeSelector": {"a b": "x"}}, "spec.nodeSelector: expected the name of a label"),
+    (affinity(), f"{PLACE}: expected at least one term"),
+    (affinity(expressions(asks("a", "in", "x"))), f"{PLACE}[0].matchExpressions[0].operator: "),
+    (affinity(expressions(asks("a", "In"))), f"{PLACE}[0].matchExpressions[0].values: "),
+    (affinity(expressions(asks("a", "Exists", "x"))), "].values: expected none beside Exists"),
+    (affinity(expressions(asks("a", "Gt", "1", "2"))), "].values: expected one beside Gt"),
+    (
+        affinity(expressions(asks("a", "Gt", "-1"))),
+        "].values[0]: expected the value of a label",
+    ),
+    (affinity(expressions({"operator": "Exists"})), "matchExpressions[0].key: missing"),
+    (affinity({"matchFields": [asks("metadata.name", "Exists")]}), "matchFields[0].operator: "),
+    (affinity(by_name("In", "a", "b")), "matchFields[0].values: expected one"),
+    (affinity({"matchFields": [asks("spec.x", "In", "a")]}), "].key: expected metadata.name"),
+    ({"tolerations": [{"operator": "Gt", "key": "a"}]}, "spec.tolerations[0].operator: "),
+    ({"tolerations": [{"value": "a"}]}, "tolerations[0].operator: expected Exists"),
+    (
+        {"tolerations": [{"key": "a", "operator": "Exists", "value": "x"}]},
+        "spec.tolerations[0].value: expected none beside Exists",
+    ),
+    ({"tolerations": [{"key": "a", "effect": "Never"}]}, "spec.tolerations[0].effect: "),
+]
+
+
+@pytest.mark.parametrize(("spec", "said"), REFUSED)
 def test_what_the_api_server_would_refuse_is_bad_input(spec: dict[str, Any], said: str) -> None:
     with pytest.raises(oasis.InstanceError) as caught:
         NodeRules.of(spec)
