@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kubernetes.dynamic.exceptions import DynamicApiError
 
-from oasis.kubernetes.cluster.pods import narrowed
+from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
@@ -93,7 +93,7 @@ def add_nodes(cluster: Cluster, draw: random.Random) -> dict[str, Any]:
 
 def pod(name: str, rules: dict[str, Any], node: str) -> dict[str, Any]:
     """A pod with these rules that may go to one node, if to any."""
-    spec = {**rules, "affinity": narrowed(rules.get("affinity"), node)}
+    spec = {**rules, "affinity": on_node(rules.get("affinity"), node)}
     container = {"name": "train", "image": "train"}
     return {"metadata": {"name": name}, "spec": {**spec, "containers": [container]}}
 

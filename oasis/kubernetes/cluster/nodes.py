@@ -52,9 +52,26 @@ class Place:
     share: Fraction
 
 
+# Taints by which the control plane says that a node is away. A node has them for a moment longer
+# than its conditions say so, and for as long no new pod gets there.
+AWAY = frozenset(
+    f"node.kubernetes.io/{state}"
+    for state in (
+        "not-ready",
+        "unreachable",
+        "unschedulable",
+        "network-unavailable",
+        "out-of-service",
+    )
+)
+
+
 def is_usable(node: Mapping[str, Any]) -> bool:
     """Whether new pods may be put on `node`: Ready, not cordoned, not on its way out."""
-    if node["metadata"].get("deletionTimestamp") or (node.get("spec") or {}).get("unschedulable"):
+    spec = node.get("spec") or {}
+    if node["metadata"].get("deletionTimestamp") or spec.get("unschedulable"):
+        return False
+    if any(taint["key"] in AWAY for taint in spec.get("taints") or ()):
         return False
     conditions = (node.get("status") or {}).get("conditions") or ()
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)

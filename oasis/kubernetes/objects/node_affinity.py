@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,10 +168,10 @@ class NodeRules:
         InstanceError
             Naming the field, if the API server would refuse such a pod.
         """
-        selector = part(pod_spec, "nodeSelector", object_of(_label_value), path) or {}
+        selector = part(pod_spec, "nodeSelector", object_of(label_value), path) or {}
         with located_at(f"{path}.nodeSelector"):
             for name in selector:
-                _label_name(name)
+                label_name(name)
         affinity = part(pod_spec, "affinity", mapping, path) or {}
         of_nodes = part(affinity, "nodeAffinity", mapping, f"{path}.affinity") or {}
         terms = part(of_nodes, REQUIRED, _terms, f"{path}.affinity.nodeAffinity")
@@ -209,6 +210,40 @@ class NodeRules:
                 yield taint
 
 
+def narrowed(
+    affinity: Mapping[str, Any] | None, asked: list[dict[str, Any]], where: str
+) -> dict[str, Any]:
+    """The affinity of a pod that asks for more of its node.
+
+    Parameters
+    ----------
+    affinity : mapping or None
+        What it asks for already, which holds beside it.
+    asked : list of dict
+        Expressions, as the API server takes them.
+    where : {"matchExpressions", "matchFields"}
+        Whether they are about labels or about the name.
+
+    Examples
+    --------
+    >>> fast = [{"key": "gpu", "operator": "In", "values": ["h100"]}]
+    >>> narrowed(None, fast, "matchExpressions")["nodeAffinity"][REQUIRED]
+    {'nodeSelectorTerms': [{'matchExpressions': [{'key': 'gpu', 'operator': 'In', \
+'values': ['h100']}]}]}
+    """
+    made = deepcopy(dict(affinity or {}))
+    of_nodes = made["nodeAffinity"] = made.get("nodeAffinity") or {}
+    required = of_nodes[REQUIRED] = of_nodes.get(REQUIRED) or {}
+    terms = required.get("nodeSelectorTerms")
+    if not terms:
+        required["nodeSelectorTerms"] = [{where: asked}]
+        return made
+    for term in terms:  # one of them has to hold, so each is narrowed; an empty one never holds
+        if term.get("matchExpressions") or term.get("matchFields"):
+            term[where] = [*(term.get(where) or ()), *asked]
+    return made
+
+
 def taint_text(taint: Mapping[str, Any]) -> str:
     """A taint as ``kubectl taint`` takes it.
 
@@ -229,13 +264,15 @@ def _integer(value: str | None) -> int | None:
     return found if -WIDEST <= found < WIDEST else None
 
 
-def _label_name(value: Any) -> str:
+def label_name(value: Any) -> str:
+    """The name of a label as the API server takes it."""
     if not LABEL_NAME.fullmatch(text(value)):
         raise InstanceError("", "expected the name of a label", value)
     return str(value)
 
 
-def _label_value(value: Any) -> str:
+def label_value(value: Any) -> str:
+    """The value of a label as the API server takes it; it may be empty."""
     if not LABEL_VALUE.fullmatch(text(value)):
         raise InstanceError("", "expected the value of a label", value)
     return str(value)
@@ -259,10 +296,10 @@ def _term(data: Any) -> Term:
 def _label_expression(data: Any) -> Expression:
     found = _expression(data, (*SET, *KEY, *ORDER))
     with located_at("key"):
-        _label_name(found.key)
+        label_name(found.key)
     for k, value in enumerate(found.values):
         with located_at(f"values[{k}]"):
-            _label_value(value)
+            label_value(value)
     if found.operator in SET:
         fits, expected = bool(found.values), "expected at least one"
     elif found.operator in KEY:

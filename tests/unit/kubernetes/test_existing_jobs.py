@@ -29,7 +29,7 @@ from oasis.kubernetes.cluster.pods import (
     claimed,
     claims_of,
     matched,
-    narrowed,
+    on_node,
     plan_hash,
     sending_patch,
 )
@@ -238,7 +238,7 @@ def test_the_patch_opens_the_gate_and_leaves_other_marks_alone() -> None:
     assert sent[0]["op"] == "test"
     added = {op["path"]: op["value"] for op in sent if op["op"] == "add"}
     assert added["/spec/nodeSelector"] == {names.HOSTNAME: "host"}
-    assert added["/spec/affinity"] == narrowed(None, "n1")
+    assert added["/spec/affinity"] == on_node(None, "n1")
     assert added["/metadata/labels/oasis-scheduler.io~1job-uid"] == "u"
     assert added["/metadata/annotations/oasis-scheduler.io~1slot"] == "7"
     bare = pod("a")
