@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from oasis.kubernetes.names import API_VERSION, HOSTNAME, JOB_UID, KIND, NODE_ROLE
+from oasis.kubernetes.names import API_VERSION, HOSTNAME, JOB_UID, KIND, NODE, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
 from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError, describe
+from oasis.model.forms import Labels
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.job import Job
@@ -201,6 +202,7 @@ def site_of(
             ),
             place.hosts,
             FINE,
+            labels=Labels({NODE: place.node}),
         )
         for place in places
     )

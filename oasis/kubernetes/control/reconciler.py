@@ -13,7 +13,6 @@ from typing import Any
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
-from oasis.kubernetes import names
 from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
