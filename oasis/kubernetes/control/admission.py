@@ -29,19 +29,27 @@ class Admission:
     that admit its pods. So a change of the labels or the taints of a node is, to those jobs whose
     verdict it changes, an edit; the machines stay the same.
 
+    Parameters
+    ----------
+    places : iterable of Place
+        The machines of the plan.
+    nodes : iterable of mapping
+        The nodes as they are now.
+
     Attributes
     ----------
     refused : dict of str to str
         By uid of a job that no node admits, in none of its forms: why.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
         self.refused: dict[str, str] = {}
         self._hosts: dict[TaskGroup, tuple[str, ...]] = {}
         self._nodes: dict[str, Object] = {}  # those that are gone stay as they were
         self._refusals: dict[NodeRules, dict[str, str]] = {}  # by rules and node
         self._learned: dict[tuple[str, NodeRules], NodeRules] = {}
         self._made: dict[str, tuple[JobSpec, list[dict[str, Required]], JobSpec]] = {}
+        self.look(places, nodes)
 
     def look(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
         """Take in the machines of the plan, and what their nodes are like now."""

@@ -103,7 +103,7 @@ class Reconciler:
         self._policy_error: Exception | None = None  # that was logged last
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.admission = Admission()
+        self.admission = Admission(self.places, seen["nodes"])
         self._check_groups(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
 
@@ -254,8 +254,11 @@ class Reconciler:
         if conditions.get(ADMITTED) == "True":
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
             done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
-            now = max(0, self.clock.slot(self.now()))
-            self.driver.remember(spec, min(now, status.get("arrivalSlot", 0)), done)
+            arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))
+            form, given = status.get("form", 0), None
+            if spec.forms and "form" in status:  # it began in this form, and stays in it
+                given = in_form(spec, form).min_workers
+            self.driver.remember(spec, arrived, done, given, form)
 
     def _close(self, slot: int, seen: Seen, now: float) -> None:
         """Count the work up to the beginning of `slot`."""
@@ -308,9 +311,8 @@ class Reconciler:
         if entry is None:
             return
         with self.handling(uid, "following", at):
-            gang = w.working_gang(
-                self._wanted(entry, pods), pods, in_form(entry).min_workers, entry.job.ps_needed
-            )
+            least = in_form(entry.spec, entry.form).min_workers
+            gang = w.working_gang(self._wanted(entry, pods), pods, least, entry.job.ps_needed)
             # A worker that was credited is gone. Of news that came together
             # the first counts, so that it earns nothing after it left.
             if broken_at is not None and not self.meter.working(uid) <= set(gang):
@@ -386,7 +388,7 @@ class Reconciler:
         uid, slot = entry.spec.uid, self.driver.slot
         assert slot is not None
         return Target(
-            in_form(entry),
+            in_form(entry.spec, entry.form),
             self._wanted(entry, pods),
             p.plan_hash(entry.allocation, self.places),
             pods,
@@ -418,7 +420,7 @@ class Reconciler:
         for uid, refusal in steps.refused.items():
             wanted = refusal.wanted
             if uid in self.reader.specs and uid in self.statuses:
-                form = self.reader.specs[uid].in_forms[self.driver.by_uid[uid].form]
+                form = in_form(self.reader.specs[uid], self.driver.by_uid[uid].form)
                 self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
                 self.statuses[uid].say(PLACED, "False", "NotAdmitted", message, now)
@@ -551,6 +553,10 @@ class Reconciler:
             self.metrics.jobs.labels(phase).set(phases.count(phase))
 
 
-def in_form(entry: Entry[JobSpec]) -> JobSpec:
-    """The job in the form in which it runs."""
-    return entry.spec.in_forms[entry.form]
+def in_form(spec: JobSpec, form: int) -> JobSpec:
+    """The job in one of its forms; its owner may have taken forms away since it began."""
+    forms = spec.in_forms
+    if form >= len(forms):
+        expected = f"expected more than {form}: the job began in form {form}"
+        raise InstanceError("spec.forms", expected, len(forms))
+    return forms[form]

@@ -249,6 +249,8 @@ class StatusWriter:
         before = self.phase
         self.status["phase"] = "Running" if workers else "Waiting"
         self.status["workers"] = workers
+        if entry.has_form and entry.spec.forms:
+            self.status["form"] = entry.form
         self.status["plan"] = [_slot(slot, held, places) for slot, held in ahead]
         self.progress(entry.done, entry.work)
         if workers:
