@@ -28,7 +28,7 @@ from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import number
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
-from oasis.online.search import Search
+from oasis.online.search import searches
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -189,10 +189,10 @@ def certify(instance: Instance, run: PricedRun) -> Certificate:
 
 
 def _best_payoff(job: Job, empty: Ledger) -> float:
-    """Best payoff of `job` with its original utility, without the floor."""
-    split = Search(job, empty).best()
+    """Best payoff of `job` in any form with its original utility, without the floor."""
+    splits = [search.best() for search in searches(job, empty)]
     # Without a schedule that pays mu_i = 0 is feasible.
-    return split.payoff if split is not None else 0.0
+    return max((split.payoff for split in splits if split is not None), default=0.0)
 
 
 def initial_dual(instance: Instance, bounds: PriceBounds) -> float:
@@ -210,7 +210,7 @@ def _log_alpha_x(instance: Instance, run: PricedRun, bounds: PriceBounds) -> flo
         if schedule is None:
             continue
         for group in GROUPS:
-            demand = as_array(group.of(job), cluster.resources)
+            demand = as_array(group.of(job.in_form(schedule.form)), cluster.resources)
             # One commit adds all tasks of a job on a server at once: this step is
             # what the printed proof takes for infinitesimal.
             steps = _steps(group.placed(schedule), demand, group.capacity(cluster))

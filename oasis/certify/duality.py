@@ -13,8 +13,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from oasis.model import rounding
+from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError
-from oasis.model.groups import GROUPS
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
@@ -67,26 +68,32 @@ def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatAr
         rent.append(float((prices * capacity).sum()))
     # On the empty cluster: a schedule that fits some residual capacity fits this, so that (20)
     # holds for every schedule that any solution can contain.
-    payoffs = (empty_payoff(instance, job, worker_prices, ps_prices) for job in instance.jobs)
+    # Its schedules are those of all its forms.
+    payoffs = (
+        max(empty_payoff(instance, form, worker_prices, ps_prices) for form in job.in_forms)
+        for job in instance.jobs
+    )
     return math.fsum([*rent, *(max(0.0, payoff) for payoff in payoffs)])
 
 
 def empty_payoff(
     instance: Instance, job: Job, worker_prices: FloatArray, ps_prices: FloatArray
 ) -> float:
-    """Best payoff of `job` at the given prices on the empty cluster; -inf if it cannot run."""
+    """Best payoff of `job`, which has one form, at the given prices on the empty cluster.
+
+    -inf if it cannot run.
+    """
     cluster = instance.cluster
+    machines, hosts = (_admitting(cluster, job, group) for group in GROUPS)
     work = job.work(instance.slot_seconds)
     cheapest = np.full(work + 1, np.inf)
     cheapest[0] = 0.0
     best = -math.inf
     for slot in range(job.arrival, instance.horizon):
         workers = _unit_costs(
-            job.worker, job.chunks, cluster.resources, cluster.worker_capacity, worker_prices[slot]
+            job.worker, job.chunks, cluster.resources, machines, worker_prices[slot]
         )
-        units = _unit_costs(
-            job.ps, len(workers), cluster.resources, cluster.ps_capacity, ps_prices[slot]
-        )
+        units = _unit_costs(job.ps, len(workers), cluster.resources, hosts, ps_prices[slot])
         # A slot without a worker is always allowed and costs nothing.
         after = cheapest.copy()
         for count in range(1, min(len(workers), work) + 1):
@@ -103,19 +110,30 @@ def empty_payoff(
     return best
 
 
+def _admitting(cluster: Cluster, job: Job, group: TaskGroup) -> dict[int, FloatArray]:
+    """Index and capacity (R,) of each machine that has the labels which a form requires."""
+    machines = (server for server in group.servers(cluster) for _ in server.ids)
+    required, capacity = group.required(job), group.capacity(cluster)
+    return {
+        k: capacity[k]
+        for k, machine in enumerate(machines)
+        if all(machine.labels.get(name) in values for name, values in required.items())
+    }
+
+
 def _unit_costs(
     demand: Mapping[str, float],
     limit: int,
     resources: tuple[str, ...],
-    capacity: FloatArray,
+    machines: Mapping[int, FloatArray],
     prices: FloatArray,
 ) -> list[float]:
-    """Costs of the `limit` cheapest units that the empty servers of one group hold."""
+    """Costs of the `limit` cheapest units that the empty `machines` of one group hold."""
     needs = as_array(demand, resources)
     costs: list[float] = []
-    for server in range(len(capacity)):
+    for server, capacity in machines.items():
         ratios = [
-            min(float(limit), float(capacity[server, r]) / float(needs[r]))
+            min(float(limit), float(capacity[r]) / float(needs[r]))
             for r in range(len(needs))
             if needs[r] > 0
         ]

@@ -201,6 +201,27 @@ class Cluster(Summarised):
         each = np.array([required.admits(server.labels) for server in servers], dtype=bool)
         return np.repeat(each, np.array([server.count for server in servers], dtype=int))
 
+    def unmet(self, job: Job) -> str | None:
+        """What keeps all machines from admitting a job of one form; None if nothing does.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> from dataclasses import replace
+        >>> instance = oasis.generate("testbed", jobs=1, seed=1)
+        >>> job = replace(instance.jobs[0], requires={"gpu": ["h100"]})
+        >>> instance.cluster.unmet(job)
+        'label gpu of the worker servers; its workers require gpu is h100'
+        """
+        for group in GROUPS:
+            required = group.required(job)
+            if required and (group is TaskGroup.WORKER or job.needs_ps):
+                label = required.unmet_by([server.labels for server in group.servers(self)])
+                if label is not None:
+                    asked = f"its {group.tasks} require {required}"
+                    return f"label {label} of the {group.hosts}; {asked}"
+        return None
+
 
 def expect_cluster(value: object, name: str = "cluster") -> None:
     """Raise `TypeError` unless `value` is a cluster.

@@ -159,6 +159,10 @@ class Job(Summarised):
     def in_forms(self) -> tuple[Job, ...]:
         return self._in_forms or (self,)
 
+    def in_form(self, form: int) -> Job:
+        """The job in the form with this index; itself if it is a job of one form already."""
+        return self._in_forms[form] if self._in_forms else self
+
     def located_forms(self) -> Iterator[tuple[str, Job]]:
         """The job in each of its forms, with the path at which a file says that form."""
         if self.speeds is not None:

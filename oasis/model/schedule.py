@@ -196,7 +196,7 @@ def committed(
     for job in instance.jobs:
         schedule = schedules.get(job.id)
         if schedule is not None:
-            form = job.in_forms[schedule.form]
+            form = job.in_form(schedule.form)
             for group, used in zip(GROUPS, (worker, ps), strict=True):
                 demand = as_array(group.of(form), cluster.resources)
                 add_usage(used, group.placed(schedule), demand)

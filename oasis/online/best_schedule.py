@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised, short
 from oasis.online.ledger import Ledger
 from oasis.online.rejection import Cost, explanation, schedule_cost
-from oasis.online.search import Granularity, Search
+from oasis.online.search import Granularity, Search, searches
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,7 +92,7 @@ def best_schedule(
     Parameters
     ----------
     job : Job
-        The arriving job.
+        The arriving job; its schedules are those of all its forms (`Schedule.form`).
     cluster : Cluster
         H worker servers and K hosts of parameter servers with R resources.
     horizon : int
@@ -150,20 +151,41 @@ def best_schedule(
         if not (np.isfinite(array).all() and (array >= 0).all()):
             raise InputError(name, "expected finite numbers >= 0")
     ledger = Ledger.of_arrays(cluster, **arrays)
-    return result_of(Search(job, ledger, granularity, min_utility_fraction))
+    return result_of(searches(job, ledger, granularity, min_utility_fraction))
 
 
-def result_of(search: Search) -> BestSchedule:
-    """The best schedule that `search` finds, or the reason why there is none."""
-    found = found_by(search)
+def result_of(forms: Sequence[Search]) -> BestSchedule:
+    """The best schedule that the searches of a job find, or the reason why there is none."""
+    found = found_by(forms)
     if found is not None:
         return found
-    reason, rejection = explanation(search)
+    reason, rejection = explanation(forms)
     return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None, rejection)
 
 
-def found_by(search: Search) -> BestSchedule | None:
-    """The best schedule that `search` finds, None if no schedule has a positive payoff."""
+def found_by(forms: Sequence[Search]) -> BestSchedule | None:
+    """The best schedule in any form of a job, None if no schedule has a positive payoff.
+
+    Of equal ones that which completes first; then that of the form that stands first.
+    """
+    best: tuple[float, int, int] | None = None
+    result = None
+    for search in sorted(forms, key=lambda search: -search.most_worth):
+        # What costs nothing and ends as soon as it can pays no more than this: the
+        # forms that are left need not be searched.
+        if best is not None and search.most_worth < best[0]:
+            break
+        found = _found_by(search)
+        if found is None or found.schedule is None:
+            continue
+        rank = found.payoff, -found.schedule.completion, -search.form
+        if best is None or rank > best:
+            best, result = rank, found
+    return result
+
+
+def _found_by(search: Search) -> BestSchedule | None:
+    """The best schedule in one form."""
     # Alg. 2 in two steps: how many workers in which slot, then which servers. Costs of a slot
     # depend on the count alone, so the servers are chosen for the winning split only.
     split = search.best()
@@ -181,9 +203,9 @@ def found_by(search: Search) -> BestSchedule | None:
     )
 
 
-def decide(search: Search) -> Decision:
-    """Admit the job of `search` if a schedule has a positive payoff (Alg. 1, l. 5-7)."""
-    job_id, best = search.job.id, result_of(search)
+def decide(forms: Sequence[Search]) -> Decision:
+    """Admit the job of these searches if a schedule has a positive payoff (Alg. 1, l. 5-7)."""
+    job_id, best = forms[0].job.id, result_of(forms)
     if best.schedule is None:
         return Decision(job_id, False, reason=best.reason, rejection=best.rejection)
     return admitted(job_id, best)

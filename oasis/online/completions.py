@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from oasis.model.cluster import Cluster
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 
@@ -66,12 +67,17 @@ class Completions:
 
 
 def completions(
-    job: Job, horizon: int, slot_seconds: float, min_utility_fraction: float
+    job: Job,
+    horizon: int,
+    slot_seconds: float,
+    min_utility_fraction: float,
+    shortest: int | None = None,
 ) -> Completions:
-    """Completion slots of `job` and their utility under the floor.
+    """Completion slots of `job`, which has one form, and their utility under the floor.
 
     A completion worth less than `min_utility_fraction` times the utility of the earliest possible
-    one counts as worthless; with 0 (the printed form) every positive utility counts.
+    one counts as worthless; with 0 (the printed form) every positive utility counts. The earliest
+    possible one is after `shortest` slots, if another form of the job is faster.
 
     Examples
     --------
@@ -88,13 +94,18 @@ def completions(
     utility, log_utility = np.zeros(n), np.empty(n)
     log_utility.fill(-np.inf)
     if n:
-        logs = _logs_of_head(job, first - job.arrival, n, min_utility_fraction)
+        delay = first - job.arrival
         # The floor is a share of the job's best utility, which is that of its
         # earliest completion. Without a floor the threshold is -inf, and zero
         # utilities are told apart by the second condition.
-        floor = _threshold(logs, min_utility_fraction)
+        known = None
+        if shortest is not None and shortest <= delay:
+            best = job.utility.log_value(np.arange(shortest - 1, shortest))
+            known = _threshold(best, min_utility_fraction)
+        logs = _logs_of_head(job, delay, n, min_utility_fraction, known)
+        floor = _threshold(logs, min_utility_fraction) if known is None else known
         counted = ((logs >= floor) & (logs > -np.inf)).nonzero()[0]
-        worth = job.utility(counted + (first - job.arrival))
+        worth = job.utility(counted + delay)
         # If the best utility is 0 as a float, though its logarithm may be finite, no completion
         # counts: no cost is below 0, so none can have a positive payoff.
         if len(counted) and worth[0] != 0.0:
@@ -102,16 +113,50 @@ def completions(
     return Completions(first, utility, log_utility)
 
 
-def _logs_of_head(job: Job, delay: int, n: int, min_utility_fraction: float) -> FloatArray:
+def completions_by_form(
+    job: Job, cluster: Cluster, horizon: int, min_utility_fraction: float
+) -> list[Completions]:
+    """Completions of `job` in each of its forms; the floor is a share of the best of them all.
+
+    In a form that no machine admits it completes in no slot.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from dataclasses import replace
+    >>> from oasis.online.completions import completions_by_form
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> forms = oasis.Form(), oasis.Form(chunks=5), oasis.Form(requires={"gpu": ["h100"]})
+    >>> job = replace(instance.jobs[0], forms=forms)
+    >>> [len(ends.utility) for ends in completions_by_form(job, instance.cluster, 20, 0.0)]
+    [12, 12, 0]
+    """
+    seconds, forms = cluster.slot_seconds, job.in_forms
+    durations = [
+        None if cluster.unmet(form) else form.shortest_duration(seconds) for form in forms
+    ]
+    shortest = min((slots for slots in durations if slots is not None), default=None)
+    return [
+        completions(form, horizon, seconds, min_utility_fraction, shortest)
+        if slots is not None
+        else Completions(horizon, np.zeros(0), np.zeros(0))
+        for form, slots in zip(forms, durations, strict=True)
+    ]
+
+
+def _logs_of_head(
+    job: Job, delay: int, n: int, min_utility_fraction: float, known: float | None
+) -> FloatArray:
     """Logarithms of the utility at delays from `delay` on, `n` or fewer.
 
-    Those at the delays that are left out are below the floor.
+    Those at the delays that are left out are below the floor, which is `known` if the best is not
+    among them.
     """
     if n > HEAD:
         # No utility grows with time: once one is below the floor by more than
         # rounding, all later ones are, and need not be computed.
         logs = job.utility.log_value(np.arange(delay, delay + HEAD))
-        threshold = _threshold(logs, min_utility_fraction)
+        threshold = _threshold(logs, min_utility_fraction) if known is None else known
         if logs[-1] < threshold - FAR * max(1.0, abs(threshold)):
             return logs
     return job.utility.log_value(np.arange(delay, delay + n))

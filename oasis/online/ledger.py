@@ -135,7 +135,7 @@ class Ledger:
     def commit(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
         """Charge the schedule of `job` and reprice what it touches (Alg. 1, l. 9-12).
 
-        Without `bounds` prices do not follow usage and stay as they are.
+        A job of several forms is charged for the form that runs. Without `bounds` prices do not follow usage and stay as they are.
         """
         self._add(job, schedule, bounds, 1)
 
@@ -148,7 +148,7 @@ class Ledger:
         self._add(job, schedule, bounds, -1)
 
     def _add(self, job: Job, schedule: Schedule, bounds: PriceBounds | None, sign: int) -> None:
-        names = self.cluster.resources
+        names, job = self.cluster.resources, job.in_form(schedule.form)
         for group in GROUPS:
             rows, price = group.placed(schedule), group.of(bounds) if bounds else None
             # Alg. 1, l. 9 and 11: g += w_i y, v += s_i z; l. 10 and 12, the prices, follow inside.

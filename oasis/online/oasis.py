@@ -28,7 +28,7 @@ from oasis.online.ledger import Ledger, Past
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
-from oasis.online.search import Granularity, Search, check_granularity
+from oasis.online.search import Granularity, Search, check_granularity, searches
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, View
@@ -272,7 +272,7 @@ class OASiS:
             raise TypeError(f"job: expected an oasis.Job, got {describe(job)}")
         self._check(job)
         # Alg. 1, l. 5: the best schedule at the prices of this moment (21).
-        found = found_by(self._search(job, self.ledger))
+        found = found_by(self._searches(job, self.ledger))
         if found is None:
             # Finding the reason takes another search; the number of commits
             # is enough to come back to this moment.
@@ -289,11 +289,11 @@ class OASiS:
         self._record(decision, job.arrival)
         return decision
 
-    def _search(self, job: Job, ledger: Ledger) -> Search:
-        return Search(job, ledger, self.granularity, self.bounds.min_utility_fraction)
+    def _searches(self, job: Job, ledger: Ledger) -> list[Search]:
+        return searches(job, ledger, self.granularity, self.bounds.min_utility_fraction)
 
     def _explain(self, job: Job, commits: int) -> Explanation:
-        return explanation(self._search(job, self._past.after(commits)))
+        return explanation(self._searches(job, self._past.after(commits)))
 
     def _record(self, decision: Decision, arrival: int) -> None:
         self.now = arrival
@@ -383,6 +383,7 @@ class OASiS:
             held.leave(index)
             self._overdue = [other for other in self._overdue if other != index]
         self.withdrawn = []
+        before = dict(held.live)
         # all losses first: what is placed again must not meet a server that is lost as well
         dropped = held.lose([self._servers[machine] for machine in view.lost])
         # Returned machines count at once, but no job moves back:
@@ -403,7 +404,8 @@ class OASiS:
                 continue
             self.late.add(job.index)
             # As a job that arrives now it may wait longer than its first arrival allowed.
-            if held.submit(job.index, self._rest(job, view, window.end)).schedule is None:
+            form = before[job.index].form
+            if held.submit(job.index, self._rest(job, form, view, window.end), form).schedule is None:
                 self._overdue.append(job.index)
         for job in view.arrived:  # after those that were admitted before them
             source = rolling.source_of(job, self.name)
@@ -420,10 +422,11 @@ class OASiS:
         self._carry_out(view, plan, held)
         return plan
 
-    def _rest(self, job: PolicyJob, view: View, end: int | None) -> Job:
-        """What is left of an admitted job, as a job that arrives now."""
+    def _rest(self, job: PolicyJob, form: int, view: View, end: int | None) -> Job:
+        """What is left of a job that was admitted in this form, as a job that arrives now."""
         left, reach = rolling.work_left(job, view), rolling.reach_of(self.horizon)
-        return rest_of(rolling.source_of(job, self.name), left, int(view.now), reach, end)
+        source = rolling.source_of(job, self.name).in_form(form)
+        return rest_of(source, left, int(view.now), reach, end)
 
     def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
         """What is planned for this slot; jobs that are overdue get what it leaves."""

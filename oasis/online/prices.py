@@ -19,7 +19,7 @@ from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import number
-from oasis.online.completions import completions
+from oasis.online.completions import completions_by_form
 
 DEFAULT_MIN_UTILITY_FRACTION = 0.7  # chosen by a study: docs/floor
 LARGEST_LOG = 709.0
@@ -187,8 +187,9 @@ class PriceBounds(Summarised):
     ) -> PriceBounds:
         """Bounds U and L over `jobs`: estimates of those of future jobs if the jobs are past ones.
 
-        Left out are jobs that could not finish within the horizon even with the cluster to
-        themselves, and jobs that are worth nothing. If no job is left, all prices are 0, so that
+        Each job counts in each of its forms. Left out are jobs, and forms, that could not finish
+        within the horizon even with the cluster to themselves, that no machine admits, or that are
+        worth nothing. If no job is left, all prices are 0, so that
         every job with a schedule is admitted; without any job at all that must be asked for, with
         `may_know_nothing`.
 
@@ -211,15 +212,17 @@ class PriceBounds(Summarised):
         given = 0
         for job in jobs:
             given += 1
-            ends = completions(job, horizon, cluster.slot_seconds, min_utility_fraction)
-            # Such a job can never be admitted; it must not move the prices for those that can.
-            if ends.log_best == -np.inf:
-                continue
-            entry = (ends.log_best, ends.log_smallest, job.work(cluster.slot_seconds))
-            worker.append((*entry, as_array(job.worker, cluster.resources)))
-            # A job that exchanges nothing says nothing about the price of parameter servers.
-            if job.needs_ps:
-                ps.append((*entry, as_array(job.ps, cluster.resources)))
+            forms = completions_by_form(job, cluster, horizon, min_utility_fraction)
+            # (23)-(26) range over the schedules of a job, which are those of all its forms.
+            for form, ends in zip(job.in_forms, forms, strict=True):
+                # In such a form it can never be admitted; it must not move the prices for others.
+                if ends.log_best == -np.inf:
+                    continue
+                entry = (ends.log_best, ends.log_smallest, form.work(cluster.slot_seconds))
+                worker.append((*entry, as_array(form.worker, cluster.resources)))
+                # What exchanges nothing says nothing about the price of parameter servers.
+                if form.needs_ps:
+                    ps.append((*entry, as_array(form.ps, cluster.resources)))
         if not given and not may_know_nothing:
             raise InputError("jobs", "expected at least one job")
         of_worker, of_ps = (
@@ -278,7 +281,7 @@ def _price_function(
     horizon: int,
     normalize: bool,
 ) -> PriceFunction:
-    """(23)-(26) for one group from (log best f, log smallest f, ceil(W), demand) of each job."""
+    """(23)-(26) for one group from (log best f, log smallest f, ceil(W), demand) of each form."""
     usable = total > 0
     # (25) and (26) add up resource types. In shares of the group's total the sum does not depend on
     # units; in raw units, as printed, it adds GPUs to gigabytes.
@@ -295,7 +298,7 @@ def _price_function(
     demands = demands[demanding]
     log_load = np.log(work) + np.log(demands.sum(axis=1))  # log ceil(W_i) sum_r w_i^r
     log_supply = np.log(horizon) + np.log((np.where(usable, total, 0.0) / unit).sum())
-    # 1/eta <= ceil(W_i) sum_r w_i^r / (T sum c) for every job: eta is as small as that allows.
+    # 1/eta <= ceil(W_i) sum_r w_i^r / (T sum c) for every form: eta is as small as that allows.
     log_eta = (log_supply - log_load).max()
     log_lower = -np.log(4.0) - log_eta + (log_smallest - log_load).min()  # (25), (26)
     with np.errstate(divide="ignore"):

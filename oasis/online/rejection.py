@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -41,7 +42,7 @@ class Cost:
 
 def schedule_cost(schedule: Schedule, job: Job, ledger: Ledger) -> Cost:
     """Cost of the `schedule` of `job` at the prices of `ledger`."""
-    parts = []
+    parts, job = [], job.in_form(schedule.form)
     for group in GROUPS:
         rows = group.placed(schedule)
         units = rows[:, COUNT, None] * as_array(group.of(job), ledger.cluster.resources)
@@ -53,41 +54,87 @@ def schedule_cost(schedule: Schedule, job: Job, ledger: Ledger) -> Cost:
 class Reason(StrEnum):
     """Kinds of rejection; the ``reason`` of a rejected job starts with one of these."""
 
+    LABELS = "no machine admits it"
     HORIZON = "cannot finish by the horizon at full parallelism"
     WORTHLESS = "worth nothing at its earliest completion"
     NO_ROOM = "no room"
     PAYOFF = "payoff not positive"
 
 
-def explanation(search: Search) -> Explanation:
-    """Why a search found no schedule of positive payoff, and what would have changed that."""
-    rejection = explain_rejection(search)
-    return why_none(search, rejection), rejection
+def explanation(forms: Sequence[Search]) -> Explanation:
+    """Why the searches of a job found no schedule of positive payoff, and what would change that.
+
+    The reason is that of the form that came nearest to one.
+    """
+    rejections = [explain_rejection(search) for search in forms]
+    reasons = [reason_of(*told) for told in zip(forms, rejections, strict=True)]
+    # Reasons go from the most basic to the most particular one.
+    order = list(Reason)
+    furthest = max(reasons, key=order.index)
+    nearest = min(
+        (k for k, reason in enumerate(reasons) if reason is furthest),
+        key=lambda k: _factor(rejections[k]),
+    )
+    why = why_none(forms[nearest], rejections[nearest])
+    if len(forms) > 1:
+        why += f" (form {nearest}, the nearest of {len(forms)})"
+    return why, _least(rejections)
+
+
+def _factor(rejection: Rejection | None) -> float:
+    known = None if rejection is None else rejection.utility_factor
+    return np.inf if known is None else known
+
+
+def _least(rejections: Sequence[Rejection | None]) -> Rejection | None:
+    """What the least utility, and the least factor, that get any form of a job admitted are."""
+    known = [rejection for rejection in rejections if rejection is not None]
+    if not known:
+        return None
+    cheapest = min(known, key=lambda rejection: rejection.smallest_utility)
+    factor = min(_factor(rejection) for rejection in known)
+    return replace(cheapest, utility_factor=factor if factor < np.inf else None)
+
+
+def reason_of(search: Search, rejection: Rejection | None) -> Reason:
+    """The kind of reason why a search found no schedule of positive payoff."""
+    # From the most basic reason to the most particular one: the
+    # first that applies is the one to name.
+    if search.ledger.cluster.unmet(search.job):
+        return Reason.LABELS
+    if not search.ends.utility.size:
+        return Reason.HORIZON
+    if search.ends.log_best == -np.inf:
+        return Reason.WORTHLESS
+    if rejection is None or rejection.utility_factor is None:
+        return Reason.NO_ROOM
+    return Reason.PAYOFF
 
 
 def why_none(search: Search, rejection: Rejection | None) -> str:
     """Why a search found no schedule of positive payoff; `rejection` says what would change it."""
     job, ledger, ends = search.job, search.ledger, search.ends
-    # From the most basic reason to the most particular one: the
-    # first that applies is the one to name.
-    if not ends.utility.size:
+    reason = reason_of(search, rejection)
+    if reason is Reason.LABELS:
+        return f"{reason}: {ledger.cluster.unmet(job)}"
+    if reason is Reason.HORIZON:
         slots = job.shortest_duration(ledger.cluster.slot_seconds)
         left = max(0, ledger.end - job.arrival)
-        return f"{Reason.HORIZON}: needs {slots} slots, {left} remain"
-    if ends.log_best == -np.inf:
-        return Reason.WORTHLESS.value
-    if rejection is None or rejection.utility_factor is None:
+        return f"{reason}: needs {slots} slots, {left} remain"
+    if reason is Reason.NO_ROOM:
         last = ends.first + int(np.flatnonzero(ends.counted)[-1])
         lacking = f"scarcest is {scarcest_resource(search, last)}"
         if rejection is not None and rejection.bottleneck is not None:  # one resource is named
             spot = rejection.bottleneck
             lacking = f"later it would pay most for {spot.resource} of the {spot.group} servers"
         return (
-            f"{Reason.NO_ROOM}: {search.room_until(last)} of {search.work} worker-slots free by "
+            f"{reason}: {search.room_until(last)} of {search.work} worker-slots free by "
             f"slot {last}, the last completion that counts; {lacking}"
         )
+    if rejection is None or rejection.utility_factor is None:
+        return reason.value
     return (
-        f"{Reason.PAYOFF}: every schedule costs at least {rejection.utility_factor:.6g} times "
+        f"{reason}: every schedule costs at least {rejection.utility_factor:.6g} times "
         "what the job is worth at its completion"
     )
 
@@ -102,12 +149,12 @@ def scarcest_resource(search: Search, last: int) -> str:
     rows, lengths = ledger.runs(search.start, last + 1)
     most = search.most
     scarcest, least = "the servers", np.inf
-    for group in GROUPS:
+    for group, admitted in zip(GROUPS, (search.admitted, search.ps_admitted), strict=True):
         demand = as_array(group.of(job), ledger.cluster.resources)
         limit = int(group.needed(job, most))
         if not limit or not demand.any():
             continue
-        room = group.of(ledger).room_by_resource(demand, rows, limit)
+        room = group.of(ledger).room_by_resource(demand, rows, limit, admitted)
         units = np.minimum(room, limit) @ lengths
         rooms = units / lengths.sum() / limit
         k = int(rooms.argmin())

@@ -10,11 +10,12 @@ import numpy as np
 
 from oasis.model import rounding
 from oasis.model.errors import InputError
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
-from oasis.online.completions import Completions, completions
+from oasis.online.completions import Completions, completions, completions_by_form
 from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
 from oasis.online.dp.worker_slots import (
     ULPS,
@@ -86,7 +87,7 @@ class Search:
     Parameters
     ----------
     job : Job
-        What is scheduled.
+        What is scheduled: a job of one form, or a job in one of its forms.
     ledger : Ledger
         Prices and committed amounts; not changed.
     granularity : {"worker-slot", "chunk"}
@@ -95,6 +96,8 @@ class Search:
         phi: completions worth less than phi times the best count as worthless.
     rest : Rest, optional
         What is left of the job and from when; default: all of it, from its arrival.
+    form : int
+        Index of that form, which its schedules name.
 
     Attributes
     ----------
@@ -126,9 +129,13 @@ class Search:
         granularity: Granularity = "worker-slot",
         min_utility_fraction: float = 0.0,
         rest: Rest | None = None,
+        form: int = 0,
     ) -> None:
         check_granularity(granularity)
-        self.job = job
+        if job.in_form(0) is not job:
+            # Its own fields are but the defaults of its forms.
+            raise InputError("job", f"expected {job.id!r} in one of its forms")
+        self.job, self.form = job, form
         self.ledger = ledger
         self.granularity = granularity
         seconds = ledger.cluster.slot_seconds
@@ -146,6 +153,8 @@ class Search:
         self._worker, self._ps = (
             as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
         )
+        # The machines whose labels admit its tasks; None if all do.
+        self.admitted, self.ps_admitted = (ledger.cluster.admitted(job, group) for group in GROUPS)
 
     @cached_property
     def utility(self) -> FloatArray:
@@ -157,6 +166,12 @@ class Search:
         utility = np.zeros(first + int(counted[-1]) + 1)
         utility[first:] = self.ends.utility[: int(counted[-1]) + 1]
         return utility
+
+    @property
+    def most_worth(self) -> float:
+        """The utility of the earliest completion: no payoff is larger."""
+        utility = self.ends.utility
+        return float(utility[0]) if len(utility) else 0.0
 
     def best(self) -> Split | None:
         """The split of the largest positive payoff, the earliest of equals; None without one."""
@@ -267,15 +282,16 @@ class Search:
         # Each of these runs lies within one run of the search, whose room is known already.
         run = rooms.starts.searchsorted(row + starts, side="right") - 1
         tables = []
-        for group, demand, units, fits in (
-            (ledger.worker, self._worker, number, rooms.fits),
-            (ledger.ps, self._ps, self._ps_needed(int(number.max()))[number], rooms.ps_fits),
+        hosts = self._ps_needed(int(number.max()))[number]
+        for group, demand, units, fits, admitted in (
+            (ledger.worker, self._worker, number, rooms.fits, self.admitted),
+            (ledger.ps, self._ps, hosts, rooms.ps_fits, self.ps_admitted),
         ):
             # Alg. 2, l. 25-31 for the workers, l. 36-40 for the parameter servers.
-            at, servers, taken = group.fill(demand, row + starts, units, fits[run])
+            at, servers, taken = group.fill(demand, row + starts, units, fits[run], admitted)
             tables.append(_rows(self.start + starts[at], lengths[at], servers, taken))
         workers, ps = tables
-        return Schedule(job.id, workers, ps)
+        return Schedule(job.id, workers, ps, self.form)
 
     def room_until(self, slot: int) -> int:
         """Worker-slots, with their parameter servers, that fit from `start` to `slot`."""
@@ -371,11 +387,11 @@ class Search:
         workers and the parameter servers that fit on one server of each column, shapes (q, C).
         """
         worker, ps = self.ledger.worker, self.ledger.ps
-        fits = worker.fits(self._worker, starts, self.most)
+        fits = worker.fits(self._worker, starts, self.most, self.admitted)
         # Workers alone; it bounds how many parameter servers can be needed at all.
         workers = worker.on_columns(fits).sum(axis=1)
         needed = self._ps_needed(int(min(self.most, workers.max())))  # N_i may be far above it
-        ps_fits = ps.fits(self._ps, starts, int(needed[-1]))
+        ps_fits = ps.fits(self._ps, starts, int(needed[-1]), self.ps_admitted)
         # The most workers whose parameter servers still fit: `needed` never falls as workers rise.
         fit = needed.searchsorted(ps.on_columns(ps_fits).sum(axis=1), side="right") - 1
         fit = np.minimum(fit, workers).astype(np.int64)
@@ -402,6 +418,35 @@ class Search:
         whole[0] = 0
         # The printed recurrence goes from slot to slot, so equal slots are told apart again.
         return ChunkSplit.of(np.repeat(rows, lengths, axis=0), whole, total)
+
+
+def searches(
+    job: Job,
+    ledger: Ledger,
+    granularity: Granularity = "worker-slot",
+    min_utility_fraction: float = 0.0,
+) -> list[Search]:
+    """A search for each form of a job: the schedules of all of them are those that it has.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from dataclasses import replace
+    >>> from oasis.online.search import searches
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> ledger = oasis.OASiS.from_instance(instance).ledger
+    >>> two = (oasis.Form(), oasis.Form(minibatch_time=0.01))
+    >>> [search.work for search in searches(replace(instance.jobs[0], forms=two), ledger)]
+    [45, 225]
+    """
+    seconds = ledger.cluster.slot_seconds
+    ends = completions_by_form(job, ledger.cluster, ledger.end, min_utility_fraction)
+    return [
+        Search(
+            form, ledger, granularity, rest=Rest(form.arrival, form.work(seconds), of_form), form=k
+        )
+        for k, (form, of_form) in enumerate(zip(job.in_forms, ends, strict=True))
+    ]
 
 
 @lru_cache(maxsize=16)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from oasis.model import rounding
-from oasis.model.cluster import Server
+from oasis.model.cluster import BoolArray, Server
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.online.prices import PriceFunction
 
@@ -89,7 +89,8 @@ class ServerGroup:
     def units_at_most(self, demand: FloatArray, slots: IntArray, most: int) -> IntArray:
         """An upper bound on the units of `demand` (R,) that fit in each of `slots`; (q,).
 
-        It is the number that would fit if all servers were one, and at most `most`.
+        It is the number that would fit if all servers were one, whatever their labels, and at most
+        `most`.
         """
         if self.spare is None:
             return np.full(len(slots), most)
@@ -117,11 +118,21 @@ class ServerGroup:
         """Prices at the given places, shape (P, R)."""
         return self.price[:, slots, self._column(servers)].T
 
-    def fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+    def fits(
+        self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
+    ) -> FloatArray:
         """Units of `demand` (R,) that fit on one server of each column, at most `most`; (q, C).
 
-        On a lost server none fits, not even one that asks for nothing.
+        On a lost server none fits, not even one that asks for nothing; nor on a server that is not
+        `admitted` (S,), if that is given.
         """
+        units = self._fits(demand, slots, most)
+        if admitted is not None:
+            units[:, ~self._of_columns(admitted)] = 0.0
+        return units
+
+    def _fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+        """The same, whatever the labels of the servers are."""
         # (4) and (5) resource by resource: one pass over the servers each,
         # and nothing for what a task does not ask for.
         least: FloatArray | None = None
@@ -139,26 +150,31 @@ class ServerGroup:
         np.minimum(least, float(most), out=least)
         return rounding.floor_counts(least)  # it is monotone: rounding once is enough
 
-    def room(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+    def room(
+        self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
+    ) -> FloatArray:
         """Units of `demand` (R,) that fit on all servers of each column; (q, C)."""
-        return self.on_columns(self.fits(demand, slots, most))
+        return self.on_columns(self.fits(demand, slots, most, admitted))
 
     def on_columns(self, fits: FloatArray) -> FloatArray:
         """What fits on all servers of each column, given what `fits` on one of them; (q, C)."""
         return fits if self._is_open else fits * self.copies
 
-    def room_by_resource(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
-        """Units that would fit on all servers if they needed one resource alone.
+    def room_by_resource(
+        self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
+    ) -> FloatArray:
+        """Units that would fit on all `admitted` servers if they needed one resource alone.
 
         At most `most` on each server; one row for each resource that `demand` (R,) asks for, and
         one column for each of q `slots`.
         """
+        copies = self.copies if admitted is None else self.copies * self._of_columns(admitted)
         asked = demand.nonzero()[0]
         free = self.capacity[asked, None] - self.used[asked[:, None], slots]
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             free /= demand[asked, None, None]
         np.minimum(free, float(most), out=free)
-        units: FloatArray = rounding.floor_counts(free) @ self.copies.astype(np.float64)
+        units: FloatArray = rounding.floor_counts(free) @ copies.astype(np.float64)
         return units
 
     def unit_cost(self, demand: FloatArray, slots: IntArray) -> FloatArray:
@@ -210,14 +226,15 @@ class ServerGroup:
         slots: IntArray,
         units: IntArray,
         room: FloatArray | None = None,
+        admitted: BoolArray | None = None,
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Cheapest servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
+        """Cheapest `admitted` servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
 
         `room` is what `fits` says of these slots, with at least so many units as the most, if it is
         known. Returns k, the server and its count, for every server used; the units must fit.
         """
         if room is None:
-            room = self.fits(demand, slots, int(units.max(initial=0)))
+            room = self.fits(demand, slots, int(units.max(initial=0)), admitted)
         unit = self.unit_cost(demand, slots)
         unit[room == 0.0] = np.inf
         if (units == 1).all():  # one unit needs no order: argmin finds the first of equals
@@ -310,6 +327,10 @@ class ServerGroup:
         """Whether every server has a column of its own."""
         columns = len(self.copies)  # none where no machine hosts parameter servers
         return not columns or columns == int(self.copies[-1] + self.server[-1])
+
+    def _of_columns(self, admitted: BoolArray) -> BoolArray:
+        """Which columns are admitted; the servers of a column are alike in their labels, too."""
+        return admitted[self.server]
 
     def _column(self, servers: IntArray) -> IntArray:
         if self._is_open:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from oasis.model import rounding
+from oasis.model.cluster import BoolArray
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
@@ -61,9 +62,11 @@ class MergedServers(ServerGroup):
             member=rows.member,
         )
 
-    def fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+    def fits(
+        self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
+    ) -> FloatArray:
         """Units of `demand` (R,) that fit on all servers of each class, the same in all slots."""
-        units = rounding.units(self.each, demand, most)
+        units = self._units(demand, most, admitted)
         room = np.bincount(self.member, units, len(self.server))
         return np.repeat(room[None], len(slots), axis=0)
 
@@ -73,12 +76,13 @@ class MergedServers(ServerGroup):
         slots: IntArray,
         units: IntArray,
         room: FloatArray | None = None,
+        admitted: BoolArray | None = None,
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Cheapest servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
+        """Cheapest `admitted` servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
 
         What `fits` says does not help: it counts classes, and servers are filled here.
         """
-        held = rounding.units(self.each, demand, int(units.max(initial=0)))
+        held = self._units(demand, int(units.max(initial=0)), admitted)
         unit = self.unit_cost(demand, slots)[:, self.member]
         unit[:, held == 0] = np.inf
         order = unit.argsort(axis=1, kind="stable")
@@ -86,6 +90,11 @@ class MergedServers(ServerGroup):
         taken[:, 1:] -= taken[:, :-1].copy()
         slot, place = taken.nonzero()
         return slot, order[slot, place], taken[slot, place]
+
+    def _units(self, demand: FloatArray, most: int, admitted: BoolArray | None) -> IntArray:
+        """Units that fit on each server, (S,): none where it is not admitted."""
+        units = rounding.units(self.each, demand, most)
+        return units if admitted is None else units * admitted
 
 
 def merged(grouping: Grouping, duals: FloatArray) -> Ledger:

@@ -92,7 +92,7 @@ def least_cost(count: int, demand: FloatArray, free: FloatArray, prices: FloatAr
 def slot_costs(given: Market) -> list[dict[int, float]]:
     """What each allowed count of workers costs in each slot, with its parameter servers."""
     job, cluster = given.job, given.cluster
-    worker, ps = (np.array([d[name] for name in RESOURCES]) for d in (job.worker, job.ps))
+    worker, ps = (np.array([d.get(name, 0.0) for name in RESOURCES]) for d in (job.worker, job.ps))
     found = []
     for t in range(given.horizon):
         costs = {0: 0.0}

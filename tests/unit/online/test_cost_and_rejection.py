@@ -197,8 +197,8 @@ def test_a_job_that_costs_too_much_is_told_the_factor() -> None:
 
 def test_a_utility_just_above_the_smallest_one_gets_the_job_admitted() -> None:
     book = ledger(2.0, 1.0)
-    assert result_of(Search(replace(JOB, utility=Constant(20.0)), book)).schedule is None
-    best = result_of(Search(replace(JOB, utility=Constant(20.0 + 1e-9)), book))
+    assert result_of([Search(replace(JOB, utility=Constant(20.0)), book)]).schedule is None
+    best = result_of([Search(replace(JOB, utility=Constant(20.0 + 1e-9)), book)])
     assert best.cost == 20.0
     assert best.payoff > 0.0
 
