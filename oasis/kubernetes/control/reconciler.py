@@ -237,6 +237,7 @@ class Reconciler:
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             if why is not None:
                 job.lacks_node(why, now)
+                self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
             found[uid] = spec
             if job.is_without_node and uid not in live:

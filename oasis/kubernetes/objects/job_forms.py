@@ -60,7 +60,8 @@ def specs_in_forms(spec: Object) -> Iterator[tuple[str, dict[str, Any]]]:
         with located_at("speeds"):
             check_keys(speeds, ("label", "values"))
             found = Speeds(**speeds)
-            label_name(found.label)
+            with located_at("label"):
+                label_name(found.label)
         for value, speed in found.values.items():
             path = f"speeds.values.{value}"
             with located_at(path):

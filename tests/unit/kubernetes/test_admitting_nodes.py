@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create
 from oasis.kubernetes.control.admission import NOWHERE
-from oasis.kubernetes.objects.node_affinity import REQUIRED
+from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from tests.unit.kubernetes.played import GPU, SLOT, Played, job, node, pods
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.test_node_affinity import KEYS, NODES, template
 
 AGAIN = "arrive once more"
 
@@ -186,8 +188,7 @@ def test_no_gate_is_opened_towards_a_node_that_was_tainted_since(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Its gang waits for the next slot instead of being withdrawn."""
-    made = played("fifo", on("n0", 4, gpu="h100"), KINDS[0])
-    made.nodes[1]["metadata"]["name"] = "n1"
+    made = played("fifo", on("n0", 4, gpu="h100"), on("n1", 4, gpu="t4"))
     uid = made.submit(asking("j", 2, 2, nodeSelector={"gpu": "h100"}))
     made.slot += 1
     made.reconciler.boundary_if_due(made.now(), made.seen())
@@ -228,20 +229,20 @@ def test_a_job_moves_off_a_node_where_it_was_to_get_one_more_pod() -> None:
 def test_what_is_added_to_the_pods_of_others_is_learned_from_them() -> None:
     """The pods of a TrainJob ask for what its runtime says, which the object does not hold."""
     made = played("fifo", *KINDS)
-    uid = made.submit(asking("j", 2, 2))
+    uid = made.submit(asking("j", 1, 2))
     made.slot += 1
     made.reconciler.boundary_if_due(made.now(), made.seen())
     for action in made.reconciler.steps(made.seen(), set(), made.now()).actions:
         made._carry_out(action)
+    (at,) = {pod["metadata"]["annotations"][names.NODE] for pod in made.pods.values()}
+    other = {"n0": "h100", "n1": "t4"}[at]
     for pod in made.pods.values():
-        pod["spec"]["nodeSelector"] = {"gpu": "h100"}
-    at = {pod["metadata"]["annotations"][names.NODE] for pod in made.pods.values()}
-    assert at == {"n0"}
+        pod["spec"]["nodeSelector"] = {"gpu": other}
     assert uid in made.reconciler.steps(made.seen(), set(), made.now()).refused
     made.slot += 1
     made.reconciler.boundary_if_due(made.now(), made.seen())
     entry = made.reconciler.driver.by_uid[uid]
-    assert entry.spec.job.requires == {names.NODE: ("n1",)}
+    assert entry.spec.job.requires == {names.NODE: ("n1" if at == "n0" else "n0",)}
 
 
 def test_what_a_node_says_while_it_is_away_is_no_edit(caplog: pytest.LogCaptureFixture) -> None:
@@ -326,3 +327,31 @@ def test_the_form_that_is_chosen_decides_the_pods(name: str) -> None:
     for uid, form in forms.items():
         assert made.phase(uid) == "Completed"
         assert made.status(uid)["completionSlot"] == (1 if form == 0 else 3)
+
+
+TAINTED = ((), (), ("team:NoSchedule",), ("gpu:NoExecute", "team:PreferNoSchedule"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "drf", "srtf"])
+def test_a_plan_on_nodes_that_stay_as_they_are_is_never_refused(name: str, seed: int) -> None:
+    """`Played` refuses to open a gate where the scheduler would not admit the pod."""
+    draw = random.Random(seed)
+    nodes = [on(each, 4, *draw.choice(TAINTED)) for each in NODES]
+    for each in nodes:
+        drawn = {key: draw.choice(values) for key, values in KEYS.items() if draw.random() < 0.8}
+        each["metadata"]["labels"] |= drawn
+    made = played(name, *nodes)
+    bodies = [asking(f"j{k}", draw.randint(1, 6), 2, **template(draw)) for k in range(8)]
+    rules = [NodeRules.of(body["spec"]["workers"]["template"]["spec"]) for body in bodies]
+    admitting = [sum(each.refusal(one) is None for one in nodes) for each in rules]
+    uids = [made.submit(body) for body in bodies]
+    for _ in range(12):
+        made.run(1)
+        assert not made.reconciler.steps(made.seen(), set(), made.now()).refused
+    for uid, count, body in zip(uids, admitting, bodies, strict=True):
+        if not count:
+            assert made.said(uid, "Placed")[1] == "NoNode"
+        fits = body["spec"]["workers"]["minimum"] <= 4 * count
+        assert (made.phase(uid) == "Completed") == fits
+    assert made.measured("oasis_withdrawn_gangs_total") == 0

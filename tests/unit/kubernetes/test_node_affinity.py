@@ -6,6 +6,7 @@ Sources: "Assigning Pods to Nodes" and "Taints and Tolerations". The scheduler i
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -254,3 +255,65 @@ def test_rules_that_say_the_same_are_equal() -> None:
     assert NodeRules.of(one) == NodeRules.of(other)
     assert hash(NodeRules.of(one)) == hash(NodeRules.of(other))
     assert NodeRules.of({}) != NodeRules.of({"tolerations": [{"operator": "Exists"}]})
+
+
+# -- templates drawn at random: for the tests that ask the scheduler, and for those that play it --
+
+KEYS = {  # of labels, and the values that nodes and templates draw from
+    "gpu": ("a100", "h100", "t4"),
+    "zone": ("a", "b"),
+    "memory": ("40", "80", "080", "1_0", "big", ""),
+}
+TAINTS = ("team", "gpu")
+EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
+OPERATORS = ("In", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+NODES = ("n0", "n1", "n2", "n3", "n4", "n5")
+
+
+def expression(draw: random.Random) -> dict[str, Any]:
+    key, operator = draw.choice([*KEYS, "missing"]), draw.choice(OPERATORS)
+    values = KEYS.get(key, ("x",))
+    if operator in ("Exists", "DoesNotExist"):
+        return {"key": key, "operator": operator}
+    if operator in ("Gt", "Lt"):
+        return {"key": key, "operator": operator, "values": [draw.choice(("39", "080", "81", "x"))]}
+    chosen = draw.sample(values, draw.randint(1, min(2, len(values))))
+    return {"key": key, "operator": operator, "values": chosen}
+
+
+def term(draw: random.Random) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if draw.random() < 0.9:
+        found["matchExpressions"] = [expression(draw) for _ in range(draw.randint(1, 2))]
+    if draw.random() < 0.2:
+        operator = draw.choice(("In", "NotIn"))
+        name = {"key": "metadata.name", "operator": operator, "values": [draw.choice(NODES)]}
+        found["matchFields"] = [name]
+    return found
+
+
+def toleration(draw: random.Random) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if draw.random() < 0.8:
+        found["key"] = draw.choice((*TAINTS, "node.kubernetes.io/unschedulable"))
+    if "key" not in found or draw.random() < 0.5:
+        found["operator"] = "Exists"
+    else:
+        found["value"] = draw.choice(("", "x", "y"))
+    if draw.random() < 0.5:
+        found["effect"] = draw.choice(EFFECTS)
+    return found
+
+
+def template(draw: random.Random) -> dict[str, Any]:
+    """What the spec of a pod says of its nodes: each part may be missing."""
+    found: dict[str, Any] = {}
+    if draw.random() < 0.3:
+        key = draw.choice(list(KEYS))
+        found["nodeSelector"] = {key: draw.choice(KEYS[key])}
+    if draw.random() < 0.5:
+        terms = [term(draw) for _ in range(draw.randint(1, 3))]
+        found["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+    if draw.random() < 0.8:
+        found["tolerations"] = [toleration(draw) for _ in range(draw.randint(1, 3))]
+    return found
