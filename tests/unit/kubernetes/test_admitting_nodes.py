@@ -202,7 +202,7 @@ def test_no_gate_is_opened_towards_a_node_that_was_tainted_since(
     assert "NotAdmitted" in caplog.text or made.reconciler.statuses[uid].news
     made.run(1)
     assert places(made, uid) == {"n1": 2}
-    assert made.measured("oasis_withdrawn_gangs_total") == 0
+    assert made.measured("oasis_gangs_withdrawn_total") == 0
 
 
 def test_a_job_moves_off_a_node_where_it_was_to_get_one_more_pod() -> None:
@@ -223,7 +223,7 @@ def test_a_job_moves_off_a_node_where_it_was_to_get_one_more_pod() -> None:
     made.run(6)
     assert all(made.phase(other) == "Completed" for other in others)
     assert made.workers(uid) == 2
-    assert made.measured("oasis_withdrawn_gangs_total") == 0
+    assert made.measured("oasis_gangs_withdrawn_total") == 0
 
 
 def test_what_is_added_to_the_pods_of_others_is_learned_from_them() -> None:
@@ -354,4 +354,4 @@ def test_a_plan_on_nodes_that_stay_as_they_are_is_never_refused(name: str, seed:
             assert made.said(uid, "Placed")[1] == "NoNode"
         fits = body["spec"]["workers"]["minimum"] <= 4 * count
         assert (made.phase(uid) == "Completed") == fits
-    assert made.measured("oasis_withdrawn_gangs_total") == 0
+    assert made.measured("oasis_gangs_withdrawn_total") == 0
