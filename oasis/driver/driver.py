@@ -687,7 +687,7 @@ def _differs(one: Submitted, other: Submitted) -> bool:
 
 def _was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
     """Whether a job differs from the one that the state of its entry tells of."""
-    return spec.generation != found["generation"] or job_to_dict(spec.job) != found["spec"]
+    return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])
 
 
 def _in_form(job: Job, form: int) -> Job:

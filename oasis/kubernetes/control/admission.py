@@ -16,10 +16,10 @@ from oasis.model.groups import GROUPS, TaskGroup
 
 Object = Mapping[str, Any]
 Required = Mapping[str, tuple[str, ...]]
+Both = tuple[Required, Required]  # of workers and of parameter servers, as in `GROUPS`
 
 ANYWHERE: Required = {}
 NOWHERE: Required = {names.NODE: ("/",)}  # which is the name of no node
-FIELDS = {TaskGroup.WORKER: "requires", TaskGroup.PS: "ps_requires"}  # of `Job` and `Form`
 
 
 class Admission:
@@ -48,7 +48,7 @@ class Admission:
         self._nodes: dict[str, Object] = {}  # those that are gone stay as they were
         self._refusals: dict[NodeRules, dict[str, str]] = {}  # by rules and node
         self._learned: dict[tuple[str, NodeRules], NodeRules] = {}
-        self._made: dict[str, tuple[JobSpec, list[dict[str, Required]], JobSpec]] = {}
+        self._made: dict[str, tuple[JobSpec, list[Both], JobSpec]] = {}
         self.look(places, nodes)
 
     def look(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
@@ -77,19 +77,17 @@ class Admission:
             without ``NoExecute`` takes no new ones.
         """
         staying = self._staying(spec, pods)
-        asked, whys = [], []
+        asked: list[Both] = []
+        whys: list[str] = []
         for form in spec.in_forms:
-            each: dict[str, Required] = {}
-            for group in GROUPS:
-                if group is TaskGroup.PS and not spec.needs_ps(form.job):
-                    continue
-                admitted = self._admitting(form, group, staying)
-                each[FIELDS[group]] = admitted
-                if admitted == NOWHERE:
-                    whys.append(self._why(form, group))
-            asked.append(NOWHERES if NOWHERE in each.values() else each)
+            worker = self._admitting(form, TaskGroup.WORKER, staying)
+            has_ps = spec.needs_ps(form.job)
+            ps = self._admitting(form, TaskGroup.PS, staying) if has_ps else ANYWHERE
+            lacking = [g for g, each in zip(GROUPS, (worker, ps), strict=True) if each == NOWHERE]
+            whys += [self._why(form, group) for group in lacking]
+            asked.append((NOWHERE, NOWHERE) if lacking else (worker, ps))
         self.refused.pop(spec.uid, None)
-        if all(each is NOWHERES for each in asked):
+        if all(worker == NOWHERE for worker, _ in asked):
             self.refused[spec.uid] = "; ".join(dict.fromkeys(whys))
         known = self._made.get(spec.uid)
         # The same object as long as nothing changes, which the driver sees at once.
@@ -160,9 +158,6 @@ class Admission:
         return f"no node admits its {group.tasks}: {', '.join(said)}"
 
 
-NOWHERES: dict[str, Required] = dict.fromkeys(FIELDS.values(), NOWHERE)
-
-
 def _lasting(node: Object) -> Object:
     """What the verdict on a node follows from, but for what is so only while it is away."""
     meta = node["metadata"]
@@ -174,8 +169,13 @@ def _lasting(node: Object) -> Object:
     }
 
 
-def _with_required(spec: JobSpec, asked: list[dict[str, Required]]) -> JobSpec:
+def _with_required(spec: JobSpec, asked: list[Both]) -> JobSpec:
     if not spec.forms:
-        return replace(spec, job=replace(spec.job, **asked[0])) if any(asked[0].values()) else spec
-    forms = tuple(replace(form, **each) for form, each in zip(spec.job.forms, asked, strict=True))
+        ((worker, ps),) = asked
+        job = replace(spec.job, requires=worker, ps_requires=ps)
+        return replace(spec, job=job) if worker or ps else spec
+    forms = tuple(
+        replace(form, requires=worker, ps_requires=ps)
+        for form, (worker, ps) in zip(spec.job.forms, asked, strict=True)
+    )
     return replace(spec, job=replace(spec.job, forms=forms))
