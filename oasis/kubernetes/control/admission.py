@@ -99,7 +99,8 @@ class Admission:
         """A pod of a job was made, and its node does not admit it.
 
         Whoever made or changed the pod added to the rules of its template, or the job was to get
-        one more pod on a node where it only stays. From now on its `pod` says where it may go.
+        one more pod on a node where it only stays. From now on its `pod` says where it may go, and
+        it stays only as long as no other node admits it.
         """
         if node in self._nodes and pod.refusal(self._nodes[node]) is not None:
             self._learned[uid, rules] = pod
@@ -116,8 +117,10 @@ class Admission:
     ) -> Required:
         refusals, stay = self._rules(form, group)
         hosts = self._hosts[group]
-        kept = staying.get(group, set()) if stay else set()
-        found = tuple(node for node in hosts if node not in refusals or node in kept)
+        found = tuple(node for node in hosts if node not in refusals)
+        if stay or not found:
+            kept = staying.get(group, set())
+            found = tuple(node for node in hosts if node not in refusals or node in kept)
         if not found:
             return NOWHERE
         return ANYWHERE if len(found) == len(hosts) else {names.NODE: found}

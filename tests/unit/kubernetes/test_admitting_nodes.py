@@ -205,24 +205,30 @@ def test_no_gate_is_opened_towards_a_node_that_was_tainted_since(
     assert made.measured("oasis_gangs_withdrawn_total") == 0
 
 
-def test_a_job_moves_off_a_node_where_it_was_to_get_one_more_pod() -> None:
-    """A pod that runs stays, but where its job grows the scheduler is asked about the new one."""
-    made = played("drf", on("n0", 4, gpu="h100"), on("n1", 4, gpu="h100"))
+@pytest.mark.parametrize("other", [False, True])
+def test_a_job_that_grows_where_its_pods_only_stay(other: bool) -> None:
+    """It gets no further pod there: it moves if another node admits it, or goes on as it is."""
+    made = played("drf", on("n0", 2, gpu="h100"), on("n1", 4, gpu="t4"))
     template = asking("j", 1, 1, nodeSelector={"gpu": "h100"})["spec"]["workers"]["template"]
-    counts = {"minimum": 1, "maximum": 2, "template": template}
-    uid = made.submit(job("j", slots=40.0, **counts))
-    others = [made.submit(asking(f"o{k}", 1, 3)) for k in range(7)]
+    first = made.submit(asking("first", 1, 3, nodeSelector={names.HOSTNAME: "n0"}))
+    uid = made.submit(job("j", slots=20.0, minimum=1, maximum=2, template=template))
     made.run(2)
-    assert made.workers(uid) == 1
-    (home,) = places(made, uid)
-    tainted = [
-        on(name, 4, *(["new:NoSchedule"] if name == home else []), gpu="h100")
-        for name in ("n0", "n1")
-    ]
-    change(made, *tainted)
-    made.run(6)
-    assert all(made.phase(other) == "Completed" for other in others)
-    assert made.workers(uid) == 2
+    assert (places(made, uid), places(made, first)) == ({"n0": 1}, {"n0": 1})
+    tainted = on("n0", 2, "new:NoSchedule", gpu="h100")
+    change(made, tainted, on("n1", 4, gpu="t4"))
+    made.run(1)
+    before = set(made.pods)
+    made.run(1)  # the room of the other job is free now, but no new pod may come
+    assert made.phase(first) == "Completed"
+    assert places(made, uid) == {"n0": 1}
+    assert "NotAdmitted" in {reason for _, reason, *_ in made.reconciler.statuses[uid].news}
+    if other:
+        change(made, tainted, on("n1", 4, gpu="h100"))
+    made.run(3)
+    assert places(made, uid) == ({"n1": 2} if other else {"n0": 1})
+    if not other:
+        assert {name for name, pod in made.pods.items() if "nodeName" in pod["spec"]} < before
+    assert made.status(uid)["progress"]["workerSeconds"] >= 5 * SLOT
     assert made.measured("oasis_gangs_withdrawn_total") == 0
 
 
