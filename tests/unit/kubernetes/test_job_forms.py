@@ -10,9 +10,11 @@ import pytest
 
 import oasis
 from oasis.kubernetes import names
+from oasis.kubernetes.cluster.nodes import job_object, node_objects
 from oasis.kubernetes.objects.node_affinity import REQUIRED
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
+from oasis.model.groups import GROUPS
 from tests.unit.kubernetes.played import GPU, pods
 
 CLOCK = SlotClock(slot_seconds=60.0)
@@ -170,3 +172,53 @@ def test_what_is_wrong_with_a_form_is_named(spec: dict[str, Any], said: str) -> 
     with pytest.raises(oasis.InstanceError) as caught:
         read(**spec)
     assert str(caught.value).startswith(said)
+
+
+KINDS = oasis.Cluster(
+    resources=("gpu", "cpu", "bandwidth_gbps"),
+    worker_servers=(
+        oasis.Server("a", {"gpu": 4, "cpu": 8, "bandwidth_gbps": 10}, labels={"gpu": "a100"}),
+        oasis.Server("h", {"gpu": 4, "cpu": 8, "bandwidth_gbps": 10}, 2, labels={"gpu": "h100"}),
+        oasis.Server("t", {"gpu": 4, "cpu": 8, "bandwidth_gbps": 10}),
+    ),
+    ps_servers=(oasis.Server("p", {"cpu": 8, "bandwidth_gbps": 10}, labels={"disk": "ssd"}),),
+    slot_seconds=1200.0,
+)
+ASKED: list[dict[str, Any]] = [
+    {},
+    {"requires": {"gpu": ["a100", "h100"]}},
+    {"ps_requires": {"disk": ["ssd"]}},
+    {"ps_requires": {"disk": ["hdd"]}},
+    {"speeds": oasis.Speeds("gpu", {"a100": 1.0, "h100": 2.0})},
+    {
+        "forms": (
+            oasis.Form(chunks=3, minibatches=9, requires={"gpu": ["h100"]}),
+            oasis.Form(worker={"gpu": 2, "bandwidth_gbps": 1}, min_workers=2, gradient_mb=3.0),
+            oasis.Form(ps={"cpu": 3, "bandwidth_gbps": 2}, ps_requires={"disk": ["ssd"]}),
+        )
+    },
+]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_an_instance_survives_the_trip_to_the_cluster_and_back(asked: dict[str, Any]) -> None:
+    """Its forms, and which machines admit them: the scheduler's rules beside those of the model."""
+    job = replace(oasis.generate("testbed", jobs=1, seed=1).jobs[0], id="j", **asked)
+    made = job_object(job, CLOCK, DEFAULT_RESOURCES, slot_seconds=1200.0)
+    made["metadata"] |= {"uid": "u"}
+    found = parse_job(made, CLOCK, DEFAULT_RESOURCES)
+    nodes = node_objects(KINDS, DEFAULT_RESOURCES)
+    for spec, form in zip(found.in_forms, job.in_forms, strict=True):
+        assert spec.job.work(CLOCK.work_seconds) == form.work(1200.0)
+        assert (spec.job.chunks, spec.min_workers) == (form.chunks, form.min_workers)
+        for group in GROUPS:
+            for name, amount in group.of(form).items():
+                assert group.of(spec.job)[name] == pytest.approx(amount, rel=1e-8)
+            admitted = KINDS.admitted(form, group)
+            rules = [spec.rules[group].refusal(each) is None for each in nodes]
+            of_group = [
+                each
+                for each, node in zip(rules, nodes, strict=True)
+                if node["metadata"]["labels"][names.NODE_ROLE] == group
+            ]
+            assert of_group == ([True] * len(of_group) if admitted is None else admitted.tolist())
