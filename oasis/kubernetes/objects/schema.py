@@ -329,7 +329,7 @@ def _status() -> Schema:
             "completionSlot": _integer("The slot in which it completed.", 0),
             "utility": _number("What it earned."),
             "workers": _integer("Workers that it holds in this slot.", 0),
-            "form": _integer("Which of spec.forms it runs in, or of spec.speeds, from 0 on.", 0),
+            "form": _integer("Index of the form that it runs in, in spec.forms or spec.speeds.", 0),
             "plan": {"type": "array", "items": _slot(), "description": "The next slots."},
             "progress": progress,
             "resizes": resizes,
