@@ -250,7 +250,7 @@ def test_the_form_that_is_chosen_decides_where_the_pods_run(cluster: Cluster) ->
         where.update(nodes_by_job(scene))
         return reconciler.driver.slot is not None and not reconciler.driver.entries
 
-    stepped = Stepped(scene, policy("oasis"), arrivals, over)
+    stepped = Stepped(scene, policy("fifo"), arrivals, over)
     stepped.run()
     assert where == {"j0": {"n2"}, "j1": {"n0"}, "quick": {"n1"}}
     statuses = scene.statuses()
