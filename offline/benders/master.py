@@ -24,6 +24,7 @@ from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.capacities import CapacityLevel, fewer, share_row
 from offline.model.schedule_model import ScheduleModel
+from offline.model.variables import by_job
 from offline.patterns import Cut
 
 SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
@@ -50,10 +51,9 @@ class CountModel(ScheduleModel):
     def __init__(self, arrays: OfflineArrays) -> None:
         super().__init__(arrays, "counts", are_merged=True)
         self.index = {c.job.id: c.index for c in self.jobs}
-        for c in self.jobs:
-            for row in constraints.of_job(c, constraints.work_by_completion):
-                self.problem.addConstraint(row)
-            for row in constraints.ps_of_work(c):
+        for forms in by_job(self.jobs):
+            further = [constraints.ps_of_work]
+            for row in constraints.of_job(forms, constraints.work_by_completion, further):
                 self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._growing = GrowingModel(self.problem)
