@@ -57,6 +57,12 @@ class PartialSolution:
         """Schedules by job id, in the order of the file."""
         return {self.arrays.jobs[k].id: self.schedules[k] for k in sorted(self.schedules)}
 
+    @property
+    def by_form(self) -> dict[int, Schedule]:
+        """Schedules by the index of the form that runs, in the order of the file."""
+        ordered = sorted(self.schedules.items())
+        return {self.arrays.form_of(k, schedule): schedule for k, schedule in ordered}
+
     def copy(self) -> PartialSolution:
         """An independent copy."""
         other = PartialSolution(self.arrays)

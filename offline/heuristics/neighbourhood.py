@@ -125,8 +125,7 @@ class Neighbourhoods:
     Attributes
     ----------
     wanted : collection of int
-        Jobs by index that are invited more often than others that do not run: those of the last
-        plan of a master, if there is one.
+        Jobs by index that are invited more often than others that do not run.
     """
 
     def __init__(
@@ -139,6 +138,11 @@ class Neighbourhoods:
         self.duals, self.best, self.rng, self.params = duals, best, rng, params
         self.wanted: Collection[int] = ()
         self._size = params.first_jobs
+
+    def want(self, forms: Collection[int]) -> None:
+        """Invite the jobs of these forms more often: those of the last plan of a master."""
+        ranges = enumerate(self.best.solution.arrays.forms_of)
+        self.wanted = [job for job, own in ranges if not set(own).isdisjoint(forms)]
 
     def search(self, budget: Budget) -> bool:
         """Improve the best solution until the budget or the bound is reached.
