@@ -16,7 +16,7 @@ from oasis.model.schedule import SERVER, Schedule
 from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online import rolling
 from oasis.online.best_schedule import decide
-from oasis.online.completions import completions
+from oasis.online.completions import completions_by_form
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import LiveJob, grid_of, on_grid
@@ -26,7 +26,7 @@ from oasis.online.search import Rest, Search
 class Commitments:
     """Algorithm 1 over the next `lookahead` slots.
 
-    An admitted job keeps its schedule and is promised its completion. If a server of its schedule
+    An admitted job keeps its form and its schedule, and is promised its completion. If a server of its schedule
     is lost or its work turns out to be another, Algorithm 2 places the rest of the work at the
     prices of the moment. Demands are rounded to multiples of a small power of two, so that a
     cancelled job leaves no trace in the ledger.
@@ -76,19 +76,30 @@ class Commitments:
             live.run_until(now)
         self.ledger.roll(now, self.bounds)
 
-    def submit(self, key: int, job: Job) -> Decision:
-        """Decide on a job that arrives in the present slot (Alg. 1, l. 5-12)."""
+    def submit(self, key: int, job: Job, form: int = 0) -> Decision:
+        """Decide on a job that arrives in the present slot (Alg. 1, l. 5-12).
+
+        What is left of a job that has run is a job of one form: that with the index `form`.
+        """
         floor, seconds = self.bounds.min_utility_fraction, self.cluster.slot_seconds
         # Completions count up to where the plan reaches now, which moves on, not up to a fixed T.
-        ends = completions(job, self.ledger.end, seconds, floor)
-        rest = Rest(self.now, job.work(seconds), ends)
+        ends = completions_by_form(job, self.cluster, self.ledger.end, floor)
         # The search sees the demands that the ledger will be charged
         # with, so that what fits also fits there.
-        decision = decide(Search(on_grid(job, self._grid), self.ledger, rest=rest))
-        if decision.schedule is not None:
-            live = LiveJob.of(
-                key, job, self.cluster, job.arrival + self.patience, self._grid, floor
+        forms = [
+            Search(
+                on_grid(one, self._grid),
+                self.ledger,
+                rest=Rest(self.now, one.work(seconds), of_one),
+                form=form + k,
             )
+            for k, (one, of_one) in enumerate(zip(job.in_forms, ends, strict=True))
+        ]
+        decision = decide(forms)
+        if decision.schedule is not None:
+            end, chosen = job.arrival + self.patience, decision.schedule.form
+            one = job.in_form(chosen)
+            live = LiveJob.of(key, one, self.cluster, end, self._grid, floor, chosen)
             live.schedule, live.promise = decision.schedule, decision.completion
             self.live[key] = live
             self.ledger.commit(live.job, decision.schedule, self.bounds)
@@ -164,7 +175,7 @@ class Commitments:
         until = min(live.last, self.ledger.end - 1)
         if live.earliest(self.now) > until:
             return None
-        search = Search(live.job, self.ledger, rest=live.rest(self.now, until))
+        search = Search(live.job, self.ledger, rest=live.rest(self.now, until), form=live.form)
         split = search.best()
         if split is None:
             return None

@@ -383,6 +383,7 @@ class OASiS:
             held.leave(index)
             self._overdue = [other for other in self._overdue if other != index]
         self.withdrawn = []
+        before = dict(held.live)
         # all losses first: what is placed again must not meet a server that is lost as well
         dropped = held.lose([self._servers[machine] for machine in view.lost])
         # Returned machines count at once, but no job moves back:
@@ -403,7 +404,8 @@ class OASiS:
                 continue
             self.late.add(job.index)
             # As a job that arrives now it may wait longer than its first arrival allowed.
-            if held.submit(job.index, self._rest(job, view, window.end)).schedule is None:
+            form = before[job.index].form
+            if held.submit(job.index, self._rest(job, form, view, window.end), form).schedule is None:
                 self._overdue.append(job.index)
         for job in view.arrived:  # after those that were admitted before them
             source = rolling.source_of(job, self.name)
@@ -420,10 +422,11 @@ class OASiS:
         self._carry_out(view, plan, held)
         return plan
 
-    def _rest(self, job: PolicyJob, view: View, end: int | None) -> Job:
-        """What is left of an admitted job, as a job that arrives now."""
+    def _rest(self, job: PolicyJob, form: int, view: View, end: int | None) -> Job:
+        """What is left of a job that was admitted in this form, as a job that arrives now."""
         left, reach = rolling.work_left(job, view), rolling.reach_of(self.horizon)
-        return rest_of(rolling.source_of(job, self.name), left, int(view.now), reach, end)
+        source = rolling.source_of(job, self.name).in_form(form)
+        return rest_of(source, left, int(view.now), reach, end)
 
     def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
         """What is planned for this slot; jobs that are overdue get what it leaves."""

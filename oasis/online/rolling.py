@@ -113,6 +113,7 @@ def live_to_dict(live: LiveJob) -> dict[str, Any]:
         "promise": live.promise,
         "value": live.value,
         "schedule": live.schedule.to_dict() if live.schedule is not None else None,
+        **({"form": live.form} if live.form else {}),
     }
 
 
@@ -120,7 +121,8 @@ def live_from_dict(
     entry: Mapping[str, Any], cluster: Cluster, end: int, grid: dict[str, float], floor: float
 ) -> LiveJob:
     """The inverse of `live_to_dict`; `end` and `floor` are those that it was made with."""
-    live = LiveJob.of(entry["key"], job_from_dict(entry["job"]), cluster, end, grid, floor)
+    job, form = job_from_dict(entry["job"]), entry.get("form", 0)
+    live = LiveJob.of(entry["key"], job, cluster, end, grid, floor, form)
     for name in ("remaining", "done", "promise", "value"):
         setattr(live, name, entry[name])
     if entry["schedule"]:

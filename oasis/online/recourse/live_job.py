@@ -94,6 +94,8 @@ class LiveJob:
         Where it is planned, from the present slot on.
     value : float
         What the planned completion adds to the value of the plan; 0 if it is not planned.
+    form : int
+        Index of the form that `job` is in, in `Job.in_forms` of the job that arrived.
     """
 
     key: int
@@ -106,6 +108,7 @@ class LiveJob:
     promise: int | None = None
     schedule: Schedule | None = None
     value: float = 0.0
+    form: int = 0
 
     @classmethod
     def of(
@@ -116,8 +119,9 @@ class LiveJob:
         horizon: int,
         grid: dict[str, float],
         min_utility_fraction: float,
+        form: int = 0,
     ) -> LiveJob:
-        """A job that has just arrived."""
+        """A job, in its form with that index, that has just arrived."""
         work = job.work(cluster.slot_seconds)
         # Utilities are asked for again and again while jobs come and go: they are computed once.
         table = np.asarray(job.utility(np.arange(horizon - job.arrival)), dtype=np.float64)
@@ -127,7 +131,8 @@ class LiveJob:
         table = np.where(table >= min_utility_fraction * best, table, 0.0)
         counted = np.flatnonzero(table) if best > 0 else np.zeros(0, dtype=np.int64)
         last = job.arrival + int(counted[-1]) if len(counted) else NEVER
-        return cls(key, on_grid(job, grid), table, last, dominant_share(job, cluster), work)
+        size = dominant_share(job, cluster)
+        return cls(key, on_grid(job, grid), table, last, size, work, form=form)
 
     @property
     def started(self) -> bool:
@@ -148,7 +153,7 @@ class LiveJob:
         counted = np.flatnonzero(table)
         last = slot + int(counted[-1]) if len(counted) else NEVER
         job = replace(self.job, arrival=slot)
-        return LiveJob(key, job, table, last, self.size, self.remaining)
+        return LiveJob(key, job, table, last, self.size, self.remaining, form=self.form)
 
     def begin(self, now: int) -> int:
         """The first slot from `now` on in which it may run."""

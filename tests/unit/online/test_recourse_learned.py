@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def learned(slots: int = 4) -> LearnedPrices:
     rng = np.random.default_rng(3)
     size = (slots, len(PAST.cluster.resources))
     jobs = [oasis.generate("testbed", jobs=1, seed=seed).jobs[0] for seed in range(3)]
-    jobs = [oasis.Job(**{**_fields(job), "arrival": k}) for k, job in enumerate(jobs)]
+    jobs = [replace(job, arrival=k) for k, job in enumerate(jobs)]
     return LearnedPrices(
         PAST.cluster.resources,
         PAST.slot_seconds,
@@ -32,10 +33,6 @@ def learned(slots: int = 4) -> LearnedPrices:
         PriceBounds.from_instance(PAST),
         tuple(jobs),
     )
-
-
-def _fields(job: oasis.Job) -> dict[str, Any]:
-    return {name: getattr(job, name) for name in job.__dataclass_fields__}
 
 
 def test_a_file_that_was_written_and_read_is_the_same_to_the_last_bit(tmp_path: Path) -> None:

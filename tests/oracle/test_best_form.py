@@ -7,71 +7,18 @@ are whole numbers, so that nothing is rounded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Form, Instance, Job, Piecewise, Server, Speeds
+from oasis import Cluster, Instance, Job, Piecewise, Server
 from oasis.model.schedule import COUNT, SLOT
 from oasis.online.search import Granularity
+from tests.oracle.kinds import RESOURCES, Labels, machines, ways
 from tests.oracle.test_minimum_of_workers import outcomes
 from tests.strategies import Market
-
-RESOURCES = ("gpu", "bandwidth_gbps")
-KINDS = ("a", "b", "c")
-Labels = Mapping[str, Any]
-
-
-def machines(rng: np.random.Generator, name: str) -> tuple[Server, ...]:
-    """One to three, of which two may come from one entry; one may have no label."""
-    found = []
-    for k in range(int(rng.integers(1, 3))):
-        labels = {"gpu": str(rng.choice(KINDS))} if rng.random() < 0.9 else {}
-        if rng.random() < 0.5:
-            labels["zone"] = str(rng.choice(["east", "west"]))
-        capacity = dict(zip(RESOURCES, rng.integers(2, 9, 2).astype(float), strict=True))
-        count = 2 if k == 0 and rng.random() < 0.3 else 1
-        found.append(Server(f"{name}{k}", capacity, count, labels))
-    return tuple(found)
-
-
-def some(rng: np.random.Generator) -> Labels:
-    """What the tasks of a form may require."""
-    asked: dict[str, list[str]] = {}
-    if rng.random() < 0.7:
-        asked["gpu"] = [str(kind) for kind in rng.choice(KINDS, rng.integers(1, 3), replace=False)]
-    if rng.random() < 0.2:
-        asked["zone"] = [str(rng.choice(["east", "west"]))]
-    return asked
-
-
-def ways(rng: np.random.Generator) -> dict[str, Any]:
-    """Forms in full, with and without parameter servers, or speeds."""
-    if rng.random() < 0.3:
-        kinds = rng.choice(KINDS, rng.integers(2, 4), replace=False)
-        return {"speeds": Speeds("gpu", {str(k): float(rng.choice([0.5, 1, 2])) for k in kinds})}
-    forms = []
-    for _ in range(int(rng.integers(2, 4))):
-        chunks, has_ps = int(rng.integers(1, 5)), bool(rng.random() < 0.5)
-        forms.append(
-            Form(
-                worker={"gpu": float(rng.integers(0, 3)), "bandwidth_gbps": float(has_ps)},
-                ps={"gpu": float(rng.integers(0, 2)), "bandwidth_gbps": float(rng.integers(1, 4))}
-                if has_ps
-                else {},
-                chunks=chunks,
-                minibatch_time=float(rng.choice([0.25, 0.5, 1.0, 1.5])),
-                min_workers=int(rng.integers(1, chunks + 1)) if rng.random() < 0.4 else 1,
-                requires=some(rng),
-                ps_requires=some(rng) if rng.random() < 0.5 else None,
-            )
-        )
-    return {"forms": tuple(forms)}
-
 
 def market(seed: int) -> Market:
     """A job of two or three forms on a few machines; some prices are 0, some machines full."""

@@ -1,0 +1,179 @@
+"""Jobs in several forms: a run of OASiS is feasible, and what it proves holds for all of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import oasis
+from oasis import Instance, OASiS, PriceBounds, Run
+from tests.oracle import kinds
+
+CASES = range(150)
+FLOORS = (0.0, 0.5)
+
+
+def at_most(bound: float) -> float:
+    return bound * (1 + 1e-9) + 1e-9
+
+
+@cache
+def solved(seed: int) -> tuple[Instance, float]:
+    given = kinds.instance(seed)
+    return given, kinds.optimum(given)
+
+
+def decided(given: Instance, floor: float) -> tuple[OASiS, Run]:
+    """Every job submitted in order of arrival."""
+    scheduler = OASiS.from_instance(given, min_utility_fraction=floor)
+    decisions = tuple(scheduler.submit(job) for job in given.jobs_by_arrival())
+    seconds = (0.0,) * len(decisions)
+    return scheduler, Run("oasis", {}, decisions, scheduler.bounds, seconds, None, "0")
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_what_is_committed_is_feasible_and_at_most_the_optimum(floor: float) -> None:
+    forms, admitted = set(), 0
+    for seed in CASES:
+        given, optimum = solved(seed)
+        _, run = decided(given, floor)
+        assert oasis.verify(given, run.schedules) <= at_most(optimum), seed
+        oasis.verify(given, run)
+        forms |= {schedule.form for schedule in run.schedules.values()}
+        admitted += run.admitted
+    assert forms == {0, 1, 2}
+    assert admitted > 150
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_weak_duality_at_the_final_prices_and_at_random_ones(floor: float) -> None:
+    for seed in CASES:
+        given, optimum = solved(seed)
+        scheduler, _ = decided(given, floor)
+        final = scheduler.ledger.worker_prices, scheduler.ledger.ps_prices
+        rng = np.random.default_rng(seed)
+        cheap = [rng.random(price.shape) * rng.choice([0.0, 0.1, 1.0]) for price in final]
+        for prices in (final, cheap, [np.zeros_like(price) for price in final]):
+            assert optimum <= at_most(oasis.dual_bound(given, *prices)), seed
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_the_optimum_is_within_the_corrected_bound(floor: float) -> None:
+    """OPT <= D_0 + alpha_x P + G; without a floor OPT <= 2 alpha_x P + 2 G."""
+    compared = 0
+    for seed in CASES:
+        given, optimum = solved(seed)
+        scheduler, run = decided(given, floor)
+        found = oasis.certify(given, run)
+        assert optimum <= at_most(found.upper_bound), seed
+        final = scheduler.ledger.worker_prices, scheduler.ledger.ps_prices
+        assert oasis.dual_bound(given, *final) <= at_most(found.upper_bound), seed
+        if floor == 0:
+            twice = math.exp(found.log_alpha_x) * run.total_utility + found.payoff_gap
+            assert optimum <= at_most(2 * twice), seed
+            compared += optimum > 0
+    assert floor or compared > 100
+
+
+def test_the_dual_bound_is_rent_plus_the_best_payoff_of_any_form() -> None:
+    """(19) exactly: the payoff on the empty cluster by the search, which enumeration has checked."""
+    for seed in CASES:
+        given, _ = solved(seed)
+        scheduler, _ = decided(given, 0.0)
+        prices = [3.0 * p for p in (scheduler.ledger.worker_prices, scheduler.ledger.ps_prices)]
+        capacities = given.cluster.worker_capacity, given.cluster.ps_capacity
+        rent = [float((p * c).sum()) for p, c in zip(prices, capacities, strict=True)]
+        empty = [np.zeros_like(price) for price in prices]
+        payoffs = [
+            oasis.best_schedule(job, given.cluster, given.horizon, *prices, *empty).payoff
+            for job in given.jobs
+        ]
+        expected = pytest.approx(math.fsum([*rent, *payoffs]), rel=1e-9)
+        assert oasis.dual_bound(given, *prices) == expected, seed
+
+
+def test_the_steps_of_a_run_are_those_of_the_forms_that_ran() -> None:
+    """The certificate of the same run by jobs that have this form alone; only G may be less."""
+    moved = 0
+    for seed in CASES:
+        given, _ = solved(seed)
+        _, run = decided(given, 0.0)
+        chosen = {job_id: schedule.form for job_id, schedule in run.schedules.items()}
+        alone = [job.in_form(chosen.get(job.id, 0)) for job in given.jobs]
+        decisions = [
+            d if d.schedule is None else replace(d, schedule=replace(d.schedule, form=0))
+            for d in run.decisions
+        ]
+        narrow = replace(given, jobs=tuple(alone))
+        one, other = (
+            oasis.certify(*told)
+            for told in ((given, run), (narrow, replace(run, decisions=tuple(decisions))))
+        )
+        assert one.log_alpha_x == other.log_alpha_x, seed
+        assert one.initial_dual == other.initial_dual, seed
+        assert one.payoff_gap >= other.payoff_gap, seed
+        moved += one.log_alpha_x > 0
+    assert moved > 100
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_prices_are_those_of_an_instance_where_each_form_is_a_job(normalize: bool) -> None:
+    """(23)-(26) range over all schedules: without a floor it does not matter whose they are."""
+    left_out = 0
+    for seed in CASES:
+        given, _ = solved(seed)
+        forms = [
+            replace(form, id=f"{job.id}-{k}")
+            for job in given.jobs
+            for k, form in enumerate(job.in_forms)
+            if given.cluster.unmet(form) is None
+        ]
+        left_out += len(forms) < sum(len(job.in_forms) for job in given.jobs)
+        alike = replace(given, jobs=tuple(forms))
+        one, other = (
+            PriceBounds.from_instance(each, min_utility_fraction=0.0, normalize=normalize)
+            for each in (given, alike)
+        )
+        assert json.dumps(one.to_dict()) == json.dumps(other.to_dict()), seed
+    assert left_out > 20
+
+
+def test_the_floor_is_a_share_of_the_best_of_all_forms_that_can_run() -> None:
+    """A form below it is as if it were not there; a form that no machine admits sets no floor."""
+    machine = oasis.Server("w", {"gpu": 4.0}, labels={"gpu": "a100"})
+    cluster = oasis.Cluster(("gpu",), (machine,), (), slot_seconds=1.0)
+    slow, fast = oasis.Form(minibatch_time=4.0), oasis.Form(minibatch_time=1.0)
+    elsewhere = oasis.Form(minibatch_time=0.25, requires={"gpu": ["h100"]})
+    worth = oasis.Piecewise((0.0, 1.0, 3.0, 4.0), (80.0, 10.0, 4.0, 3.0))
+    job = oasis.Job("j", 0, 1, 2, 2, 1.0, 0.0, {"gpu": 1.0}, {}, worth, forms=(slow, fast))
+
+    def bounds(*forms: oasis.Form) -> PriceBounds:
+        given = Instance(20, cluster, (replace(job, forms=forms),))
+        return PriceBounds.from_instance(given, min_utility_fraction=0.5)
+
+    assert bounds(slow, fast).to_dict() == bounds(fast).to_dict() != bounds(slow).to_dict()
+    assert bounds(elsewhere, fast).to_dict() == bounds(fast).to_dict()
+
+
+def test_a_saved_scheduler_goes_on_with_the_same_forms(tmp_path: Path) -> None:
+    for seed in range(30):
+        given, _ = solved(seed)
+        scheduler, _ = decided(given, 0.0)
+        jobs = given.jobs_by_arrival()
+        again = OASiS.from_instance(given, min_utility_fraction=0.0)
+        for job in jobs[:1]:
+            again.submit(job)
+        again.save(tmp_path / "state.npz")
+        again = OASiS.load(tmp_path / "state.npz")
+        for job in jobs[1:]:
+            again.submit(job)
+        assert again.decisions == scheduler.decisions, seed
+        told = [decision.to_dict() for decision in scheduler.decisions]
+        read = [oasis.Decision.from_dict(entry) for entry in json.loads(json.dumps(told))]
+        assert read == scheduler.decisions, seed
