@@ -20,6 +20,7 @@ from tests.oracle.kinds import RESOURCES, Labels, machines, ways
 from tests.oracle.test_minimum_of_workers import outcomes
 from tests.strategies import Market
 
+
 def market(seed: int) -> Market:
     """A job of two or three forms on a few machines; some prices are 0, some machines full."""
     rng = np.random.default_rng(seed)
