@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis import Form, Instance, OASiS
-from oasis.model.schedule import schedules_by_job
+from oasis import Form, Instance, OASiS, Schedule
+from oasis.model.schedule import committed, schedules_by_job
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget, WorkCounter
 from offline import OnlinePrices, WarmStart, configuration_bound, learn_prices, solve
 from offline.column_generation.pricing import price
+from offline.column_generation.restricted_master import Column, Grouping, RestrictedMaster
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.params import WindowParams
 from offline.heuristics.recombination import recombined
@@ -180,12 +181,24 @@ def test_a_job_is_inserted_in_its_best_form(optima: dict[int, float]) -> None:
         instance = of_kinds(seed)
         solution = drawn(instance, rng)
         assert oasis.verify(instance, solution.by_id) == pytest.approx(solution.value)
-        assert all((free >= 0).all() for free in solution.free())
+        groups = (solution.arrays.worker, solution.arrays.ps)
+        given = zip(groups, solution.free(), committed(instance, solution.by_id), strict=True)
+        for group, free, used in given:
+            room = group.capacity[:, : group.resources] - used
+            np.testing.assert_allclose(free[..., : group.resources], room, atol=1e-9)
         for k in list(solution.schedules):
             solution.remove(k)
-        arrays = solution.arrays
-        for free, group in zip(solution.free(), (arrays.worker, arrays.ps), strict=True):
+        for free, group in zip(solution.free(), groups, strict=True):
             np.testing.assert_allclose(free, np.broadcast_to(group.capacity, free.shape))
+
+
+def test_the_same_places_in_another_form_are_another_column() -> None:
+    made = oasis.generate("testbed", jobs=1, seed=1)
+    job = replace(made.jobs[0], forms=(Form(), Form(minibatch_time=0.01)))
+    arrays = OfflineArrays.of(replace(made, jobs=(job,)))
+    rows = [[job.arrival, 0, 1]], [[job.arrival, 0, 1]]
+    columns = [Column.of(arrays, 0, Schedule(job.id, *rows, form)) for form in (0, 1)]
+    assert RestrictedMaster(Grouping.of(arrays)).add([*columns, *columns]) == 2
 
 
 def test_a_mix_runs_a_job_in_one_form(optima: dict[int, float]) -> None:
