@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Self, get_args, get_origin, get_type_hints
 
-from oasis.model.errors import InputError
+from oasis.model.errors import InputError, located_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,13 @@ class Params:
     {'presolve': False}
     >>> CompactParams.from_dict({"presolve": "off"})
     Traceback (most recent call last):
-    oasis.model.errors.InputError: CompactParams.presolve: expected true or false, got 'off'
+    oasis.model.errors.InputError: presolve: expected true or false, got 'off'
     """
 
     def __post_init__(self) -> None:
         hints = hints_of(type(self))
         for field in fields(self):
-            _check(f"{type(self).__name__}.{field.name}", hints[field.name], _value(self, field))
+            _check(field.name, hints[field.name], _value(self, field))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, nested as the parameters are."""
@@ -92,15 +92,16 @@ class Params:
 
     def changed(self, data: Mapping[str, Any]) -> Self:
         """The same but for what `data` says, nested as the parameters are; see `from_dict`."""
-        owner = type(self).__name__
-        if not isinstance(data, Mapping):
-            raise InputError(owner, "expected parameters by name", data)
         names = [field.name for field in fields(self)]
-        for name in data:
+        if not isinstance(data, Mapping):
+            raise InputError("", f"expected parameters by name: {', '.join(names)}", data)
+        new = {}
+        for name, value in data.items():
             if name not in names:
-                known = ", ".join(names) or "none"
-                raise InputError(owner, f"unknown name {name!r}; expected one of {known}")
-        new = {name: _rebuilt(getattr(self, name), value) for name, value in data.items()}
+                expected = f"one of {', '.join(names)}" if names else "none, for there are none"
+                raise InputError(name, f"no such parameter; expected {expected}")
+            with located_at(name):
+                new[name] = _rebuilt(getattr(self, name), value)
         return replace(self, **new)
 
 

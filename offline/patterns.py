@@ -262,6 +262,13 @@ class CutGenerator:
     def __init__(self, pool: PatternPool, params: CutParams) -> None:
         self.pool, self.params = pool, params
 
+    @classmethod
+    def of(
+        cls, capacity: FloatArray, demand: FloatArray, most: IntArray, params: CutParams
+    ) -> CutGenerator:
+        """For servers (S, R), in no more classes than the parameters say."""
+        return cls(PatternPool(*classes(capacity, params.classes), demand, most), params)
+
     def separate(self, counts: FloatArray, budget: Budget) -> Cut | None:
         """A cut that `counts` (I,) violate clearly; None if there is none, or no time."""
         if not (counts > FEWEST).any():
@@ -275,7 +282,8 @@ class CutGenerator:
     def covering(self, counts: IntArray, budget: Budget) -> list[IntArray]:
         """Patterns (P, I) by class that cover `counts` (I,) by fractions, as far as any do."""
         # the search for a cut leaves the patterns that it has met in the pool
-        self._deepest(counts.astype(float), self.params.deep, self.params.rounds, budget)
+        if counts.any():
+            self._deepest(counts.astype(float), self.params.deep, self.params.rounds, budget)
         return self.pool.maximal()
 
     def _lifted(self, cut: Cut, counts: FloatArray, budget: Budget) -> Cut:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_origin
 
 import typer
 
+from experiments.cli import console
 from experiments.evaluation.limits import Duration, read_seconds, read_share
 from experiments.evaluation.options import Option, no_such_option, options_of
 from experiments.evaluation.policies import (
@@ -535,7 +536,7 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
         The method that solves. Its own name may be left out where the parameters of a part follow,
         as in ``benders.master.window=3`` for "auto".
     assignments : sequence of str, optional
-        What was given; a value is JSON.
+        What was given; a value is JSON, or else text.
 
     Raises
     ------
@@ -561,13 +562,19 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
         try:
             inner[name] = json.loads(value)
         except ValueError:
-            expected = "expected METHOD.PARAMETER=VALUE with a number, true, false or a list"
-            raise InputError(SET, expected, text) from None
-    try:
+            inner[name] = value
+    with located_at(f"{SET} {method}"):
         params_of(method).from_dict(found)
-    except ValueError as error:
-        raise InputError(SET, str(error)) from None
     return found or None
+
+
+def note_unused(params: Mapping[str, Any] | None, method: str) -> None:
+    """Say which parameters had no effect, because "auto" took another `method` than theirs."""
+    from offline import METHODS  # noqa: PLC0415 (needs an extra)
+
+    for name in params or {}:
+        if name in METHODS and name != method:
+            console.note(f"{SET} {name}: no effect, as {method} solved this instance")
 
 
 def choose_options(

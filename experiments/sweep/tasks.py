@@ -28,7 +28,7 @@ from experiments.sweep.task import (
     simulated,
 )
 from oasis.model.choices import choice
-from oasis.model.errors import InputError
+from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Sigmoid
 from oasis.model.validation import LARGEST_SEED
 
@@ -135,7 +135,8 @@ class RatioOptions(Options):
         if self.params is not None:
             from offline.solve import params_of  # noqa: PLC0415 (needs an extra)
 
-            params_of(self.method).from_dict(self.params)
+            with located_at("params"):
+                params_of(self.method).from_dict(self.params)
         return self
 
     @model_serializer(mode="wrap")

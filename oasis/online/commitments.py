@@ -26,10 +26,10 @@ from oasis.online.search import Rest, Search
 class Commitments:
     """Algorithm 1 over the next `lookahead` slots.
 
-    An admitted job keeps its form and its schedule, and is promised its completion. If a server of its schedule
-    is lost or its work turns out to be another, Algorithm 2 places the rest of the work at the
-    prices of the moment. Demands are rounded to multiples of a small power of two, so that a
-    cancelled job leaves no trace in the ledger.
+    An admitted job keeps its form and its schedule, and is promised its completion. If a server of
+    its schedule is lost or its work turns out to be another, Algorithm 2 places the rest of the
+    work at the prices of the moment. Demands are rounded to multiples of a small power of two, so
+    that a cancelled job leaves no trace in the ledger.
 
     Parameters
     ----------

@@ -132,9 +132,7 @@ def completions_by_form(
     [12, 12, 0]
     """
     seconds, forms = cluster.slot_seconds, job.in_forms
-    durations = [
-        None if cluster.unmet(form) else form.shortest_duration(seconds) for form in forms
-    ]
+    durations = [None if cluster.unmet(form) else form.shortest_duration(seconds) for form in forms]
     shortest = min((slots for slots in durations if slots is not None), default=None)
     return [
         completions(form, horizon, seconds, min_utility_fraction, shortest)

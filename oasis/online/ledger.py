@@ -135,7 +135,8 @@ class Ledger:
     def commit(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
         """Charge the schedule of `job` and reprice what it touches (Alg. 1, l. 9-12).
 
-        A job of several forms is charged for the form that runs. Without `bounds` prices do not follow usage and stay as they are.
+        A job of several forms is charged for the form that runs. Without `bounds` prices do not
+        follow usage and stay as they are.
         """
         self._add(job, schedule, bounds, 1)
 

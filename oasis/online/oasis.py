@@ -405,7 +405,10 @@ class OASiS:
             self.late.add(job.index)
             # As a job that arrives now it may wait longer than its first arrival allowed.
             form = before[job.index].form
-            if held.submit(job.index, self._rest(job, form, view, window.end), form).schedule is None:
+            if (
+                held.submit(job.index, self._rest(job, form, view, window.end), form).schedule
+                is None
+            ):
                 self._overdue.append(job.index)
         for job in view.arrived:  # after those that were admitted before them
             source = rolling.source_of(job, self.name)

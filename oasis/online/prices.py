@@ -189,9 +189,8 @@ class PriceBounds(Summarised):
 
         Each job counts in each of its forms. Left out are jobs, and forms, that could not finish
         within the horizon even with the cluster to themselves, that no machine admits, or that are
-        worth nothing. If no job is left, all prices are 0, so that
-        every job with a schedule is admitted; without any job at all that must be asked for, with
-        `may_know_nothing`.
+        worth nothing. If none is left, all prices are 0, so that every job with a schedule is
+        admitted; without any job at all that must be asked for, with `may_know_nothing`.
 
         Raises
         ------

@@ -437,7 +437,7 @@ def searches(
     >>> ledger = oasis.OASiS.from_instance(instance).ledger
     >>> two = (oasis.Form(), oasis.Form(minibatch_time=0.01))
     >>> [search.work for search in searches(replace(instance.jobs[0], forms=two), ledger)]
-    [45, 225]
+    [45, 4]
     """
     seconds = ledger.cluster.slot_seconds
     ends = completions_by_form(job, ledger.cluster, ledger.end, min_utility_fraction)

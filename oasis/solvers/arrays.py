@@ -1,7 +1,7 @@
 """Linear and mixed-integer models as arrays: what PuLP keeps in dictionaries, read once.
 
-A model that grows row by row is read the same way, and its parts are made without PuLP: with other
-limits of its variables, with further rows, and without the variables that have only one value left.
+Parts of a model are made without PuLP: with other limits of its variables, with further rows, and
+without the variables that have only one value left.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,33 @@ import pulp
 from oasis.model.rounding import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[Any]  # whole or not
 Limits = Mapping[str, tuple[float, float]]  # least and most value of a variable, by its name
 
 FORGIVEN = 1e-9  # by which a row without variables may miss its limits, as in HiGHS
+
+
+def blocks(rows: Sequence[Sequence[Numbers | None]]) -> FloatArray:
+    """The table that blocks make, as `numpy.block` does; None is a block of zeros.
+
+    Examples
+    --------
+    >>> blocks([[np.ones((1, 2)), None], [None, np.eye(1)]])
+    array([[1., 1., 0.],
+           [0., 0., 1.]])
+    """
+    heights = [next(len(block) for block in row if block is not None) for row in rows]
+    columns = zip(*rows, strict=True)
+    widths = [next(block.shape[1] for block in c if block is not None) for c in columns]
+    table = [
+        [
+            np.zeros((height, width)) if b is None else b
+            for b, width in zip(row, widths, strict=True)
+        ]
+        for height, row in zip(heights, rows, strict=True)
+    ]
+    whole: FloatArray = np.block(table)
+    return whole
 
 
 def narrowed(limits: Limits, further: Limits) -> Limits:
@@ -52,14 +76,35 @@ class RowArrays:
     lower: FloatArray
     upper: FloatArray
 
+    @classmethod
+    def of_table(cls, table: FloatArray, upper: FloatArray) -> RowArrays:
+        """Rows ``table @ x <= upper`` of a table (M, N)."""
+        rows, columns = np.nonzero(table)
+        starts = np.searchsorted(rows, np.arange(len(table) + 1))
+        lower = np.full(len(table), -math.inf)
+        return cls(starts, columns, table[rows, columns], lower, upper)
+
+    @classmethod
+    def of_terms(
+        cls, terms: Sequence[tuple[IntArray, FloatArray]], lower: FloatArray, upper: FloatArray
+    ) -> RowArrays:
+        """Rows of the columns and coefficients of each."""
+        lengths = [len(columns) for columns, _ in terms]
+        columns = np.concatenate([np.zeros(0, np.int64), *(columns for columns, _ in terms)])
+        values = np.concatenate([np.zeros(0), *(values for _, values in terms)])
+        return cls(np.append(0, np.cumsum(lengths, dtype=np.int64)), columns, values, lower, upper)
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
     @property
     def row_of(self) -> IntArray:
         """The row of each entry, shape (E,)."""
-        return np.repeat(np.arange(len(self.lower)), np.diff(self.starts))
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     def sums(self, terms: FloatArray) -> FloatArray:
         """Of one number for each entry, shape (E,), the sum in each row, shape (M,)."""
-        sums: FloatArray = np.bincount(self.row_of, terms, len(self.lower)).astype(float)
+        sums: FloatArray = np.bincount(self.row_of, terms, len(self)).astype(float)
         return sums
 
     def chosen(self, rows: BoolArray, entries: BoolArray) -> RowArrays:
@@ -121,8 +166,87 @@ class ArrayModel:
     @classmethod
     def of(cls, problem: pulp.LpProblem) -> ArrayModel:
         """A model of PuLP, variables in the order that PuLP gives them."""
-        reader = RowReader(problem.variables())
-        return reader.model(problem, reader.read(problem.constraints()))
+        variables, rows = problem.variables(), problem.constraints()
+        # By identity: PuLP's own hash takes far longer.
+        number = {id(variable): k for k, variable in enumerate(variables)}
+        columns = np.array([number[id(variable)] for row in rows for variable in row], np.int64)
+        values = np.array([value for row in rows for value in row.values()], float)
+        made = RowArrays(
+            np.append(0, np.cumsum([len(row) for row in rows], dtype=np.int64)),
+            columns,
+            values,
+            _limits((row.getLb() for row in rows), -math.inf),
+            _limits((row.getUb() for row in rows), math.inf),
+        )
+        # PuLP has no objective at all until one is set.
+        objective = problem.objective or pulp.LpAffineExpression()
+        costs = np.zeros(len(variables))
+        for variable, cost in objective.items():
+            costs[number[id(variable)]] = cost
+        return cls(
+            [variable.name for variable in variables],
+            costs,
+            float(objective.constant),
+            _limits((variable.lowBound for variable in variables), -math.inf),
+            _limits((variable.upBound for variable in variables), math.inf),
+            np.array([variable.cat == pulp.LpInteger for variable in variables], bool),
+            made.chosen(np.ones(len(rows), bool), values != 0),
+            problem.sense == pulp.LpMaximize,
+        )
+
+    @classmethod
+    def packing(
+        cls, worth: FloatArray, most: Numbers, table: FloatArray, room: Numbers
+    ) -> ArrayModel:
+        """The whole numbers x that are worth most, ``table @ x <= room`` and ``0 <= x <= most``."""
+        number = len(worth)
+        return cls(
+            *([str(k) for k in range(number)], worth, 0.0, np.zeros(number), most.astype(float)),
+            *(np.ones(number, bool), RowArrays.of_table(table, room.astype(float))),
+            maximise=True,
+        )
+
+    def wider(self, names: Sequence[str], most: Numbers, *, is_whole: bool) -> ArrayModel:
+        """The model with further variables from 0 to `most`, which cost nothing."""
+        none = np.zeros(len(names))
+        return replace(
+            self,
+            names=[*self.names, *names],
+            costs=np.append(self.costs, none),
+            lower=np.append(self.lower, none),
+            upper=np.append(self.upper, most),
+            is_whole=np.append(self.is_whole, np.full(len(names), is_whole)),
+        )
+
+    def with_rows(self, rows: RowArrays) -> ArrayModel:
+        """The model with further rows."""
+        return replace(self, rows=self.rows.followed_by(rows))
+
+    def below(self, levels: Sequence[tuple[IntArray, int]], name: str) -> ArrayModel:
+        """The model in which at least one of these levels is not reached.
+
+        A level is reached by variables, given by their columns, that add up to a number. Where
+        there are several, a binary variable for each says which one is not; its name begins with
+        `name`. The model is the same if one of the levels cannot be reached anyway.
+        """
+        most = np.array([self.upper[columns].sum() for columns, _ in levels])
+        least = np.array([count for _, count in levels], float)
+        if (most < least).any():
+            return self
+        ones = [(columns, np.ones(len(columns))) for columns, _ in levels]
+        if len(levels) == 1:
+            return self.with_rows(RowArrays.of_terms(ones, np.array([-math.inf]), least - 1))
+        wider = self.wider(
+            [f"{name}_{k}" for k in range(len(levels))], np.ones(len(levels)), is_whole=True
+        )
+        which = np.arange(len(self.names), len(wider.names))
+        terms = [
+            (np.append(columns, one), np.append(values, fewer))
+            for (columns, values), one, fewer in zip(ones, which, most - least + 1, strict=True)
+        ]
+        terms.append((which, np.ones(len(which))))
+        lower = np.append(np.full(len(levels), -math.inf), 1.0)
+        return wider.with_rows(RowArrays.of_terms(terms, lower, np.append(most, math.inf)))
 
     def limited(self, limits: Limits) -> ArrayModel:
         """The model with narrower limits for some variables; names that it lacks say nothing."""
@@ -183,84 +307,6 @@ class ArrayModel:
             is_whole=self.is_whole[is_open],
             rows=replace(rows, columns=number[rows.columns]),
         )
-
-
-class RowReader:
-    """Reads rows of PuLP into arrays; each variable has the number of its first appearance.
-
-    Parameters
-    ----------
-    variables : iterable of pulp.LpVariable
-        The first ones.
-    """
-
-    def __init__(self, variables: Iterable[pulp.LpVariable] = ()) -> None:
-        self.variables: list[pulp.LpVariable] = []
-        self._numbers: dict[int, int] = {}  # by identity: PuLP's own hash takes far longer
-        self._meet(variables)
-
-    def read(self, rows: Sequence[pulp.LpConstraint]) -> RowArrays:
-        """These rows, without coefficients of 0."""
-        columns = self._meet(chain.from_iterable(row.keys() for row in rows))
-        values = np.fromiter(chain.from_iterable(row.values() for row in rows), float, len(columns))
-        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        return RowArrays(
-            np.append(0, np.cumsum(lengths)),
-            columns,
-            values,
-            _limits((row.getLb() for row in rows), -math.inf),
-            _limits((row.getUb() for row in rows), math.inf),
-        ).chosen(np.ones(len(rows), bool), values != 0)
-
-    def model(self, problem: pulp.LpProblem, rows: RowArrays) -> ArrayModel:
-        """The model with these rows; objective and variables are those of `problem` by now."""
-        # PuLP has no objective at all until one is set.
-        objective = problem.objective or pulp.LpAffineExpression()
-        costs = dict(zip(self._meet(objective.keys()).tolist(), objective.values(), strict=True))
-        count = len(self.variables)
-        return ArrayModel(
-            [variable.name for variable in self.variables],
-            np.array([costs.get(k, 0.0) for k in range(count)], float),
-            float(objective.constant),
-            _limits((variable.lowBound for variable in self.variables), -math.inf),
-            _limits((variable.upBound for variable in self.variables), math.inf),
-            np.array([variable.cat == pulp.LpInteger for variable in self.variables], bool),
-            rows,
-            problem.sense == pulp.LpMaximize,
-        )
-
-    def _meet(self, variables: Iterable[pulp.LpVariable]) -> IntArray:
-        """Their numbers, new ones for variables that were not met before."""
-        met = list(variables)
-        keys = list(map(id, met))
-        for key, variable in dict(zip(keys, met, strict=True)).items():
-            if key not in self._numbers:
-                self._numbers[key] = len(self.variables)
-                self.variables.append(variable)
-        return np.fromiter(map(self._numbers.__getitem__, keys), np.int64, len(keys))
-
-
-class GrowingModel:
-    """A model of PuLP that only grows, as arrays: each row is read once.
-
-    Parameters
-    ----------
-    problem : pulp.LpProblem
-        The model; rows may be added to it later on.
-    """
-
-    def __init__(self, problem: pulp.LpProblem) -> None:
-        self.problem = problem
-        self._reader = RowReader()
-        self._rows = self._reader.read([])
-
-    def read(self, further: Iterable[pulp.LpConstraint] = ()) -> ArrayModel:
-        """The model as it is now, with further rows that are not its own."""
-        new = self.problem.constraints()[len(self._rows.lower) :]
-        if new:
-            self._rows = self._rows.followed_by(self._reader.read(new))
-        rows = self._rows.followed_by(self._reader.read(list(further)))
-        return self._reader.model(self.problem, rows)
 
 
 def _limits(values: Iterable[float | None], missing: float) -> FloatArray:

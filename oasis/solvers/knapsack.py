@@ -5,7 +5,6 @@ Built without PuLP and solved without a thread of its own, in a few milliseconds
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import highspy
@@ -14,7 +13,8 @@ import numpy as np
 from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import highs
-from oasis.solvers.answers import dropped
+from oasis.solvers.answers import dropped, translated
+from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from oasis.solvers.highs import ROW_SCALE
 
@@ -82,29 +82,14 @@ def knapsack(
         If HiGHS does not solve it.
     """
     solver = highs.configured(None, NODES, presolve=True, seed=0)
-    for name, value in _PLAIN.items():
-        solver.setOptionValue(name, value)
-    lp = highspy.HighsLp()
+    highs.configure(solver, _PLAIN)
     rows = np.flatnonzero(upper @ shares > limit)
-    table, limits = shares[:, rows].T * ROW_SCALE, np.full(len(rows), limit * ROW_SCALE)
+    table, limits = shares[:, rows].T, np.full(len(rows), limit)
     items, scale = len(values), float(values.max()) / SCALE
-    if covers:
-        table, limits = _with_covers(table, limits, upper, covers)
-    entries = [np.flatnonzero(row) for row in table]
-    more = table.shape[1] - items
-    lp.num_col_, lp.num_row_ = items + more, len(table)
-    lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_cost_ = np.r_[values / scale, np.zeros(more)]
-    lp.col_lower_, lp.col_upper_ = np.zeros(items + more), np.r_[upper.astype(float), np.ones(more)]
-    lp.row_lower_, lp.row_upper_ = np.full(len(table), -math.inf), limits
-    lp.integrality_ = [highspy.HighsVarType.kInteger] * (items + more)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = np.cumsum([0, *map(len, entries)], dtype=np.int32)
-    lp.a_matrix_.index_ = np.array([k for row in entries for k in row], np.int32)
-    lp.a_matrix_.value_ = np.array(
-        [row[k] for row, used in zip(table, entries, strict=True) for k in used], float
-    )
-    solver.passModel(lp)
+    model = ArrayModel.packing(values / scale, upper, table, limits)
+    for number, levels in enumerate(covers):
+        model = model.below(levels, f"cover_{number}")
+    solver.passModel(translated(model, 1.0, ROW_SCALE))
     solver.run()
     budget.charge(KNAPSACK_WORK + NODE_WORK * max(0, solver.getInfo().mip_node_count))
     if solver.getModelStatus() not in _ENDS:
@@ -115,31 +100,6 @@ def knapsack(
     if found.value_valid:
         units = np.rint(np.array(found.col_value)[:items]).astype(np.int64)
     bound = float(values @ upper)
-    if len(table):
+    if len(model.rows):
         bound = (solver.getInfo().mip_dual_bound + dropped(solver)) * scale
     return max(bound, float(values @ units)), units
-
-
-def _with_covers(
-    table: FloatArray,
-    limits: FloatArray,
-    upper: IntArray,
-    covers: Sequence[Sequence[tuple[IntArray, int]]],
-) -> tuple[FloatArray, FloatArray]:
-    """Rows (M, I) and their limits with those of covers; more columns say which pair is reached."""
-    items, more = len(upper), sum(len(pairs) for pairs in covers if len(pairs) > 1)
-    rows, highest = [np.pad(table, ((0, 0), (0, more)))], [limits]
-    column = items
-    for pairs in covers:
-        block = np.zeros((len(pairs) + (len(pairs) > 1), items + more))
-        for row, (members, count) in zip(block, pairs, strict=False):
-            row[members] = 1.0
-            if len(pairs) > 1:
-                row[column] = -max(0.0, float(upper[members].sum() - count + 1))
-                block[-1, column] = 1.0
-                column += 1
-        rows.append(block)
-        highest.append(np.array([count - 1.0 for _, count in pairs]))
-        if len(pairs) > 1:
-            highest.append(np.array([len(pairs) - 1.0]))
-    return np.concatenate(rows), np.concatenate(highest)

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
-import pulp
 
 from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Solution, Status, highs, relative_gap
 from oasis.solvers.answers import accept, objective_scale, translated
-from oasis.solvers.arrays import ArrayModel, RowArrays, RowReader
+from oasis.solvers.arrays import ArrayModel, RowArrays
 from oasis.solvers.budget import Budget
 
 
@@ -239,8 +238,8 @@ class Relaxation:
 
     Parameters
     ----------
-    problem : pulp.LpProblem or ArrayModel
-        Its rows so far; later ones come through `add`, or through `append` if it is in arrays.
+    model : ArrayModel
+        With its rows so far.
 
     Raises
     ------
@@ -248,13 +247,8 @@ class Relaxation:
         If HiGHS refuses the model.
     """
 
-    def __init__(self, problem: pulp.LpProblem | ArrayModel) -> None:
-        if isinstance(problem, ArrayModel):
-            model, variables = problem, []
-        else:
-            model, variables = ArrayModel.of(problem), problem.variables()
+    def __init__(self, model: ArrayModel) -> None:
         self._model = model
-        self._reader = RowReader(variables)
         # HiGHS's tolerance of dual values is absolute: the larger the costs, the tighter the bound.
         self._scale = objective_scale(model) * highs.WIDE_SCALE
         self._highs = highs.configured(None, None, presolve=True, seed=0)
@@ -262,16 +256,12 @@ class Relaxation:
         lp.integrality_ = [_CONTINUOUS] * len(model.names)
         accept(self._highs.passModel(lp), "refused the model")
 
-    def add(self, rows: Iterable[pulp.LpConstraint]) -> None:
-        """Add rows over variables of the model."""
-        self.append(self._reader.read(list(rows)))
-
-    def append(self, rows: RowArrays) -> None:
+    def add(self, rows: RowArrays) -> None:
         """Add rows whose columns are numbers of variables of the model."""
-        number = len(rows.lower)
-        if number:
+        if rows:
             entries = rows.starts[:-1].astype(np.int32), rows.columns.astype(np.int32), rows.values
-            added = self._highs.addRows(number, rows.lower, rows.upper, len(rows.values), *entries)
+            limits = rows.lower, rows.upper
+            added = self._highs.addRows(len(rows), *limits, len(rows.values), *entries)
             accept(added, "refused rows")
             self._model = replace(self._model, rows=self._model.rows.followed_by(rows))
 

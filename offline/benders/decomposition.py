@@ -138,7 +138,7 @@ class Decomposition:
         self.state.enter(Phase.CUTTING_PLANES)
         params = self.params.root
         budget = self.budget.share(params.share)
-        relaxation = Relaxation(self.model.problem)
+        relaxation = Relaxation(self.model.read())
         bounds: list[float] = []
         values: Mapping[str, float] = {}
         while not (budget.passed or self.best.is_proven):
@@ -155,7 +155,7 @@ class Decomposition:
             rows = self.separation.cut(values, budget)
             if not rows:
                 break
-            relaxation.add(rows)
+            relaxation.add(self.model.rows(rows))
         return values
 
     def bound_by_periods(self) -> None:
@@ -324,7 +324,7 @@ class Decomposition:
         self.best.catch_up()
         self.model.require(level.workers, level.ps)
         return highs.start(
-            self.model.problem,
+            self.model.read(),
             budget=budget,
             gap=tolerance * max(0.0, self.state.bound - self.best.value),
             warm_start=self.model.values_of(self.best.solution.by_id),

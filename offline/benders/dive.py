@@ -205,13 +205,13 @@ class Dive:
             if fewest == 0 or number == params.placements:
                 break
             room = dict.fromkeys(product(GROUPS, [slot]), 1.0 - number * params.squeeze)
-            rows = list(self.model.within(room))
+            rows = self.model.within(room)
             if not rows:
                 break
-            values = self.repair.keeping(plan, near, rows, budget)
+            values = self.repair.keeping(plan, near, [rows], budget)
             loss = (value - least()) / 2 ** (params.attempts - 1)
             if not values and loss > 0:
-                values = self.repair.losing(near, value, loss, budget, rows)
+                values = self.repair.losing(near, value, loss, budget, [rows])
             if not values:
                 break
         return best

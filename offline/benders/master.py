@@ -9,24 +9,25 @@ with a hundredth of the variables.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, reduce
 from itertools import chain, product
 
 import numpy as np
 import pulp
 
 from oasis.model import rounding
-from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule, placements
-from oasis.solvers.arrays import ArrayModel, GrowingModel, Limits
+from oasis.solvers.arrays import ArrayModel, Limits, RowArrays
 from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.model.capacities import CapacityLevel, fewer, share_row
 from offline.model.schedule_model import ScheduleModel
 from offline.model.variables import by_job
 from offline.patterns import Cut
 
+Row = tuple[str, int, int]  # of a cut: its group, its number, and the slot
 SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
 
 
@@ -41,7 +42,7 @@ class CountModel(ScheduleModel):
     Attributes
     ----------
     problem : pulp.LpProblem
-        Maximises the total utility (1).
+        Maximises the total utility (1); without the rows of cuts.
     cuts : mapping of str to list of Cut
         Valid in every slot, by group.
     """
@@ -53,14 +54,14 @@ class CountModel(ScheduleModel):
             for row in constraints.of_job(forms, constraints.work_by_completion, further):
                 self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
-        self._growing = GrowingModel(self.problem)
-        self._placed: set[tuple[str, int, int]] = set()
-        self._tighter: dict[tuple[str, int, int], tuple[float, pulp.LpConstraint]] = {}
-        self._forbidden: list[list[tuple[str, str, int]]] = []
+        self._forbidden: list[tuple[str, str, int]] = []
+        self._read, self._variables = ArrayModel.of(self.problem), self.problem.variables()
+        self._columns = {group: self._columns_of(group) for group in GROUPS}
+        self._placed: set[Row] = set()
+        self._rows = self.rows([])
         for group in GROUPS:
             for cut in self._totals(group):
-                for row in self.add(group, cut, range(arrays.horizon)):
-                    self.problem.addConstraint(row)
+                self.add(group, cut, range(arrays.horizon))
 
     @property
     def size(self) -> int:
@@ -87,45 +88,51 @@ class CountModel(ScheduleModel):
         variables = (c.units(group).get((slot, 0)) for c in self.jobs)
         return np.array([0.0 if v is None else values.get(v.name, 0.0) for v in variables])
 
-    def add(self, group: str, cut: Cut, slots: Iterable[int]) -> list[pulp.LpConstraint]:
-        """Take note of a cut; its rows for these slots, for the caller to add to the model."""
+    def add(self, group: str, cut: Cut, slots: Iterable[int]) -> list[Row]:
+        """Take note of a cut and add its rows for these slots; which there are."""
         self.cuts[group].append(cut)
-        return list(self.rows_of(group, len(self.cuts[group]) - 1, slots))
+        return self.place(group, len(self.cuts[group]) - 1, slots)
 
-    def rows_of(self, group: str, number: int, slots: Iterable[int]) -> Iterable[pulp.LpConstraint]:
-        """Rows of a cut that the model does not have yet and that can bind, for these slots."""
-        for slot in slots:
-            terms = self._terms(group, number, slot)
-            can_bind = not rounding.fits(sum(w * v.upBound for w, v in terms), 1.0)
-            if can_bind and (group, number, slot) not in self._placed:
-                self._placed.add((group, number, slot))
-                yield share_row(terms)
+    def place(self, group: str, number: int, slots: Iterable[int]) -> list[Row]:
+        """Add the rows of a cut for these slots that are not there yet and can bind; which."""
+        rows = {(group, number, slot) for slot in slots} - self._placed
+        new = []
+        for row in sorted(rows):
+            columns, weights = self._terms(row)
+            if not rounding.fits(float(weights @ self._read.upper[columns]), 1.0):
+                new.append(row)
+        self._placed.update(new)
+        self._rows = self._rows.followed_by(self.rows(new))
+        return new
 
-    def forbid(self, group: str, counts: IntArray, slots: Iterable[int]) -> list[pulp.LpConstraint]:
-        """Rows that keep the counts of these slots from reaching `counts` (I,) in every job.
+    def rows(self, which: Sequence[Row], limits: FloatArray | None = None) -> RowArrays:
+        """Rows of cuts, with these limits (M,) or as `oasis.model.rounding.fits` allows."""
+        limits = np.full(len(which), 1.0 + CAPACITY_TOLERANCE) if limits is None else limits
+        terms = [self._terms(row) for row in which]
+        return RowArrays.of_terms(terms, np.full(len(which), -math.inf), limits)
+
+    def forbid(self, group: str, counts: IntArray, slots: Iterable[int]) -> None:
+        """Keep the counts of these slots from reaching `counts` (I,) in every job.
 
         Some job has at least one unit less: a binary variable a job says which.
         """
-        rows: list[pulp.LpConstraint] = []
         items = np.flatnonzero(counts)
-        levels = [
-            CapacityLevel(np.array([k]), int(counts[i])) for k, i in enumerate(items.tolist())
-        ]
         for slot in slots:
-            name = f"less_{len(self._forbidden)}"
-            here = [self.jobs[i].units(group)[slot, 0] for i in items.tolist()]
-            rows += fewer(self.problem, here, levels, name)
-            self._forbidden.append(
-                [
-                    (f"{name}_{k}", variable.name, level.count)
-                    for k, (variable, level) in enumerate(zip(here, levels, strict=True))
-                ]
-            )
-        return rows
+            name, columns = f"less_{len(self._forbidden)}", self._columns[group][slot, items]
+            levels = [(np.array([c]), n) for c, n in zip(columns, counts[items], strict=True)]
+            self._read = self._read.below(levels, name)
+            self._forbidden += [
+                (f"{name}_{k}", self._read.names[columns[0]], int(count))
+                for k, (columns, count) in enumerate(levels)
+            ]
 
-    def read(self, further: Iterable[pulp.LpConstraint] = ()) -> ArrayModel:
-        """The model as arrays, with all rows that it has by now and further ones."""
-        return self._growing.read(further)
+    def read(self, further: Iterable[RowArrays] = ()) -> ArrayModel:
+        """The model with all rows that it has by now and further ones."""
+        is_whole = self._read.is_whole.copy()
+        for column, variable in enumerate(self._variables):
+            is_whole[column] = variable.cat == pulp.LpInteger
+        rows = reduce(RowArrays.followed_by, [self._rows, *further], self._read.rows)
+        return replace(self._read, rows=rows, is_whole=is_whole)
 
     def near(
         self, plan: Mapping[int, int], window: int, known: Mapping[int, int] | None = None
@@ -168,27 +175,20 @@ class CountModel(ScheduleModel):
                 slots[c.index] = range(min(some), max(some) + window + 1)
         return slots
 
-    def worth(self, least: float, most: float = math.inf) -> list[pulp.LpConstraint]:
-        """Rows by which a plan is worth so much at least, and at most."""
-        total = self.problem.objective
-        return [total >= least] + ([total <= most] if most < math.inf else [])
+    def worth(self, least: float, most: float = math.inf) -> RowArrays:
+        """The row by which a plan is worth so much at least, and at most."""
+        columns = np.flatnonzero(self._read.costs)
+        limits = np.array([least]), np.array([most])
+        return RowArrays.of_terms([(columns, self._read.costs[columns])], *limits)
 
-    def within(self, room: Mapping[tuple[str, int], float]) -> Iterator[pulp.LpConstraint]:
+    def within(self, room: Mapping[tuple[str, int], float]) -> RowArrays:
         """Rows that leave a part of a slot's capacity free.
 
-        They are the cuts of a group and slot with the factor `room` on their right-hand sides. PuLP
-        takes long to make a row, and a dive asks for the same ones again and again: a row that was
-        made is kept until another factor is asked for.
+        They are the cuts of a group and slot with the factor `room` on their right-hand sides.
         """
-        for key in sorted(self._placed):
-            group, _, slot = key
-            limit = room.get((group, slot), 1.0)
-            if limit < 1.0:
-                known = self._tighter.get(key)
-                if known is None or known[0] != limit:
-                    row = pulp.lpSum(w * v for w, v in self._terms(*key)) <= limit
-                    known = self._tighter[key] = (limit, row)
-                yield known[1]
+        limits = {row: room.get((row[0], row[2]), 1.0) for row in sorted(self._placed)}
+        tighter = {row: limit for row, limit in limits.items() if limit < 1.0}
+        return self.rows([*tighter], np.array([*tighter.values()], float))
 
     def require(self, workers: str, ps: str) -> None:
         """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary.
@@ -234,11 +234,6 @@ class CountModel(ScheduleModel):
                 yield slot, variable.name
 
     @cached_property
-    def slot_of(self) -> dict[str, int]:
-        """The slot of each count, by its name."""
-        return {name: slot for slot, name in self._counts()}
-
-    @cached_property
     def size_of(self) -> dict[str, float]:
         """The size (`sizes`) of a unit of each count, by its name."""
         return {
@@ -266,18 +261,25 @@ class CountModel(ScheduleModel):
     def values_of(self, schedules: Mapping[str, Schedule]) -> dict[str, float]:
         counts = {name: merged(schedule) for name, schedule in schedules.items()}
         values = super().values_of(counts)
-        for less, name, count in chain.from_iterable(self._forbidden):
+        for less, name, count in self._forbidden:
             values[less] = float(values.get(name, 0.0) < count)
         return values
 
-    def _terms(self, group: str, number: int, slot: int) -> list[tuple[float, pulp.LpVariable]]:
-        """Weights of a cut and the counts in a slot that they are of."""
-        weights = self.cuts[group][number].weights
-        return [
-            (float(weight), c.units(group)[slot, 0])
-            for c, weight in zip(self.jobs, weights, strict=True)
-            if weight > 0 and (slot, 0) in c.units(group)
-        ]
+    def _columns_of(self, group: str) -> IntArray:
+        """The column of each count (T, I), -1 where there is none."""
+        number = {name: k for k, name in enumerate(self._read.names)}
+        columns = np.full((self.arrays.horizon, len(self.jobs)), -1)
+        for i, c in enumerate(self.jobs):
+            for (slot, _), variable in c.units(group).items():
+                columns[slot, i] = number[variable.name]
+        return columns
+
+    def _terms(self, row: Row) -> tuple[IntArray, FloatArray]:
+        """The columns of a cut's row, and their weights."""
+        group, number, slot = row
+        columns, weights = self._columns[group][slot], self.cuts[group][number].weights
+        is_part = (weights > 0) & (columns >= 0)
+        return columns[is_part], weights[is_part]
 
     def _totals(self, group: str) -> Iterable[Cut]:
         """All that the jobs ask for, at most all that there is."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import pulp
 
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status, highs
@@ -22,7 +21,7 @@ def whole_plan(
     near: Limits,
     budget: Budget,
     params: PrimalParams,
-    rows: Sequence[pulp.LpConstraint],
+    rows: Sequence[RowArrays],
     gap: float,
     slots: range,
     known: Mapping[str, float] | None = None,
@@ -49,7 +48,7 @@ def close_plan(
     near: Limits,
     budget: Budget,
     params: PrimalParams,
-    rows: Sequence[pulp.LpConstraint] = (),
+    rows: Sequence[RowArrays] = (),
     gap: float = 0.0,
     known: Mapping[str, float] | None = None,
     radius: float | None = None,
@@ -70,7 +69,7 @@ def close_plan(
         When to stop; no plan takes longer than ``params.plan_limit``.
     params : PrimalParams
         That.
-    rows : sequence of pulp.LpConstraint
+    rows : sequence of RowArrays
         Further rows: what the plan must be worth, or how much room it may use.
     gap : float
         Difference of bound and plan at which to stop, in utility.
@@ -166,15 +165,8 @@ class PlanComparison(NamedTuple):
             lower=np.column_stack([-before, before]).ravel(),
             upper=np.full(2 * number, np.inf),
         )
-        larger = replace(
-            model,
-            names=[*model.names, *(f"apart_{model.names[k]}" for k in columns.tolist())],
-            costs=np.append(model.costs, np.zeros(number)),
-            lower=np.append(model.lower, np.zeros(number)),
-            upper=np.append(model.upper, np.full(number, np.inf)),
-            is_whole=np.append(model.is_whole, np.zeros(number, bool)),
-            rows=model.rows.followed_by(rows),
-        )
+        names = [f"apart_{model.names[k]}" for k in columns.tolist()]
+        larger = model.wider(names, np.full(number, np.inf), is_whole=False).with_rows(rows)
         counted = np.append(np.where(now > 0, 0.0, sizes), sizes[columns])
         return cls(larger, counted, moved, scale)
 
@@ -192,4 +184,4 @@ class PlanComparison(NamedTuple):
             lower=np.array([-np.inf]),
             upper=np.array([radius * self.scale - self.moved]),
         )
-        return replace(self.model, rows=self.model.rows.followed_by(row))
+        return self.model.with_rows(row)

@@ -151,10 +151,10 @@ class PrimalHeuristic:
             if budget.passed or self.best.is_proven or idle >= params.patience:
                 break
             known = self.best.value
-            rows, start = list(self.model.within(room)), None
+            rows, start = [self.model.within(room)], None
             if gain is not None:
                 start = self.model.values_of(self.best.solution.by_id)
-                rows += self.model.worth(known + gain) if radius is None else []
+                rows += [self.model.worth(known + gain)] if radius is None else []
             gap = params.plan_gap * max(0.0, self.best.state.bound - known)
             given = self.model, near, budget, params, rows, gap, slots
             values = whole_plan(*given, start, radius).values

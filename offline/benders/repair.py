@@ -16,10 +16,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-import pulp
-
 from oasis.solvers import Solution, Status
-from oasis.solvers.arrays import Limits, narrowed
+from oasis.solvers.arrays import Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import DiveParams, PrimalParams
@@ -81,7 +79,7 @@ class PlanRepair:
     def __init__(self, model: CountModel, separation: Separation, params: DiveParams) -> None:
         self.model, self.separation, self.params = model, separation, params
         self.cuts, self.ahead, self.reserve = 0, params.look_ahead, 0.0
-        self._later: list[pulp.LpConstraint] = []
+        self._later: list[RowArrays] = []
 
     def require(self, stage: Stage) -> None:
         """Let counts be whole numbers where they must be at a stage, and keep the reserve.
@@ -93,7 +91,7 @@ class PlanRepair:
         shares = shares_left(stage.slots, self.reserve, self.params).items()
         open_slots = [(slot, share) for slot, share in shares if slot not in stage.whole]
         room = {(group, slot): share for group in GROUPS for slot, share in open_slots}
-        self._later = list(self.model.within(room))
+        self._later = [self.model.within(room)]
 
     def as_planned(
         self, plan: Mapping[int, int], stage: Stage, least: Callable[[], float], budget: Budget
@@ -146,8 +144,7 @@ class PlanRepair:
             self.cuts += len(broken)
             if not broken:
                 break
-            slot_of = self.model.slot_of
-            changed = {slot_of[variable.name] for row in broken for variable in row}
+            changed = {slot for _, _, slot in broken}
             values = self.again(values, changed, stage, least, budget)
         return values
 
@@ -208,7 +205,7 @@ class PlanRepair:
         return {}
 
     def keeping(
-        self, plan: Values, near: Limits, rows: Sequence[pulp.LpConstraint], budget: Budget
+        self, plan: Values, near: Limits, rows: Sequence[RowArrays], budget: Budget
     ) -> Values:
         """Values of a plan that keeps these rows and the completions of `plan`, if any is found."""
         return self._plan(narrowed(near, self.completing_as(plan)), budget, rows).values
@@ -219,17 +216,17 @@ class PlanRepair:
         value: float,
         loss: float,
         budget: Budget,
-        rows: Sequence[pulp.LpConstraint] = (),
+        rows: Sequence[RowArrays] = (),
     ) -> Values:
         """Values of a good plan that is worth `value` less `loss` at least, if any is found."""
         least = self.model.worth(value - loss)
-        return self._plan(near, budget, [*rows, *least], LOSS_GAP * loss).values
+        return self._plan(near, budget, [*rows, least], LOSS_GAP * loss).values
 
     def _plan(
         self,
         near: Limits,
         budget: Budget,
-        rows: Sequence[pulp.LpConstraint] = (),
+        rows: Sequence[RowArrays] = (),
         gap: float = 0.0,
         limit: float | None = None,
     ) -> Solution:

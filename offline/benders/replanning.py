@@ -32,7 +32,7 @@ import pulp
 
 from oasis.model.schedule import SLOT
 from oasis.solvers import Solution, Status
-from oasis.solvers.arrays import Limits, narrowed
+from oasis.solvers.arrays import Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import ReplanningParams
@@ -127,7 +127,7 @@ class Replanning:
     def _try(self, budget: Budget) -> None:
         """Plan in fractions, refine that plan, and look for schedules close to it."""
         params, known, gain = self.params, self.best.value, self._gain
-        rows = self.model.worth(known + gain)
+        rows = [self.model.worth(known + gain)]
         solution = self._plan(self._near, rows, budget, params.gap * self._left)
         self._adapt(solution)
         if not solution.values:
@@ -240,7 +240,7 @@ class Replanning:
     def _plan(
         self,
         near: Limits,
-        rows: Sequence[pulp.LpConstraint],
+        rows: Sequence[RowArrays],
         budget: Budget,
         gap: float = 0.0,
     ) -> Solution:
@@ -261,7 +261,7 @@ class Replanning:
         self,
         solution: Solution,
         near: Limits,
-        rows: Sequence[pulp.LpConstraint],
+        rows: Sequence[RowArrays],
         budget: Budget,
     ) -> float | None:
         """Cut off what violates cuts close to a plan; what is left of its value, if any is."""

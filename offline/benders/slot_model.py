@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pulp
 
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.solvers import Status, highs
+from oasis.solvers.arrays import ArrayModel, blocks
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import ShortfallParams
-from offline.benders.subproblem import Filling, at_most, place
+from offline.benders.subproblem import Filling, at_most, place, solved
 from offline.model.arrays import GROUPS
 from offline.model.constraints import ps_ratio
 from offline.patterns import CutGenerator, CutParams, PatternPool, classes
@@ -45,7 +44,8 @@ class SlotModel:
     def __init__(self, model: CountModel, params: CutParams) -> None:
         self.model, self.params = model, params
         self._classes = {group: classes(model.capacity(group), None) for group in GROUPS}
-        self._ratios = [ps_ratio(c.job, c.parallel) for c in model.jobs]
+        ratios = [ps_ratio(c.job, c.parallel) or (0, 0, 0) for c in model.jobs]
+        self._ratios = np.array(ratios, np.float64).reshape(-1, 3).T
         self._least = np.array([c.job.min_workers for c in model.jobs], dtype=np.int64)
 
     def at_least(self, workers: IntArray) -> IntArray:
@@ -104,95 +104,64 @@ class SlotModel:
         """
         if not most.any():
             return self.empty()
-        problem = pulp.LpProblem("slot", pulp.LpMaximize)
-        wanted = {"worker": most, "ps": self.ps_of(most)}
-        counts = {
-            group: {
-                i: problem.add_variable(f"{group}_{i}", 0, int(wanted[group][i]), pulp.LpInteger)
-                for i in np.flatnonzero(wanted[group]).tolist()
-            }
-            for group in GROUPS
-        }
         start = self._within(known, most)
-        fillings = {}
-        for group in GROUPS:
-            patterns = self._patterns(group, wanted[group], start[group], budget)
-            fillings[group] = Filling.added(problem, f"x_{group}", *patterns, counts[group])
-        for i, workers in counts["worker"].items():
-            self._bind(problem, i, workers, counts["ps"].get(i))
-        weight = pulp.lpSum(float(weights[i]) * v for i, v in counts["worker"].items())
-        problem.setObjective(weight)
-        values = {
-            variable.name: float(start[group][i].sum())
-            for group in GROUPS
-            for i, variable in counts[group].items()
-        }
-        for group in GROUPS:
-            values |= fillings[group].values_of(start[group], self.model.capacity(group))
-        solution = highs.solve(
-            problem,
-            budget=budget,
+        worker = self._filling("worker", most, start["worker"], budget)
+        ps = self._filling("ps", self.ps_of(most), start["ps"], budget)
+        model = self._joint(worker, ps, most, weights)
+        workers = start["worker"].sum(axis=1)
+        values = [workers, worker.chosen(start["worker"]), ps.chosen(start["ps"]), workers > 0]
+        found = solved(
+            model,
+            budget,
             gap=gap * float(weights[most > 0].min()),
-            warm_start=values,
-            proof=False,
+            warm_start=dict(zip(model.names, np.concatenate(values).tolist(), strict=True)),
         )
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        if not solution.values:
+        if found is None:
             return None
-        return self._placed(solution.values, counts, fillings)
+        workers, of_workers, of_ps, _ = np.split(
+            found, np.cumsum([len(part) for part in values[:3]])
+        )
+        units = worker.units(of_workers, workers), ps.units(of_ps, self.ps_of(workers))
+        return self.consistent(dict(zip(GROUPS, units, strict=True)))
 
-    def _bind(
-        self,
-        problem: pulp.LpProblem,
-        job: int,
-        workers: pulp.LpVariable,
-        ps: pulp.LpVariable | None,
-    ) -> None:
-        """(6), (7) and the minimum of one job."""
-        least = int(self._least[job])
-        if least > 1:  # none, or so many: HiGHS has no semi-continuous integers
-            runs = problem.add_variable(f"runs_{job}", 0, 1, pulp.LpInteger)
-            problem.addConstraint(workers >= least * runs)
-            problem.addConstraint(workers <= int(workers.upBound) * runs)
-        ratio = self._ratios[job]
-        if ratio is None or ps is None:
-            return
-        p, q, free = ratio
-        problem.addConstraint(q * ps >= p * workers - p * free)
-        problem.addConstraint(ps <= workers)
+    def _joint(
+        self, worker: Filling, ps: Filling, most: IntArray, weights: FloatArray
+    ) -> ArrayModel:
+        """Workers of each job, servers with each pattern in both groups, and which gangs run."""
+        jobs, (p, q, free) = len(weights), self._ratios
+        gangs = np.diag((self._least > 1).astype(float))
+        table = blocks(
+            [
+                [np.eye(jobs), -worker.patterns.T, None, None],
+                [None, worker.of_class, None, None],
+                [None, None, ps.of_class, None],
+                [np.diag(p), None, -q[:, None] * ps.patterns.T, None],  # (6)
+                # none, or so many: HiGHS has no semi-continuous integers
+                [-gangs, None, None, gangs * self._least],
+                [gangs, None, None, -gangs * most],
+            ]
+        )
+        none = np.zeros(jobs)
+        room = np.concatenate([none, worker.number, ps.number, p * free, none, none])
+        patterns = worker.number[worker.kind], ps.number[ps.kind]
+        worth = np.append(weights, np.zeros(table.shape[1] - jobs))
+        return ArrayModel.packing(
+            worth, np.concatenate([most, *patterns, gangs.diagonal()]), table, room
+        )
 
     def _within(self, known: Units, most: IntArray) -> Units:
         """Of units that fit, those of the workers that are still asked for."""
         workers = at_most(known["worker"], most)
         return {"worker": workers, "ps": at_most(known["ps"], self.ps_of(workers.sum(axis=1)))}
 
-    def _patterns(
-        self, group: str, wanted: IntArray, known: IntArray, budget: Budget
-    ) -> tuple[PatternPool, list[IntArray]]:
-        """Patterns that cover what is wanted, and those of the units that are known."""
+    def _filling(self, group: str, wanted: IntArray, known: IntArray, budget: Budget) -> Filling:
+        """Patterns that cover what is wanted, and those of the units (I, S) that are known."""
         capacity = self.model.capacity(group)
-        servers = PatternPool(*self._classes[group], self.model.demand(group), wanted)
-        if not wanted.any():
-            return servers, [np.zeros((0, len(wanted)), np.int64) for _ in servers.number]
-        for k, patterns in enumerate(servers.patterns):
-            same = (capacity == servers.capacity[k]).all(axis=1)
+        pool = PatternPool(*self._classes[group], self.model.demand(group), wanted)
+        for k, patterns in enumerate(pool.patterns):
+            same = (capacity == pool.capacity[k]).all(axis=1)
             patterns |= {row.tobytes(): row for row in known[:, same].T.copy() if row.any()}
-        return servers, CutGenerator(servers, self.params).covering(wanted, budget)
-
-    def _placed(
-        self,
-        values: Mapping[str, float],
-        counts: Mapping[str, Mapping[int, pulp.LpVariable]],
-        fillings: Mapping[str, Filling],
-    ) -> Units:
-        found = {}
-        for group in GROUPS:
-            wanted = np.zeros(len(self.model.jobs), dtype=np.int64)
-            for i, variable in counts[group].items():
-                wanted[i] = round(values.get(variable.name, 0.0))
-            found[group] = fillings[group].units(values, wanted, self.model.capacity(group))
-        return self.consistent(found)
+        return Filling.of(capacity, pool, CutGenerator(pool, self.params).covering(wanted, budget))
 
     def consistent(self, units: Units) -> Units:
         """Units with as many workers as the parameter servers serve, and no more of these.

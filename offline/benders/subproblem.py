@@ -8,17 +8,18 @@ for the MILP with a variable for each item on each server, which also proves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pulp
 
 from oasis.model import rounding
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.solvers import Solution, Status
+from oasis.solvers import Status, highs
+from oasis.solvers.arrays import ArrayModel, blocks
 from oasis.solvers.budget import Budget
-from offline.benders.master import CountModel
+from offline.benders.master import CountModel, Row
 from offline.model.arrays import GROUPS, units_that_fit
 from offline.model.capacities import Limit, limits_of_server, solve_within
 from offline.patterns import Cut, CutGenerator, CutParams, PatternPool, classes
@@ -28,94 +29,80 @@ from offline.processes import Message, Partner
 PLACING_LIMIT = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Filling:
-    """The servers of one group in a model.
+class Filling(NamedTuple):
+    """Servers of one group, each of which holds one pattern at most, as a part of a model.
+
+    Its variables say how many servers have each pattern.
 
     Parameters
     ----------
-    servers : PatternPool
-        The servers in classes of identical ones.
-    patterns : sequence of (P, I) int arrays
-        Patterns to choose from, by class.
-    chosen : sequence of list of integer variable
-        How many servers of a class have each of them.
+    hosts : list of (n,) int array
+        The identical servers of each class.
+    kind : (P,) int array
+        The class that a pattern is for.
+    patterns : (P, I) int array
+        Units of each item.
     """
 
-    servers: PatternPool
-    patterns: Sequence[IntArray]
-    chosen: Sequence[list[pulp.LpVariable]]
+    hosts: list[IntArray]
+    kind: IntArray
+    patterns: IntArray
 
     @classmethod
-    def added(
-        cls,
-        problem: pulp.LpProblem,
-        name: str,
-        servers: PatternPool,
-        patterns: Sequence[IntArray],
-        placed: Mapping[int, pulp.LpVariable],
-    ) -> Filling:
-        """Add the choice of one pattern a server; its servers hold what is `placed` of each item.
+    def of(cls, capacity: FloatArray, pool: PatternPool, patterns: Sequence[IntArray]) -> Filling:
+        """Servers (S, R) with the classes of a pool, and the patterns of each class."""
+        hosts = [np.flatnonzero((capacity == row).all(axis=1)) for row in pool.capacity]
+        pairs = [(k, row) for k, rows in enumerate(patterns) for row in rows]
+        kind = np.array([k for k, _ in pairs], np.int64)
+        table = np.array([row for _, row in pairs], np.int64)
+        return cls(hosts, kind, table.reshape(len(kind), len(pool.most)))
 
-        Parameters
-        ----------
-        problem : pulp.LpProblem
-            The model.
-        name : str
-            Begins the names of the new variables.
-        servers : PatternPool
-            The servers in classes of identical ones.
-        patterns : sequence of (P, I) int arrays
-            Patterns to choose from, by class.
-        placed : mapping of int to variable
-            Units of each item in the model.
+    @property
+    def number(self) -> IntArray:
+        """Servers of each class, shape (C,)."""
+        return np.array([len(servers) for servers in self.hosts], np.int64)
+
+    @property
+    def of_class(self) -> FloatArray:
+        """1 for the patterns of each class, shape (C, P)."""
+        rows = [self.kind == k for k in range(len(self.hosts))]
+        return np.array(rows, float).reshape(len(self.hosts), len(self.kind))
+
+    def units(self, chosen: IntArray, counts: IntArray) -> IntArray:
+        """Units (I, S) where so many servers have each pattern (P,), at most `counts` (I,)."""
+        units = np.zeros((len(counts), sum(map(len, self.hosts))), dtype=np.int64)
+        for k, servers in enumerate(self.hosts):
+            of_class = self.kind == k
+            used = np.repeat(self.patterns[of_class], chosen[of_class], axis=0)
+            units[:, servers[: len(used)]] = used.T
+        return at_most(units, counts)
+
+    def chosen(self, units: IntArray) -> IntArray:
+        """How many servers have each pattern (P,), the first that holds their units (I, S).
+
+        A server with units that no pattern holds has none.
         """
-        covers: dict[int, dict[pulp.LpVariable, int]] = {i: {} for i in placed}
-        chosen: list[list[pulp.LpVariable]] = []
-        for k, rows in enumerate(patterns):
-            most = int(servers.number[k])
-            here = [
-                problem.add_variable(f"{name}_{k}_{j}", 0, most, pulp.LpInteger)
-                for j in range(len(rows))
-            ]
-            chosen.append(here)
-            problem.addConstraint(pulp.lpSum(here) <= most)
-            for i, j in np.argwhere(rows.T).tolist():
-                if i in covers:
-                    covers[i][here[j]] = int(rows[j, i])
-        for i, variable in placed.items():
-            problem.addConstraint(variable <= pulp.LpAffineExpression(covers[i]))
-        return cls(servers, patterns, chosen)
+        chosen = np.zeros(len(self.kind), dtype=np.int64)
+        for k, servers in enumerate(self.hosts):
+            for here in units[:, servers].T:
+                holds = (self.kind == k) & (self.patterns >= here).all(axis=1)
+                chosen[np.flatnonzero(holds)[:1]] += 1
+        return chosen
 
-    def units(
-        self, values: Mapping[str, float], counts: IntArray, capacity: FloatArray
-    ) -> IntArray:
-        """Units (I, S) on the servers of these capacities (S, R), `counts` (I,) at most."""
-        units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
-        left = counts.copy()
-        for k, rows in enumerate(self.patterns):
-            same = (capacity == self.servers.capacity[k]).all(axis=1)
-            hosts = iter(np.flatnonzero(same).tolist())
-            for row, variable in zip(rows, self.chosen[k], strict=True):
-                for _ in range(round(values.get(variable.name, 0.0))):
-                    units[:, next(hosts)] = taken = np.minimum(row, left)
-                    left -= taken
-        return units
 
-    def values_of(self, units: IntArray, capacity: FloatArray) -> dict[str, float]:
-        """Values of the variables for units (I, S): each server has a pattern that holds its own.
+def solved(model: ArrayModel, budget: Budget, **options: Any) -> IntArray | None:
+    """The variables of a good solution as whole numbers, None if there is none.
 
-        A server with units that no pattern holds gets none.
-        """
-        values: dict[str, float] = {}
-        for k, rows in enumerate(self.patterns):
-            same = (capacity == self.servers.capacity[k]).all(axis=1)
-            for server in np.flatnonzero(same).tolist():
-                above = np.flatnonzero((rows >= units[:, server]).all(axis=1))
-                if above.size:
-                    name = self.chosen[k][int(above[0])].name
-                    values[name] = values.get(name, 0.0) + 1.0
-        return values
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C.
+    """
+    solution = highs.solve(model, budget=budget, proof=False, **options)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    values = np.fromiter(solution.values.values(), float)
+    return np.rint(values).astype(np.int64) if values.size else None
 
 
 def place(
@@ -170,31 +157,20 @@ def place_by_patterns(
 ) -> tuple[IntArray, bool]:
     """The same as `place` without the last resort: nothing is proven but that all of them fit."""
     units = _greedy(capacity, demand, counts)
-    if (units.sum(axis=1) < counts).any():
-        found = _by_patterns(capacity, demand, counts, budget, worth, params)
-        units = max(units, found, key=lambda table: float(worth @ table.sum(axis=1)))
+    if (units.sum(axis=1) == counts).all():
+        return units, True
+    pool = PatternPool(*classes(capacity, None), demand, counts)
+    filling = Filling.of(capacity, pool, CutGenerator(pool, params).covering(counts, budget))
+    # the units of each item, then the servers with each pattern
+    table = blocks([[np.eye(len(counts)), -filling.patterns.T], [None, filling.of_class]])
+    room = np.append(np.zeros(len(counts)), filling.number)
+    worths = np.append(worth, np.zeros(len(filling.kind)))
+    most = np.append(counts, filling.number[filling.kind])
+    found = solved(ArrayModel.packing(worths, most, table, room), budget)
+    if found is not None:
+        placed = filling.units(found[len(counts) :], counts)
+        units = max(units, placed, key=lambda table: float(worth @ table.sum(axis=1)))
     return units, bool((units.sum(axis=1) == counts).all())
-
-
-def _by_patterns(
-    capacity: FloatArray,
-    demand: FloatArray,
-    counts: IntArray,
-    budget: Budget,
-    worth: FloatArray,
-    params: CutParams,
-) -> IntArray:
-    """The best choice of one pattern a server, of those that cover the counts by fractions."""
-    servers = PatternPool(*classes(capacity, None), demand, counts)
-    patterns = CutGenerator(servers, params).covering(counts, budget)
-    problem = pulp.LpProblem("patterns", pulp.LpMaximize)
-    placed = {
-        i: problem.add_variable(f"n_{i}", 0, int(counts[i]))
-        for i in np.flatnonzero(counts).tolist()
-    }
-    filling = Filling.added(problem, "x", servers, patterns, placed)
-    problem.setObjective(pulp.lpSum(float(worth[i]) * v for i, v in placed.items()))
-    return filling.units(_solved(problem, budget).values, counts, capacity)
 
 
 def _by_servers(
@@ -227,19 +203,14 @@ def _by_servers(
     problem.setObjective(
         pulp.lpSum(float(worth[i]) * v for variables in on for i, v in variables.items())
     )
-    solution = _solved(problem, budget, limits)
+    solution = solve_within(problem, lambda: limits, budget=budget, proof=False)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
     for s, variables in enumerate(on):
         for i, variable in variables.items():
             units[i, s] = round(solution.values.get(variable.name, 0.0))
     return units, solution.status
-
-
-def _solved(problem: pulp.LpProblem, budget: Budget, limits: Sequence[Limit] = ()) -> Solution:
-    solution = solve_within(problem, lambda: limits, budget=budget, proof=False)
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return solution
 
 
 def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntArray:
@@ -295,12 +266,7 @@ class Separation:
         self.model, self.params = model, params
         most = np.array([c.parallel for c in model.jobs], dtype=np.int64)
         self._generators = {
-            group: CutGenerator(
-                PatternPool(
-                    *classes(model.capacity(group), params.classes), model.demand(group), most
-                ),
-                params,
-            )
+            group: CutGenerator.of(model.capacity(group), model.demand(group), most, params)
             for group in GROUPS
         }
         self._partner: Partner | None = None
@@ -317,8 +283,8 @@ class Separation:
         budget: Budget,
         slots: range | None = None,
         new: range | None = None,
-    ) -> list[pulp.LpConstraint]:
-        """Rows that a solution of the master violates: of known cuts, else of new ones.
+    ) -> list[Row]:
+        """Add rows that a solution of the master violates: of known cuts, else of new ones.
 
         With `slots`, rows are looked for in these slots alone. With `new`, new cuts are looked for
         in those alone, while known cuts count in all of `slots`.
@@ -326,7 +292,7 @@ class Separation:
         self._take_up()
         slots = range(self.model.arrays.horizon) if slots is None else slots
         new = slots if new is None else new
-        rows: list[pulp.LpConstraint] = []
+        rows: list[Row] = []
         open_slots: list[tuple[str, int, FloatArray]] = []
         for group, slot in product(GROUPS, slots):
             counts = self.model.counts(values, group, slot)
@@ -341,10 +307,10 @@ class Separation:
                     cut = self._generators[group].separate(counts, budget)
                     broken = [] if cut is None else self._learnt(group, cut, [slot])
                 rows += broken
-        return self._added(rows)
+        return rows
 
-    def _learnt(self, group: str, cut: Cut, slots: Iterable[int]) -> list[pulp.LpConstraint]:
-        """Rows of a new cut for these slots."""
+    def _learnt(self, group: str, cut: Cut, slots: Iterable[int]) -> list[Row]:
+        """Add the rows of a new cut for these slots."""
         if self._partner is not None:
             self._partner.tell({"cuts": group, "weights": cut.weights.tolist()})
         return self.model.add(group, cut, slots)
@@ -356,11 +322,11 @@ class Separation:
         for message in heard:
             self.model.add(message["cuts"], Cut(np.array(message["weights"])), [])
 
-    def _broken(self, group: str, slot: int, counts: FloatArray) -> list[pulp.LpConstraint]:
-        """Rows of known cuts that the counts (I,) of a slot break."""
+    def _broken(self, group: str, slot: int, counts: FloatArray) -> list[Row]:
+        """Add the rows of known cuts that the counts (I,) of a slot break."""
         known = enumerate(self.model.cuts[group])
         broken = [number for number, cut in known if cut.is_violated(counts)]
-        return [row for number in broken for row in self.model.rows_of(group, number, [slot])]
+        return [row for number in broken for row in self.model.place(group, number, [slot])]
 
     def cut_off(
         self, group: str, counts: IntArray | FloatArray, slots: Iterable[int], budget: Budget
@@ -373,14 +339,13 @@ class Separation:
         self._take_up()
         cut = self._generators[group].separate(counts.astype(float), budget)
         if cut is not None:
-            self._added(self._learnt(group, cut, slots))
+            self._learnt(group, cut, slots)
         return cut is not None
 
     def forbid(self, group: str, counts: IntArray, slots: Iterable[int], budget: Budget) -> None:
         """Forbid counts (I,) in these slots, if they are proven not to fit: the last resort."""
         if self._is_misfit(group, counts, budget):
-            shrunk = self._shrunk(group, counts, budget)
-            self._added(self.model.forbid(group, shrunk, slots))
+            self.model.forbid(group, self._shrunk(group, counts, budget), slots)
 
     def _shrunk(self, group: str, counts: IntArray, budget: Budget) -> IntArray:
         """Fewer of these counts that still do not fit: a stronger cut.
@@ -406,8 +371,3 @@ class Separation:
         capacity, demand = self.model.capacity(group), self.model.demand(group)
         units, is_proven = place(capacity, demand, counts, budget, self.params)
         return is_proven and bool(units.sum() < counts.sum())
-
-    def _added(self, rows: list[pulp.LpConstraint]) -> list[pulp.LpConstraint]:
-        for row in rows:
-            self.model.problem.addConstraint(row)
-        return rows

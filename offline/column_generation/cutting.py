@@ -18,7 +18,7 @@ from offline.column_generation.params import CuttingParams
 from offline.column_generation.restricted_master import Grouping, RestrictedMaster
 from offline.column_generation.slot_cuts import SlotCut, SlotCuts, workers_by_slot
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns import CLEAR, Cut, CutGenerator, PatternPool, classes
+from offline.patterns import CLEAR, Cut, CutGenerator
 from offline.state import SolveState
 
 NOTHING = 1e-9  # weight of a column that counts as none
@@ -47,16 +47,10 @@ class CutSearch:
             [arrays.worker.units(k, form.chunks).sum() for k, form in enumerate(arrays.forms)]
         )
         most = np.minimum(most, [form.chunks for form in arrays.forms]).astype(np.int64)
+        groups = {group: arrays.group(group) for group in GROUPS}
         self._generators = {
-            group: CutGenerator(
-                PatternPool(
-                    *classes(arrays.group(group).capacity, params.patterns.classes),
-                    arrays.group(group).demand,
-                    most,
-                ),
-                params.patterns,
-            )
-            for group in GROUPS
+            group: CutGenerator.of(here.capacity, here.demand, most, params.patterns)
+            for group, here in groups.items()
         }
         self._known: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._placed: set[tuple[str, int, int]] = set()

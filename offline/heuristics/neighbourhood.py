@@ -42,12 +42,10 @@ class ResidualModel(ScheduleModel):
         for forms in by_job(self.jobs):
             for row in constraints.of_job(forms):
                 self.problem.addConstraint(row)
-        for group, free in zip(GROUPS, (worker_free, ps_free), strict=True):
-            self._limit(group, free)
         self._limits: list[Limit] = []
         for group, free in zip(GROUPS, (worker_free, ps_free), strict=True):
-            demand = arrays.group(group).demand
-            self._limits += limits_of(free, demand, self.jobs, group)
+            self._limit(group, free)
+            self._limits += limits_of(free, arrays.group(group).demand, self.jobs, group)
         for limit in self._limits:
             self.problem.addConstraint(limit.row())
 

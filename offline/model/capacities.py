@@ -14,6 +14,7 @@ from oasis.model import rounding
 from oasis.model.errors import SolverError
 from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.solvers import Solution, Status, highs
+from oasis.solvers.arrays import ArrayModel
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.variables import JobVariables
 
@@ -140,7 +141,8 @@ class Limit:
     def row(self) -> pulp.LpConstraint:
         """The row for a solver: as shares of the capacity, widened as `fits` says."""
         pairs = zip(self.amounts, self.variables, strict=True)
-        return share_row((amount / self.capacity, variable) for amount, variable in pairs)
+        shares = pulp.lpSum(amount / self.capacity * variable for amount, variable in pairs)
+        return shares <= 1.0 + CAPACITY_TOLERANCE
 
     def counts(self, values: Mapping[str, float]) -> list[int]:
         """The variables in whole numbers."""
@@ -153,13 +155,6 @@ class Limit:
     def cover(self, values: Mapping[str, float]) -> Cover:
         """Values that do not hold, as a cover."""
         return Cover.within(self.amounts, self.counts(values), self.capacity)
-
-
-def share_row(
-    terms: Iterable[tuple[float, pulp.LpVariable]], limit: float = 1.0
-) -> pulp.LpConstraint:
-    """The row of one capacity: shares of it add up to at most `limit`, widened."""
-    return pulp.lpSum(share * var for share, var in terms) <= limit * (1.0 + CAPACITY_TOLERANCE)
 
 
 def limits_of_server(
@@ -214,7 +209,7 @@ def solve_within(
     Parameters
     ----------
     problem : pulp.LpProblem
-        A maximisation with the rows of the limits; the rows that cut off are added to it.
+        A maximisation with the rows of the limits; it is not changed.
     limits : callable
         Returns the limits that the solution must keep.
     on_refused : callable, optional
@@ -232,10 +227,11 @@ def solve_within(
     SolverError
         As `oasis.solvers.highs.solve`, or if a solution has what was cut off before.
     """
-    bound = math.inf
-    known: set[Covered] = set()
+    bound, known = math.inf, set[Covered]()
+    model = ArrayModel.of(problem)
+    column = {name: k for k, name in enumerate(model.names)}
     while True:
-        solution = highs.solve(problem, row_scale=highs.ROW_SCALE, **options)
+        solution = highs.solve(model, row_scale=highs.ROW_SCALE, **options)
         bound = min(bound, solution.bound)
         solution = replace(solution, bound=bound)
         broken = [limit for limit in limits() if not limit.holds(solution.values)]
@@ -250,9 +246,10 @@ def solve_within(
             raise SolverError("HiGHS breaks a row of whole numbers")
         number = len(known)
         known |= new.keys()
-        for here, levels in _cut_off(new.values(), limits()):
-            for row in fewer(problem, here, levels, f"cover_{number}"):
-                problem.addConstraint(row)
+        for variables, levels in _cut_off(new.values(), limits()):
+            columns = np.array([column[variable.name] for variable in variables])
+            pairs = [(columns[level.items], level.count) for level in levels]
+            model = model.below(pairs, f"cover_{number}")
             number += 1
 
 
@@ -288,29 +285,3 @@ def _cut_off(
         for other in everywhere:
             if other.capacity == limit.capacity:
                 yield other.variables, cover.levels(other.amounts)
-
-
-def fewer(
-    problem: pulp.LpProblem,
-    variables: Variables,
-    levels: Iterable[CapacityLevel],
-    name: str,
-) -> Iterator[pulp.LpConstraint]:
-    """Rows that keep the variables below one of the levels: a binary variable a level says which.
-
-    None if one of the levels cannot be reached anyway.
-    """
-    sums = [([variables[i] for i in level.items.tolist()], level.count) for level in levels]
-    reached = [(here, n, sum(int(v.upBound) for v in here)) for here, n in sums]
-    if any(most < n for _, n, most in reached):
-        return
-    if len(reached) == 1:
-        [(here, n, _)] = reached
-        yield pulp.lpSum(here) <= n - 1
-        return
-    chosen = []
-    for k, (here, n, most) in enumerate(reached):
-        less = problem.add_variable(f"{name}_{k}", 0, 1, pulp.LpInteger)
-        yield pulp.lpSum(here) <= most - (most - n + 1) * less
-        chosen.append(less)
-    yield pulp.lpSum(chosen) >= 1

@@ -217,7 +217,7 @@ class PeriodBound:
         while True:
             rows = as_arrays(self.model.new)
             self.model.new.clear()
-            self._relaxation.append(rows)
+            self._relaxation.add(rows)
             solution = self._relaxation.solve(budget)
             if solution is None:
                 return None

@@ -16,6 +16,7 @@ import pytest
 from oasis import Job, OASiS
 from tests.benchmarks import milp, streams
 from tests.benchmarks.replay import Replay, assert_equal, one_pass, replay
+from tests.benchmarks.search import forms_beside_one
 from tests.benchmarks.textbook import Textbook, TunedTextbook, compile_all
 
 SIZES = (("calibrated", 100, 40), ("calibrated", 300, 50), ("long", 300, 50))
@@ -94,3 +95,9 @@ def test_large_cluster_is_decided_within_one_pass(kind: str) -> None:
 def test_the_size_of_the_papers_footnote_takes_under_10_ms(kind: str) -> None:
     run = replay(streams.STREAMS[kind](100, 40, 200, 0), ())
     assert np.percentile(run.of("quote") + run.of("commit"), 99) < 10
+
+
+@pytest.mark.parametrize("kind", ["calibrated", "long"])
+def test_jobs_of_three_forms_take_at_most_four_times_as_long_as_of_one(kind: str) -> None:
+    one, three = np.median(forms_beside_one(kind, 100, 0), axis=0)
+    assert three <= 4 * one

@@ -233,6 +233,35 @@ def _final(instance: Instance) -> OASiS:
     return scheduler
 
 
+def forms() -> Iterator[Table]:
+    """Jobs of three forms on servers of four kinds, beside the same jobs in one form for any kind.
+
+    T = 300, H = K = 50, the same ledger, which has the jobs of three forms.
+    """
+    rows: list[Sequence[object]] = []
+    for kind, jobs in STREAMS:
+        sides = np.concatenate([forms_beside_one(kind, jobs, seed) for seed in (0, 1)])
+        one, three = sides.T
+        label = f"{LABELS[kind]}, {jobs} jobs"
+        rows.append((label, len(one), both(one), both(three), *ratios(three, one)))
+    header = ("stream", "decisions", "one form", "three forms", "median", "p99")
+    yield "forms", header, rows
+
+
+def forms_beside_one(kind: str, jobs: int, seed: int) -> FloatArray:
+    """Milliseconds of each decision on a job in one form for any machine, and in three; (n, 2)."""
+    instance = streams.of_kinds(streams.STREAMS[kind](300, 50, jobs, seed))
+    scheduler = OASiS.from_instance(instance)
+    found = []
+    for job in instance.jobs_by_arrival():
+        plain = replace(job, speeds=None)
+        _, one = fastest(lambda plain=plain: scheduler.quote(plain))
+        _, three = fastest(lambda job=job: scheduler.quote(job))
+        found.append((one, three))
+        scheduler.submit(job)
+    return np.array(found)
+
+
 def adversarial() -> Iterator[Table]:
     """The split alone on costs without structure: 300 slots, no two of them alike, N = 50."""
     compile_all()
@@ -273,6 +302,7 @@ SECTIONS = {
     "solver": solver,
     "growth": growth,
     "groups": groups,
+    "forms": forms,
     "adversarial": adversarial,
 }
 

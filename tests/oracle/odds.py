@@ -6,6 +6,7 @@ needs its last resort.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 from hypothesis import strategies as st
@@ -25,9 +26,9 @@ def at_odds(friends: tuple[set[tuple[int, int]], ...], *jobs: Job) -> Instance:
         for h, here in enumerate(friends)
     )
     asking = tuple(
-        Job(
-            **{field: getattr(job, field) for field in job.__dataclass_fields__}
-            | {"worker": {name: 1.0 for name, pair in zip(names, pairs, strict=True) if k in pair}}
+        replace(
+            job,
+            worker={name: 1.0 for name, pair in zip(names, pairs, strict=True) if k in pair},
         )
         for k, job in enumerate(jobs)
     )

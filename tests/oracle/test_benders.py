@@ -34,6 +34,7 @@ from offline.heuristics.recombination import Alternation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.patterns import CutGenerator, CutParams, PatternPool, classes
+from tests.linear import as_pulp
 from tests.oracle.odds import CROSSED, at_odds, crossed, quarrels, unit_job
 from tests.strategies import all_instances, fewer, of, small_instances
 
@@ -115,7 +116,7 @@ def generator(
 
 def with_cuts(model: CountModel, number: int) -> int:
     """Cut the master's relaxation off, round after round, with few classes and with single ones."""
-    relaxation, added = Relaxation(model.problem), 0
+    relaxation, added = Relaxation(model.read()), 0
     most_units = np.array([c.parallel for c in model.jobs])
     for most in (1, None):
         served = {
@@ -131,10 +132,8 @@ def with_cuts(model: CountModel, number: int) -> int:
                 if cut is not None:
                     rows = model.add(group, cut, range(model.arrays.horizon))
                     assert rows
-                    relaxation.add(rows)
+                    relaxation.add(model.rows(rows))
                     added += 1
-                    for row in rows:
-                        model.problem.addConstraint(row)
     return added
 
 
@@ -149,9 +148,10 @@ def test_every_feasible_solution_satisfies_the_master_and_its_cuts(instance: Ins
     assume(model.jobs)
     event("cuts" if with_cuts(model, 3) else "no cuts")
     for schedules in solutions:
-        assert_satisfies(model, list(model.problem.constraints()), model.values_of(schedules))
+        rows = as_pulp(model.read()).constraints()
+        assert_satisfies(model, rows, model.values_of(schedules))
     value = oasis.verify(instance, solutions[1])
-    for relaxation in (Relaxation(model.problem).solve(Budget()), highs.solve(model.problem)):
+    for relaxation in (Relaxation(model.read()).solve(Budget()), highs.solve(model.read())):
         assert relaxation is not None
         assert relaxation.bound >= value * (1 - PROOF) - DIGITS
 
@@ -170,7 +170,9 @@ def test_forbidden_counts_are_out_of_reach_and_no_others(
     choices = [(*place, counts) for place in places for counts in misfits(model, *place)]
     assume(choices)
     group, slot, chosen = data.draw(st.sampled_from(choices)) if data else choices[-1]
-    rows = model.forbid(group, np.array(chosen), [slot])
+    before = {str(row) for row in as_pulp(model.read()).constraints()}
+    model.forbid(group, np.array(chosen), [slot])
+    rows = [row for row in as_pulp(model.read()).constraints() if str(row) not in before]
     for schedules in solutions:
         assert_satisfies(model, rows, model.values_of(schedules))
     for counts in boxed(model, group, slot):
@@ -431,11 +433,9 @@ def test_counts_that_patterns_cover_in_halves_are_forbidden(
     forbidden: list[tuple[int, ...]] = []
     forbid = CountModel.forbid
 
-    def noted(
-        self: CountModel, group: str, counts: IntArray, slots: list[int]
-    ) -> list[pulp.LpConstraint]:
+    def noted(self: CountModel, group: str, counts: IntArray, slots: list[int]) -> None:
         forbidden.append(tuple(counts.tolist()))
-        return forbid(self, group, counts, slots)
+        forbid(self, group, counts, slots)
 
     monkeypatch.setattr(CountModel, "forbid", noted)
     assert proven(instance) == 3.0

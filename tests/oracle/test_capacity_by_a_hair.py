@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pulp
 import pytest
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.solvers import highs
+from oasis.solvers.arrays import ArrayModel
 from offline import Status, solve
 from offline.model.arrays import OfflineArrays
-from offline.model.capacities import Cover, fewer, fits
+from offline.model.capacities import Cover, fits
 from offline.model.milp import CompactModel
 from tests.benchmarks import cpsat
+from tests.linear import as_pulp
 
 EXCESSES = (0.0, 0.9e-9, 1.0013e-9, 1.2e-9, 1.5e-9, 1.9e-9, 2.5e-9)
 PARTS = (
@@ -126,18 +129,21 @@ def test_every_method_agrees_on_400_instances(method, block):
 def test_cbc_agrees_on_rows_of_whole_numbers(excess):
     """CBC forgives more than HiGHS: only rows of whole numbers tell it what does not fit."""
     instance = hair(excess, 4, 2)
-    model = CompactModel(OfflineArrays.of(instance))
-    for number, limit in enumerate(list(model.limits())):
+    compact = CompactModel(OfflineArrays.of(instance))
+    model = ArrayModel.of(compact.problem)
+    for number, limit in enumerate(compact.limits()):
         pair = [1, 1, 0, 0]
         if not fits(limit.amounts, pair, limit.capacity):
             levels = Cover.within(limit.amounts, pair, limit.capacity).levels()
-            for row in fewer(model.problem, limit.variables, levels, f"cover_{number}"):
-                model.problem.addConstraint(row)
+            columns = np.array([model.names.index(v.name) for v in limit.variables])
+            pairs = [(columns[level.items], level.count) for level in levels]
+            model = model.below(pairs, f"cover_{number}")
+    problem = as_pulp(model)
     cbc = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, threads=1)
-    assert model.problem.solve(cbc) == pulp.LpStatusOptimal
+    assert problem.solve(cbc) == pulp.LpStatusOptimal
     best = pytest.approx(solve(instance, "bruteforce").objective, rel=1e-6)
-    assert pulp.value(model.problem.objective) == best
-    assert highs.solve(model.problem, presolve=False).objective == best
+    assert pulp.value(problem.objective) == best
+    assert highs.solve(model, presolve=False).objective == best
 
 
 @pytest.mark.skipif(not cpsat.is_installed(), reason=cpsat.MISSING)

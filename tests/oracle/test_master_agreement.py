@@ -22,7 +22,6 @@ import pulp
 import pytest
 
 from oasis.solvers import Status, highs
-from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from offline.benders.decomposition import LEVELS
 from offline.benders.master import CountModel
@@ -30,6 +29,7 @@ from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.patterns import CutParams
 from tests.benchmarks.streams import calibrated
+from tests.linear import as_pulp
 from tests.oracle.test_benders import misfits, with_cuts
 from tests.oracle.test_milp_agreement import assert_solvers_agree
 from tests.oracle.tiny import seeded, tiny_instance
@@ -50,8 +50,7 @@ def forbidden(model: CountModel) -> int:
     number = 0
     for group, slot in product(GROUPS, range(model.arrays.horizon)):
         for counts in misfits(model, group, slot)[:1]:
-            for row in model.forbid(group, np.array(counts), [slot]):
-                model.problem.addConstraint(row)
+            model.forbid(group, np.array(counts), [slot])
             number += 1
     return number
 
@@ -59,7 +58,7 @@ def forbidden(model: CountModel) -> int:
 def assert_solvers_agree_at_every_level(model: CountModel) -> None:
     for _, workers, ps in LEVELS:
         model.require(workers, ps)
-        assert_solvers_agree(model.problem, is_relaxation=True)
+        assert_solvers_agree(as_pulp(model.read()), is_relaxation=True)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -162,7 +161,7 @@ def test_large_masters_have_the_same_optimum_whatever_the_seed() -> None:
     model.require(LEVELS[0].workers, LEVELS[0].ps)
     before = np.inf
     for _ in range(6):
-        master = ArrayModel.of(model.problem)
+        master = model.read()
         found = [highs.solve(master, seed=seed, is_relaxation=True) for seed in range(4)]
         truth = pytest.approx(found[0].bound, rel=1e-6)
         assert [one.bound for one in found] == [truth] * len(found)

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from oasis import Instance
 from oasis.solvers import Solution, Status, highs
-from oasis.solvers.arrays import Limits, narrowed
+from oasis.solvers.arrays import Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams, PrimalParams
 from offline.benders.plans import close_plan
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
+from tests.linear import as_pulp
 from tests.strategies import crowded_instances, fewer, small_instances
 
 PARAMS = PrimalParams(distance_gap=0.0)
@@ -30,15 +31,14 @@ SLACK = 1e-6
 def whole(
     model: CountModel,
     limits: Limits,
-    rows: list[pulp.LpConstraint],
+    rows: list[RowArrays],
     known: Mapping[str, float] | None,
     radius: float | None = None,
 ) -> Solution:
     """The best plan, all variables left to HiGHS: limits are rows, changes have variables."""
-    problem = model.problem.copy()
-    for row in rows:
-        problem.addConstraint(row)
-    for variable in model.problem.variables():
+    problem = as_pulp(model.read(rows))
+    by_name = {variable.name: variable for variable in problem.variables()}
+    for variable in list(by_name.values()):
         if variable.name in limits:
             least, most = limits[variable.name]
             problem.addConstraint(variable >= least)
@@ -47,7 +47,7 @@ def whole(
         changes, scale = [], 0.0
         for group in GROUPS:
             for c, size in zip(model.jobs, model.sizes(group).tolist(), strict=True):
-                for variable in c.units(group).values():
+                for variable in (by_name[v.name] for v in c.units(group).values()):
                     apart = problem.add_variable(f"apart_{variable.name}", 0)
                     problem.addConstraint(apart >= variable - known.get(variable.name, 0.0))
                     problem.addConstraint(apart >= known.get(variable.name, 0.0) - variable)
@@ -73,7 +73,7 @@ def assert_keeps(model: CountModel, limits: Limits, values: Mapping[str, float])
     for variable in model.problem.variables():
         least, most = limits.get(variable.name, (-math.inf, math.inf))
         assert least - SLACK <= values[variable.name] <= most + SLACK
-    for row in model.problem.constraints():
+    for row in as_pulp(model.read()).constraints():
         used = math.fsum(c * values[v.name] for v, c in row.items())
         assert row.getLb() is None or used >= row.getLb() - SLACK
         assert row.getUb() is None or used <= row.getUb() + SLACK
@@ -103,8 +103,10 @@ def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
     separation = Separation(model, BendersParams().cuts)
     for _ in range(3):  # cuts that are found on the way hold in the next plan
         share = data.draw(st.sampled_from([1.0, 1.0, 0.75]))
-        rows = list(model.within(dict.fromkeys(product(GROUPS, range(horizon)), share)))
-        rows += model.worth(data.draw(st.sampled_from([0.0, 0.1, 0.5])) * model.trivial_bound)
+        rows = [
+            model.within(dict.fromkeys(product(GROUPS, range(horizon)), share)),
+            model.worth(data.draw(st.sampled_from([0.0, 0.1, 0.5])) * model.trivial_bound),
+        ]
         start, radius = data.draw(
             st.sampled_from([(None, None), (known, None), (known, 0.0), (known, 0.3), (known, 1.5)])
         )
@@ -131,8 +133,9 @@ def test_a_plan_in_which_nothing_is_open_is_the_known_one_or_none(instance: Inst
     found = close_plan(model, limits, Budget(), PARAMS)
     assert found.values == known
     assert close_plan(model, limits, Budget(), PARAMS, known=known).objective == 0.0
-    rows = list(model.within(dict.fromkeys(product(GROUPS, range(instance.horizon)), 0.5)))
-    needed = [sum(c * known[v.name] for v, c in row.items()) for row in rows]
-    is_broken = bool((np.array([0.0, *needed]) > 0.5 + 1e-9).any())
-    found = close_plan(model, limits, Budget(), PARAMS, rows)
+    rows = model.within(dict.fromkeys(product(GROUPS, range(instance.horizon)), 0.5))
+    plan = np.array([known[name] for name in model.read().names])
+    needed = rows.sums(rows.values * plan[rows.columns])
+    is_broken = bool((needed > 0.5 + 1e-9).any())
+    found = close_plan(model, limits, Budget(), PARAMS, [rows])
     assert (found.status is Status.INFEASIBLE) == (found.values == {}) == is_broken

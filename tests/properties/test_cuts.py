@@ -22,7 +22,7 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders import subproblem as placing
-from offline.benders.subproblem import place
+from offline.benders.subproblem import place, place_by_patterns
 from offline.patterns import CLEAR, Cut, CutGenerator, CutParams, PatternPool, classes
 from tests.strategies import fewer, levels, more, of
 
@@ -299,7 +299,7 @@ def test_patterns_place_what_the_largest_first_does_not(monkeypatch: pytest.Monk
     assert is_proven
     assert units.sum() == 4
     monkeypatch.undo()
-    monkeypatch.setattr(placing, "_by_patterns", untouched)
+    monkeypatch.setattr(placing, "CutGenerator", untouched)
     with pytest.raises(AssertionError):  # the largest first did not do it
         place(slot.capacity, slot.demand, slot.most, NO_LIMIT, PARAMS)
 
@@ -307,10 +307,10 @@ def test_patterns_place_what_the_largest_first_does_not(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     "search",
     [
-        lambda *given: placing._by_patterns(*given, PARAMS),
+        lambda *given: place_by_patterns(*given[:4], PARAMS, given[4])[0],
         lambda *given: placing._by_servers(*given)[0],
     ],
-    ids=["_by_patterns", "_by_servers"],
+    ids=["by patterns", "by servers"],
 )
 def test_what_is_worth_most_is_placed_where_not_all_fits(search: Callable[..., IntArray]) -> None:
     """Two resources, so that no order of sizes says which items to leave out."""

@@ -13,6 +13,10 @@ import pytest
 
 import oasis
 from oasis import Instance, OASiS, PriceBounds, Run
+from oasis.model.schedule import SERVER
+from oasis.online.best_schedule import found_by
+from oasis.online.ledger import Ledger
+from oasis.online.search import searches
 from tests.oracle import kinds
 
 CASES = range(150)
@@ -82,7 +86,7 @@ def test_the_optimum_is_within_the_corrected_bound(floor: float) -> None:
 
 
 def test_the_dual_bound_is_rent_plus_the_best_payoff_of_any_form() -> None:
-    """(19) exactly: the payoff on the empty cluster by the search, which enumeration has checked."""
+    """(19) exactly: payoffs on the empty cluster by the search, which enumeration has checked."""
     for seed in CASES:
         given, _ = solved(seed)
         scheduler, _ = decided(given, 0.0)
@@ -177,3 +181,37 @@ def test_a_saved_scheduler_goes_on_with_the_same_forms(tmp_path: Path) -> None:
         told = [decision.to_dict() for decision in scheduler.decisions]
         read = [oasis.Decision.from_dict(entry) for entry in json.loads(json.dumps(told))]
         assert read == scheduler.decisions, seed
+
+
+def test_machines_are_told_apart_however_a_ledger_came_about() -> None:
+    """Shared columns, opened ones, arrays, a saved ledger; rolled on, and with a machine lost."""
+    placed = 0
+    for seed in CASES:
+        small = kinds.instance(seed)
+        groups = {
+            name: tuple(replace(server, count=3) for server in getattr(small.cluster, name))
+            for name in ("worker_servers", "ps_servers")
+        }
+        given = replace(small, cluster=replace(small.cluster, **groups), horizon=small.horizon + 2)
+        cluster, probe = given.cluster, replace(given.jobs[0], id="probe", arrival=1)
+        scheduler, _ = decided(given, 0.0)
+        ledger = scheduler.ledger
+        ledger.roll(1, scheduler.bounds)
+        prices, used = (
+            (ledger.worker_prices, ledger.ps_prices),
+            (ledger.worker_used, ledger.ps_used),
+        )
+        flat = replace(Ledger.of_arrays(cluster, *prices, *used), origin=1)
+        saved = Ledger.restored(cluster, ledger.arrays(), origin=1)
+        found = []
+        for each in (ledger, flat, saved):
+            each.worker.lose(seed % 3)
+            found.append(found_by(searches(probe, each)))
+        schedules = [None if best is None else best.schedule for best in found]
+        assert schedules[0] == schedules[1] == schedules[2], seed
+        if schedules[0] is not None:
+            placed += 1
+            alone = replace(given, jobs=(probe,), horizon=ledger.end)
+            assert oasis.verify(alone, {"probe": schedules[0]}) > 0
+            assert seed % 3 not in schedules[0].workers[:, SERVER]
+    assert placed > 80

@@ -24,6 +24,7 @@ from experiments.cli.options import (
     known_policy,
     limits_of,
     method_params,
+    note_unused,
     with_options,
 )
 from experiments.cli.progress import solver_progress
@@ -129,6 +130,7 @@ def command(
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress:
             result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
+        note_unused(params, result.offline.method)
         # Still inside: Ctrl-C must not cut a result in half while it is written.
         rows = compare_jobs(instance, result)
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}

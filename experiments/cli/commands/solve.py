@@ -19,6 +19,7 @@ from experiments.cli.options import (
     known_method,
     limits_of,
     method_params,
+    note_unused,
 )
 from experiments.cli.progress import solver_progress
 from experiments.cli.results import deliver, read_instance
@@ -59,6 +60,7 @@ def command(
             result = solve_offline(
                 instance, method, on_progress=on_progress, seed=seed, params=params, **limits
             )
+        note_unused(params, result.method)
         # Outside of `raising`: Ctrl-C must not cut a
         # result in half while it is written.
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}

@@ -221,6 +221,15 @@ def test_criteria_end_the_solve_and_are_part_of_the_cell_where_they_are_given(
     assert (row["offline_status"], row["proven"], row["task.gap"]) == ("gap_limit", False, 1e6)
 
 
+def test_parameters_of_the_method_reach_it_and_are_part_of_the_cell(tmp_path: Path) -> None:
+    (plain,) = expand(_one(task={"name": "ratio", "method": "bruteforce"}))
+    task = {"name": "ratio", "method": "bruteforce", "params": {"max_steps": 1}}
+    (cell,) = expand(_one(task=task))
+    assert cell.identity["task"] == plain.identity["task"] | {"params": {"max_steps": 1}}
+    (row,) = run_sweep(_one(task=task), tmp_path / "ratio.parquet").frame.to_dict("records")
+    assert "968 steps, at most 1" in row["error"]
+
+
 def test_an_infinite_gap_ends_the_solve_at_once_as_on_the_command_line(tmp_path: Path) -> None:
     (plain,) = expand(_one(task={"name": "ratio"}))
     config = _one(task={"name": "ratio", "gap": math.inf})
@@ -431,6 +440,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "task: expected time_limit or work_limit, got both",
     ),
     ({"task": {"name": "ratio", "method": "x"}}, "task.method: expected one of auto, milp, "),
+    (
+        {"task": {"name": "ratio", "method": "milp", "params": {"presolv": True}}},
+        "task.params.presolv: no such parameter; expected one of presolve",
+    ),
 ]
 
 

@@ -157,7 +157,7 @@ def test_nothing_is_relaxed_without_time_or_anything_to_prove(
     solved: list[Any] = []
     relaxation = SimpleNamespace(solve=solved.append)  # gives no solution, which ends the rounds
     monkeypatch.setattr(module, "Relaxation", lambda problem: relaxation)
-    run = decomposition(model=SimpleNamespace(problem=None))
+    run = decomposition(model=SimpleNamespace(read=lambda: None))
     run.budget.share = lambda part: SimpleNamespace(passed=passed)
     run.best.is_proven = proven
     run.cut_the_relaxation()

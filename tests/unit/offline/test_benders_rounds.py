@@ -61,6 +61,7 @@ class Bounds:
 def cut_rows(run: Decomposition, patch: pytest.MonkeyPatch, *rows: list[Any]) -> None:
     """Let the separation find these rows, one list after the other, the last one for ever."""
     left = [*rows]
+    patch.setattr(run.model, "rows", lambda rows: rows)
     patch.setattr(
         run.separation, "cut", lambda values, budget: left.pop(0) if left[1:] else left[0]
     )

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pulp
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from oasis import SolverError
 from oasis.solvers import Solution, Status, highs
-from offline.model.capacities import CapacityLevel, Limit, fewer, solve_within
+from oasis.solvers.arrays import ArrayModel
+from offline.model.capacities import Limit, solve_within
 
 HALF = 0.5 * (1.0 + 1.0013e-9)  # of a capacity: two are forgiven by HiGHS, not by `fits`
 BY_ROUNDING = 0.5 * (1.0 + 1.001e-9) * (1 + 2**-52)  # the same, but by the last bit alone
@@ -99,31 +97,18 @@ def test_a_cover_applies_on_every_capacity_of_its_size() -> None:
     assert len(refused) == 1
 
 
+def test_variables_of_the_rows_that_cut_off_have_names_of_their_own(monkeypatch) -> None:
+    asked, solve = list[ArrayModel](), highs.solve
+    monkeypatch.setattr(highs, "solve", lambda m, **by: asked.append(m) or solve(m, **by))
+    problem, limits = servers(3, (0.314159 * 2 * HALF, 0.685841 * 2 * HALF))
+    assert solve_within(problem, lambda: limits).objective == 3.0
+    assert len(problem.variables()) == 6
+    assert len(asked[-1].names) == len(set(asked[-1].names)) == 6 + 2 * 3
+
+
 def test_all_that_rounding_decides_in_a_solution_is_cut_off_at_once() -> None:
     problem, limits = servers(3, (BY_ROUNDING, BY_ROUNDING))
     refused: list[None] = []
     found = solve_within(problem, lambda: limits, lambda: refused.append(None))
     assert found.objective == 3.0
     assert len(refused) == 1
-
-
-def test_variables_of_the_rows_that_cut_off_have_names_of_their_own() -> None:
-    problem, limits = servers(3, (0.314159 * 2 * HALF, 0.685841 * 2 * HALF))
-    assert solve_within(problem, lambda: limits).objective == 3.0
-    names = [variable.name for variable in problem.variables()]
-    assert len(names) == len(set(names)) == 6 + 2 * 3
-
-
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=3))
-def test_rows_of_levels_let_through_what_is_below_one_of_them(counts: list[int]) -> None:
-    levels = [CapacityLevel(np.arange(k + 1), n) for k, n in enumerate(counts)]
-    for values in product(range(3), repeat=len(counts)):
-        problem = pulp.LpProblem("levels", pulp.LpMaximize)
-        units = [problem.add_variable(f"n_{k}", 0, 2, pulp.LpInteger) for k in range(len(counts))]
-        problem.setObjective(pulp.lpSum(units))
-        for row in fewer(problem, units, levels, "less"):
-            problem.addConstraint(row)
-        for unit, value in zip(units, values, strict=True):
-            problem.addConstraint(unit == value)
-        is_below = any(not level.is_reached(np.array(values)) for level in levels)
-        assert (highs.solve(problem).status is Status.OPTIMAL) == is_below

@@ -96,9 +96,9 @@ def test_cuts_that_are_found_after_a_plan_hold_in_the_next() -> None:
 def test_limits_hold_for_this_plan_alone() -> None:
     made = model(*THREE)
     near = made.near({"b": 0}, 0)
-    rows = len(made.problem.constraints())
+    rows = len(made.read().rows)
     first = close_plan(made, near, Budget(), PARAMS)
-    assert len(made.problem.constraints()) == rows
+    assert len(made.read().rows) == rows
     assert first.objective is not None
     assert close_plan(made, {}, Budget(), PARAMS).objective == pytest.approx(12.0)
 
@@ -108,7 +108,7 @@ def test_a_slot_with_less_room_holds_less() -> None:
     four = (*THREE, job("d", 2.0, 2.0))
     for share, value in ((1.0, 12.0), (2 / 3, 9.0), (0.0, 0.0)):
         made = model(*four)
-        rows = list(made.within({("worker", 0): share}))
+        rows = [made.within({("worker", 0): share})]
         solution = close_plan(made, {}, Budget(), PARAMS, rows)
         assert solution.objective == pytest.approx(value)
 
@@ -160,7 +160,7 @@ def test_the_closest_plan_changes_no_more_than_its_rows_ask_for() -> None:
     """One of three equal jobs must join the one that runs: the others stay as they are."""
     made = model(*(job(f"j{k}", 1.0, 5.0) for k in range(3)))
     known = made.values_of({"j1": Schedule("j1", [[0, 0, 1]], [])})
-    solution = close_plan(made, {}, Budget(), PARAMS, made.worth(10.0, 10.0), known=known)
+    solution = close_plan(made, {}, Budget(), PARAMS, [made.worth(10.0, 10.0)], known=known)
     counts = made.counts(solution.values, "worker", 0)
     assert (counts.sum(), counts[1]) == (pytest.approx(2.0), pytest.approx(1.0))
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis import Cluster, Constant, Instance, Job, Server
-from oasis.solvers import Solution, Status
+from oasis.solvers import Solution, Status, highs
 from oasis.solvers.budget import Budget
-from offline.benders import slot_model as module
 from offline.benders.master import CountModel
 from offline.benders.slot_model import SlotModel, Units
 from offline.enumeration import fitting_counts
@@ -115,7 +114,7 @@ def test_workers_whose_parameter_servers_found_no_host_are_left_out() -> None:
 
 def test_ctrl_c_while_a_slot_is_filled_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = Solution(Status.INTERRUPTED, None, 0.0, np.inf, {})
-    monkeypatch.setattr(module.highs, "solve", lambda *_, **__: stopped)
+    monkeypatch.setattr(highs, "solve", lambda *_, **__: stopped)
     slots = slots_of([job("a", 1.0)], [4.0], [1.0])
     with pytest.raises(KeyboardInterrupt):
         slots.best(np.array([1]), np.ones(1), slots.empty(), Budget(), 0.0)
@@ -124,9 +123,9 @@ def test_ctrl_c_while_a_slot_is_filled_is_not_swallowed(monkeypatch: pytest.Monk
 def test_no_unit_of_the_lightest_worker_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Heavier workers may be missed by a share of what the lightest one asked for weighs."""
     gaps: list[float] = []
-    solve = module.highs.solve
+    solve = highs.solve
     monkeypatch.setattr(
-        module.highs, "solve", lambda *given, **by: gaps.append(by["gap"]) or solve(*given, **by)
+        highs, "solve", lambda *given, **by: gaps.append(by["gap"]) or solve(*given, **by)
     )
     slots = slots_of([job("a", 1.0), job("b", 1.0), job("c", 1.0)], [4.0], [4.0])
     slots.best(np.array([1, 1, 0]), np.array([8.0, 2.0, 0.5]), slots.empty(), Budget(), 0.5)
@@ -135,7 +134,7 @@ def test_no_unit_of_the_lightest_worker_is_missed(monkeypatch: pytest.MonkeyPatc
 
 def test_nothing_is_returned_where_nothing_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     late = Solution(Status.TIME_LIMIT, None, 9.0, np.inf, {})
-    monkeypatch.setattr(module.highs, "solve", lambda *_, **__: late)
+    monkeypatch.setattr(highs, "solve", lambda *_, **__: late)
     slots = slots_of([job("a", 1.0)], [4.0], [1.0])
     assert slots.best(np.array([1]), np.ones(1), slots.empty(), Budget(), 0.0) is None
 

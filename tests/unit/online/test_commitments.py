@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from oasis.model.cluster import Cluster, Server
+from oasis.model.forms import Speeds
 from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
 from oasis.model.utility import Constant
@@ -93,3 +97,44 @@ def test_the_last_slot_of_a_gang_may_do_more_than_its_work() -> None:
     assert live.schedule.worker_slots == 8
     assert [differs(live, left) for left in (5, 6, 7, 8, 9)] == [True, False, False, False, True]
     assert restricted(live.schedule, live.schedule.start) is None
+
+
+def two_kinds() -> tuple[Commitments, Job]:
+    """Two fast servers and a slow one; a job in a slow and in a fast form."""
+    servers = (
+        Server("slow", {"gpu": 4.0}, labels={"gpu": "t4"}),
+        Server("fast", {"gpu": 4.0}, count=2, labels={"gpu": "h100"}),
+    )
+    given = Cluster(("gpu",), servers, (), slot_seconds=1.0)
+    several = replace(job("a", 4), speeds=Speeds("gpu", {"t4": 1.0, "h100": 2.0}))
+    return Commitments(
+        given, LOOKAHEAD, PriceBounds.from_jobs([several], given, LOOKAHEAD)
+    ), several
+
+
+def test_what_is_left_of_a_job_keeps_its_form() -> None:
+    held, several = two_kinds()
+    decision = held.submit(7, several)
+    assert decision.schedule is not None
+    assert (decision.schedule.form, decision.completion) == (1, 1)
+    held.advance(1)
+    again = two_kinds()[0]
+    again.restore(held.state())
+    for each in (held, again):
+        at = decision.schedule.workers[0, 1]
+        assert each.lose([(TaskGroup.WORKER, int(at))]) == []
+        schedule = each.live[7].schedule
+        assert schedule is not None
+        assert schedule.form == 1
+        assert set(schedule.workers[:, 1].tolist()) == {3 - at}
+        assert restricted(schedule, 2).form == 1  # type: ignore[union-attr]
+    assert again.state() == held.state()
+    # There is no fast server any more, and it has begun on one.
+    assert held.lose([(TaskGroup.WORKER, int(3 - at))]) == [7]
+
+
+def test_the_rest_of_a_job_is_placed_in_the_form_that_it_has() -> None:
+    held, several = two_kinds()
+    decision = held.submit(7, several.in_forms[1], form=1)
+    assert decision.schedule is not None
+    assert decision.schedule.form == held.live[7].form == 1

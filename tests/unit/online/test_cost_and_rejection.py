@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 
+from oasis.model.forms import Form
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant, Deadline, Piecewise
@@ -23,7 +24,7 @@ from oasis.online.rejection import (
     schedule_cost,
     why_none,
 )
-from oasis.online.search import Search
+from oasis.online.search import Search, searches
 from tests import builders
 from tests.strategies import Market, fewer, markets
 
@@ -263,3 +264,34 @@ def test_neither_prices_nor_usage_given_to_the_search_are_changed() -> None:
     assert best.schedule is not None
     for array, copy in zip(arrays, before, strict=True):
         assert np.array_equal(array, copy)
+
+
+def test_a_job_that_no_machine_admits_is_told_the_label() -> None:
+    only = replace(JOB, requires={"gpu": ["h100"], "zone": ["b", "c"]})
+    assert result_of(searches(only, ledger())).reason == (
+        "no machine admits it: label gpu of the worker servers; "
+        "its workers require gpu is h100, zone is b or c"
+    )
+    # Also where the labels of the hosts are to blame, and where it could not end in time anyway.
+    hosts = replace(JOB, ps_requires={"zone": ["b"]}, arrival=HORIZON - 1, epochs=99)
+    served = replace(hosts, worker={**JOB.worker, "bandwidth_gbps": 1.0})
+    reason = result_of(searches(served, ledger())).reason
+    assert reason is not None
+    assert reason.startswith("no machine admits it: label zone of the parameter-server hosts")
+
+
+def test_of_several_forms_the_nearest_gives_the_reason() -> None:
+    """And what it would take is the least of all forms."""
+    late = Form(minibatch_time=1000.0)
+    elsewhere, dear = Form(requires={"gpu": ["h100"]}), Form(minibatch_time=2.0)
+    book, job = ledger(2.0, 0.5), replace(JOB, utility=Constant(1e-3))
+    told = result_of(searches(replace(job, forms=(elsewhere, late, dear, Form())), book))
+    alone = result_of(searches(job, book))
+    assert alone.reason is not None
+    assert told.reason == f"{alone.reason} (form 3, the nearest of 4)"
+    assert told.rejection == alone.rejection
+    lost = result_of(searches(replace(job, forms=(elsewhere, late)), book))
+    assert lost.reason is not None
+    assert lost.reason.startswith("cannot finish by the horizon")
+    assert lost.reason.endswith("(form 1, the nearest of 2)")
+    assert lost.rejection is None

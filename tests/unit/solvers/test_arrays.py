@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pulp
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from oasis.solvers import Status, highs
-from oasis.solvers.arrays import ArrayModel, GrowingModel, RowArrays
+from oasis.solvers.arrays import ArrayModel, RowArrays
+
+EMPTY = np.zeros(0)
 
 
 def model() -> pulp.LpProblem:
@@ -98,25 +103,6 @@ def test_where_all_is_fixed_its_value_is_the_optimum() -> None:
     assert (solution.status, solution.objective) == (Status.OPTIMAL, 8.0)
 
 
-def test_a_growing_model_has_the_rows_so_far_and_further_ones_once() -> None:
-    problem = model()
-    x, y, _ = problem.variables()
-    growing = GrowingModel(problem)
-    assert read(growing.read()) == read(ArrayModel.of(problem))
-    problem.addConstraint(x + 2 * y <= 3)
-    own = read(growing.read([x <= 1]))
-    assert own[2:] == [({"x": 1.0, "y": 2.0}, -math.inf, 3.0), ({"x": 1.0}, -math.inf, 1.0)]
-    assert read(growing.read()) == own[:3] == read(ArrayModel.of(problem))
-
-
-def test_a_growing_model_knows_the_kinds_of_its_variables_by_now() -> None:
-    problem = model()
-    growing = GrowingModel(problem)
-    growing.read()
-    problem.variables()[1].cat = pulp.LpContinuous
-    assert growing.read().is_whole.tolist() == [True, False, True]
-
-
 def test_chosen_rows_keep_their_order_and_may_become_empty() -> None:
     rows = RowArrays(
         np.array([0, 2, 3, 3]),
@@ -128,3 +114,37 @@ def test_chosen_rows_keep_their_order_and_may_become_empty() -> None:
     left = rows.chosen(np.array([True, True, False]), np.array([True, False, False]))
     assert (left.starts.tolist(), left.columns.tolist()) == ([0, 1, 1], [0])
     assert rows.sums(rows.values).tolist() == [3.0, 3.0, 0.0]
+
+
+def test_rows_of_a_table_and_of_terms_follow_each_other() -> None:
+    first = RowArrays.of_table(np.array([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), np.arange(3.0))
+    terms = [(np.array([1]), np.array([5.0])), (np.zeros(0, int), np.zeros(0))]
+    second = RowArrays.of_terms(terms, np.array([6.0, 7.0]), np.array([8.0, 9.0]))
+    both = first.followed_by(second).followed_by(RowArrays.of_terms([], *np.zeros((2, 0))))
+    assert both.starts.tolist() == [0, 1, 1, 3, 4, 4]
+    assert (both.columns.tolist(), both.values.tolist()) == ([1, 0, 1, 1], [2, 3, 4, 5])
+    assert both.lower.tolist() == [-math.inf] * 3 + [6, 7]
+    assert both.upper.tolist() == [0, 1, 2, 8, 9]
+
+
+def test_a_packing_is_worth_most_within_its_rows() -> None:
+    """Two of the item of 3 and one of 2 fit in 8; with at most one of the former, two of 2."""
+    for most, worth in ((2.0, 8.0), (1.0, 5.0)):
+        model = ArrayModel.packing(
+            np.array([3.0, 1.0]), np.array([most, 2.0]), np.array([[3.0, 1.0]]), np.array([8.0])
+        )
+        assert highs.solve(model).objective == worth
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+def test_what_is_below_a_level_stays_and_nothing_else(counts: list[int]) -> None:
+    """Level k is reached by the first k + 1 variables together."""
+    number = len(counts)
+    plain = ArrayModel.packing(np.ones(number), np.full(number, 2), np.zeros((0, number)), EMPTY)
+    levels = [(np.arange(k + 1), n) for k, n in enumerate(counts)]
+    model = plain.below(levels, "less")
+    assert len(set(model.names)) == len(model.names)
+    for values in product(range(3), repeat=number):
+        fixed = model.limited({str(k): (value, value) for k, value in enumerate(values)})
+        is_below = any(sum(values[: k + 1]) < n for k, n in enumerate(counts))
+        assert (highs.solve(fixed).status is Status.OPTIMAL) == is_below

@@ -16,6 +16,7 @@ from oasis.solvers import Status, highs
 from oasis.solvers.arrays import ArrayModel, RowArrays
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
+from tests.linear import as_arrays
 from tests.strategies import fewer
 
 VARIABLES, MOST = 5, 3
@@ -65,11 +66,11 @@ def test_rows_lower_the_bound_to_that_of_a_cold_solve(seed: int) -> None:
     for category in (pulp.LpInteger, pulp.LpContinuous):
         rng = np.random.default_rng(seed)
         problem = drawn(rng, category)
-        grown = Relaxation(problem)
+        grown = Relaxation(ArrayModel.of(problem))
         bounds = []
         for _ in range(4):
             added = rows(rng, problem)
-            grown.add(added)
+            grown.add(as_arrays(problem, added))
             for row in added:
                 problem.addConstraint(row)
             solution = grown.solve(Budget())
@@ -95,15 +96,17 @@ def test_rows_lower_the_bound_to_that_of_a_cold_solve(seed: int) -> None:
 
 def test_the_model_keeps_its_integers_and_its_rows() -> None:
     problem = drawn(np.random.default_rng(0), pulp.LpInteger)
-    Relaxation(problem).add(rows(np.random.default_rng(1), problem))
+    Relaxation(ArrayModel.of(problem)).add(
+        as_arrays(problem, rows(np.random.default_rng(1), problem))
+    )
     assert {variable.cat for variable in problem.variables()} == {pulp.LpInteger}
     assert problem.constraints() == []
 
 
 def test_rows_that_nothing_satisfies_are_an_error() -> None:
     problem = drawn(np.random.default_rng(0), pulp.LpInteger)
-    relaxation = Relaxation(problem)
-    relaxation.add([pulp.lpSum(problem.variables()) <= -1])
+    relaxation = Relaxation(ArrayModel.of(problem))
+    relaxation.add(as_arrays(problem, [pulp.lpSum(problem.variables()) <= -1]))
     with pytest.raises(SolverError, match=r"Infeasible"):
         relaxation.solve(Budget())
 
@@ -116,7 +119,7 @@ def test_no_time_is_no_bound_and_time_again_is_the_bound() -> None:
     problem.setObjective(pulp.lpDot(rng.random(300).tolist(), x))
     for weights in rng.random((200, 300)).tolist():
         problem.addConstraint(pulp.lpDot(weights, x) <= 30)
-    relaxation = Relaxation(problem)
+    relaxation = Relaxation(ArrayModel.of(problem))
     assert relaxation.solve(Budget(0.0)) is None
     solution = relaxation.solve(Budget(60.0))
     assert solution is not None
@@ -129,8 +132,8 @@ def test_the_bound_is_not_below_what_is_better_by_less_than_the_tolerance_of_hig
     problem = pulp.LpProblem("pair", pulp.LpMaximize)
     x, y = (problem.add_variable(name, 0, 3) for name in "xy")
     problem.setObjective(1.0 * x + (1.0 + hair) * y)
-    relaxation = Relaxation(problem)
-    relaxation.add([3 * x + 3 * y <= 3, x + y <= 5])
+    relaxation = Relaxation(ArrayModel.of(problem))
+    relaxation.add(as_arrays(problem, [3 * x + 3 * y <= 3, x + y <= 5]))
     solution = relaxation.solve(Budget())
     assert solution is not None
     assert solution.objective is not None
@@ -155,8 +158,8 @@ def test_arrays_grow_by_rows_and_their_duals_price_the_rows() -> None:
     assert first is not None
     assert first.objective == pytest.approx(12.0)
     assert relaxation.duals == pytest.approx([3.0])
-    relaxation.append(none)
-    relaxation.append(few)
+    relaxation.add(none)
+    relaxation.add(few)
     second = relaxation.solve(Budget())
     assert second is not None
     assert second.values == pytest.approx({"x": 1.0, "y": 3.0})
