@@ -15,7 +15,7 @@ import numpy as np
 
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError
-from oasis.model.forms import NO_LABELS, Requirement
+from oasis.model.forms import NO_LABELS, Labels, Requirement
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE, IntArray
@@ -73,6 +73,8 @@ class Machine:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capacity", capacity_on(self.grid, self.amounts))
+        if not isinstance(self.labels, Labels):
+            object.__setattr__(self, "labels", Labels(self.labels))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from baselines import ALL as NAMES
 from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm, make
-from oasis import Instance, OASiS, PolicyError, PriceBounds, simulate, verify
+from oasis import Instance, OASiS, PolicyError, PriceBounds, Recourse, simulate, verify
 from oasis.scheduling.placement import place
 from oasis.simulator import (
     NOTHING,
@@ -246,3 +246,10 @@ def test_oasis_sees_only_the_past_and_the_estimates_it_was_given(instance, data)
 def test_on_instances_every_schedule_satisfies_the_model(name, instance, seed):
     run = simulate(instance, make(name, seed))
     assert verify(instance, run) == pytest.approx(run.total_utility)
+
+
+@given(instance=instances_of_kinds())
+def test_oasis_and_recourse_keep_to_labels_and_forms(instance):
+    for policy in (OASiS.from_instance(instance), Recourse()):
+        run = simulate(instance, policy)
+        assert verify(instance, run) == pytest.approx(run.total_utility)

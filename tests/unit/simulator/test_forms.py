@@ -264,3 +264,52 @@ def test_a_service_does_what_a_simulation_does(name: str, tmp_path: Path) -> Non
         assert found == expected
 
     check()
+
+
+@pytest.mark.parametrize("name", ["oasis", "recourse", "gavel", "fifo"])
+def test_what_a_service_runs_is_in_one_form_on_machines_that_admit_it(
+    name: str, tmp_path: Path
+) -> None:
+    """What ran, slot by slot, is put together and verified; a machine is away for a while."""
+
+    def made(instance: oasis.Instance) -> oasis.LiveScheduler:
+        if name == "oasis":
+            bounds = oasis.PriceBounds.from_instance(instance)
+            return oasis.LiveScheduler.oasis(instance.cluster, 8, bounds)
+        if name == "recourse":
+            return oasis.LiveScheduler.recourse(instance.cluster, 8)
+        return oasis.LiveScheduler(make(name, 3), instance.cluster)
+
+    @fewer(4)
+    @given(given_instance=instances_of_kinds())
+    def check(given_instance: oasis.Instance) -> None:
+        instance = apart(given_instance)
+        scheduler, ran, done = made(instance), dict[str, list[Any]](), set()
+        forms: dict[str, int] = {}
+        lost = instance.cluster.worker_ids[0]
+        for slot in range(20):
+            if slot in (2, 5):
+                (scheduler.lose if slot == 2 else scheduler.restore)(lost)
+            for each in instance.jobs:
+                if each.arrival == slot:
+                    scheduler.submit(each)
+            if slot == 3:
+                scheduler.save(tmp_path / "snapshot")
+                policy = None if name in ("oasis", "recourse") else make(name, 3)
+                scheduler = oasis.LiveScheduler.load(tmp_path / "snapshot", policy)
+            for job_id, schedule in scheduler.plan(1).items():
+                assert forms.setdefault(job_id, schedule.form) == schedule.form
+                ran.setdefault(job_id, []).append(schedule)
+            done |= {one.job_id for one in scheduler.advance(slot + 1).completed}
+        whole = {
+            job_id: oasis.Schedule(
+                job_id,
+                [row for part in ran[job_id] for row in part.workers.tolist()],
+                [row for part in ran[job_id] for row in part.ps.tolist()],
+                forms[job_id],
+            )
+            for job_id in done
+        }
+        oasis.verify(instance, whole)
+
+    check()
