@@ -1,10 +1,11 @@
 """What elastic jobs can be worth at most: a configuration LP in which nothing ever hurts them.
 
 Relaxed: a job works at the best speed that its workers can have, wherever they are and whoever is
-beside them; a change costs nothing; the machines are one pool, in which parameter servers take no
-room; time is divided as finely as one likes within a slot; and everything is known from the start.
-Whatever a policy does is one configuration a job, a slot of completion and the worker-time in each
-slot up to it, and is worth no more there. So the optimum of the LP
+beside them; a change costs nothing; the machines are one pool, whatever their labels are, in which
+parameter servers take no room; time is divided as finely as one likes within a slot; and everything
+is known from the start. Whatever a policy does is one configuration a job, a form, a slot of
+completion and the worker-time in each slot up to it, and is worth no more there. So the optimum of
+the LP
 
     max sum f_il x_il,  sum_l x_il <= 1 for each job,
     sum w_ir u_ilt x_il <= C_r L in each slot t for each resource r,  x >= 0
@@ -80,11 +81,21 @@ def envelope(rates: Sequence[float]) -> tuple[FloatArray, FloatArray]:
 
 
 class _Configurations:
-    """The configurations of one job, and the best of them at given prices."""
+    """The configurations of a job in one form, and the best of them at given prices.
+
+    `share` (resources,) is what one of its workers takes of the pool.
+    """
 
     def __init__(
-        self, job: PolicyJob, rates: Sequence[float], most: int, length: float, slots: int
+        self,
+        job: PolicyJob,
+        rates: Sequence[float],
+        most: int,
+        length: float,
+        slots: int,
+        share: FloatArray,
     ) -> None:
+        self.share, self.length = share, length
         widths, slopes = envelope(rates[: most + 1])
         begins = np.arange(slots) * length
         self.open = np.clip(begins + length - job.arrival, 0.0, length)  # seconds of each slot
@@ -103,12 +114,13 @@ class _Configurations:
         # who completes after the last slot pays nothing for it
         self.later = float(job.utility(_earlier(never, job.arrival))[0]) if len(widths) else 0.0
 
-    def best(self, price: FloatArray) -> tuple[float, float, FloatArray | None]:
+    def best(self, prices: FloatArray) -> tuple[float, float, FloatArray | None]:
         """Worth less cost, worth, and worker-seconds by slot of the best; None: after the last.
 
-        `price` is what a worker-second of the job costs in each slot. For each slot of completion
-        the cheapest way to do the work is greedy: it takes the cheapest work first.
+        `prices` (slots, resources) are of the whole pool for a whole slot. For each slot of
+        completion the cheapest way to do the work is greedy: it takes the cheapest work first.
         """
+        price = prices @ self.share / self.length  # of a worker-second
         cost = price[self._slots] / self._slopes
         gain = self.worth - self._least_costs(cost, len(price))
         slot = int(np.argmax(gain)) if len(gain) else -1
@@ -201,18 +213,26 @@ def elastic_bound(
         if not job.has_utility:
             raise InputError("utility", f"expected one for each job, got none for {job.id!r}")
     totals, demands = pool(made)
-    rates = [best_rates(made, job) for job in jobs]
     if slots is None:
         slots = slots_needed(made, slot_seconds)
     if slots < 1:
         raise InputError("slots", "expected at least 1", slots)
     there = totals > 0
-    shares = demands[:, there] / totals[there]  # of the pool, by one worker
     choices = [
-        _Configurations(job, own, _most(job, demand, totals), slot_seconds, slots)
-        for job, own, demand in zip(jobs, rates, demands, strict=True)
+        [
+            _Configurations(
+                form,
+                best_rates(made, form),
+                _most(form, demand, totals),
+                slot_seconds,
+                slots,
+                demand[there] / totals[there],
+            )
+            for form, demand in zip(job.in_forms, own, strict=True)
+        ]
+        for job, own in zip(jobs, demands, strict=True)
     ]
-    return _generate(choices, shares, slots, slot_seconds)
+    return _generate(choices, slots, slot_seconds)
 
 
 def best_rates(made: ElasticWorkload, job: PolicyJob) -> list[float]:
@@ -254,45 +274,56 @@ def slots_needed(made: ElasticWorkload, slot_seconds: float) -> int:
     """
     totals, demands = pool(made)
     longest, shares = 0.0, np.zeros(len(totals))
-    for job, demand in zip(made.workload.jobs, demands, strict=True):
-        rates = best_rates(made, job)
-        best = max(rate / n for n, rate in enumerate(rates) if n)
-        longest = max(longest, job.work / best)
-        part = np.divide(demand, totals, out=np.zeros(len(totals)), where=totals > 0)
-        shares += part * job.work / best
+    for job, own in zip(made.workload.jobs, demands, strict=True):
+        bests = [_best_worker(made, form) for form in job.in_forms]
+        alone = [form.work / best for form, best in zip(job.in_forms, bests, strict=True)]
+        k = alone.index(min(alone))
+        longest = max(longest, alone[k])
+        part = np.divide(own[k], totals, out=np.zeros(len(totals)), where=totals > 0)
+        shares += part * job.in_forms[k].work / bests[k]
     last = max(job.arrival for job in made.workload.jobs)
     return int((last + max(longest, float(shares.max(initial=0.0)))) // slot_seconds) + 2
 
 
-def pool(made: ElasticWorkload) -> tuple[FloatArray, FloatArray]:
-    """What all machines have together, and what a worker of each job reserves, by resource.
+def _best_worker(made: ElasticWorkload, form: PolicyJob) -> float:
+    """The best speed of a form for each of its workers."""
+    return max(rate / n for n, rate in enumerate(best_rates(made, form)) if n)
+
+
+def pool(made: ElasticWorkload) -> tuple[FloatArray, list[FloatArray]]:
+    """What all machines have together, and what a worker of each form of a job reserves.
 
     Returns
     -------
     totals : (resources,) float array
-    demands : (jobs, resources) float array
+    demands : list of (forms, resources) float array
+        By job.
 
     Examples
     --------
     >>> from oasis.simulator import generate_elastic
     >>> totals, demands = pool(generate_elastic(jobs=2, seed=1))
-    >>> demands.shape == (2, len(totals))
-    True
+    >>> [own.shape == (1, len(totals)) for own in demands]
+    [True, True]
     """
     machines = np.array([machine.capacity for machine in made.workload.site.machines], dtype=float)
-    demands = np.zeros((len(made.workload.jobs), machines.shape[1]))
-    for k, job in enumerate(made.workload.jobs):
-        for resource, amount in job.worker:
-            demands[k, resource] = amount
+    demands = []
+    for job in made.workload.jobs:
+        own = np.zeros((len(job.in_forms), machines.shape[1]))
+        for row, form in zip(own, job.in_forms, strict=True):
+            for resource, amount in form.worker:
+                row[resource] = amount
+        demands.append(own)
     return machines.sum(axis=0), demands
 
 
 def _generate(
-    choices: Sequence[_Configurations], shares: FloatArray, slots: int, length: float
+    choices: Sequence[Sequence[_Configurations]], slots: int, length: float
 ) -> ElasticBound:
-    """Column generation; prices are of the whole pool for a whole slot."""
-    count, resources = shares.shape
-    largest = max((float(max(own.worth.max(), own.later)) for own in choices), default=0.0)
+    """Column generation over the forms of each job."""
+    count, resources = len(choices), len(choices[0][0].share) if choices else 0
+    every = [own for forms in choices for own in forms]
+    largest = max((float(max(own.worth.max(), own.later)) for own in every), default=0.0)
     scale = largest if largest > 0 else 1.0
     master = ColumnLp(np.ones(count + slots * resources))
     duals = np.zeros(count + slots * resources)
@@ -301,11 +332,13 @@ def _generate(
         rounds += 1
         prices = duals[count:].reshape(slots, resources) * scale
         columns, dual = [], float(prices.sum())
-        for k, own in enumerate(choices):
-            gain, worth, used = own.best(prices @ shares[k] / length)
+        for k, forms in enumerate(choices):
+            found = [own.best(prices) for own in forms]
+            best = max(range(len(forms)), key=lambda form: found[form][0])
+            gain, worth, used = found[best]
             dual += gain
             if gain > duals[k] * scale + 1e-9 * scale:
-                columns.append(_column(k, worth / scale, used, shares[k] / length, count))
+                columns.append(_column(k, worth / scale, used, forms[best].share / length, count))
         value = min(value, dual)
         if not columns or value - reached <= GAP * value:
             break
@@ -334,7 +367,7 @@ def mean_completion_bound(made: ElasticWorkload) -> float:
 
     It is the largest of the means of two relaxations:
 
-    1. Each job runs from its arrival on with the workers with which it is fastest.
+    1. Each job runs from its arrival on in the form and with the workers with which it is fastest.
     2. To complete job j, a policy spends at least a_j = work_j * min_n (n w_j / rate_j(n)) of a
        resource, where n are workers that need w_j each and rate_j(n) is the best speed that n of
        them can have; and all jobs together never have more than the capacity C of all machines. So
@@ -372,24 +405,43 @@ def mean_completion_bound(made: ElasticWorkload) -> float:
     jobs = made.workload.jobs
     fastest: list[float] = []
     areas: list[list[float]] = [[] for _ in totals]  # seconds of the whole pool, by resource
-    for job, demand in zip(jobs, demands.tolist(), strict=True):
-        rates = best_rates(made, job)
-        able = [
-            n
-            for n, rate in enumerate(rates)
-            if rate > 0 and all(n * w <= total for w, total in zip(demand, totals, strict=True))
-        ]
+    for job, own in zip(jobs, demands, strict=True):
+        pairs = zip(job.in_forms, own.tolist(), strict=True)
+        able = [found for pair in pairs if (found := _least_times(made, *pair, totals.tolist()))]
         if not able:
             return math.inf
-        fastest.append(job.work / max(rates[n] for n in able))
-        best = max(rates[n] / n for n in able)
-        for share, needed, total in zip(areas, demand, totals.tolist(), strict=True):
-            share.append(job.work / best * needed / total if needed else 0.0)
+        time, *shares = (min(column) for column in zip(*able, strict=True))
+        fastest.append(time)
+        for area, share in zip(areas, shares, strict=True):
+            area.append(share)
     arrivals = [job.arrival for job in jobs]
     sums = [math.fsum(fastest), *(shortest_first(arrivals, area) for area in areas)]
     # runs subtract times that are rounded
     rounded = ROUNDING * (max(arrivals) + max(sums))
     return max(0.0, max(sums) / len(jobs) - rounded)
+
+
+def _least_times(
+    made: ElasticWorkload, form: PolicyJob, demand: list[float], totals: list[float]
+) -> list[float]:
+    """Seconds that a form takes at least, and seconds of all machines, by resource.
+
+    Nothing if the pool does not hold it.
+    """
+    rates = best_rates(made, form)
+    able = [
+        n
+        for n, rate in enumerate(rates)
+        if rate > 0 and all(n * w <= total for w, total in zip(demand, totals, strict=True))
+    ]
+    if not able:
+        return []
+    best = max(rates[n] / n for n in able)
+    areas = [
+        form.work / best * needed / total if needed else 0.0
+        for needed, total in zip(demand, totals, strict=True)
+    ]
+    return [form.work / max(rates[n] for n in able), *areas]
 
 
 def shortest_first(arrivals: Sequence[float], work: Sequence[float]) -> float:

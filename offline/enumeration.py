@@ -65,15 +65,19 @@ class Enumeration(Method[EnumerationParams]):
         """
         instance, state, most = problem.instance, problem.state, self.params.max_steps
         state.enter(Phase.ENUMERATION)
-        jobs = instance.jobs
-        work = tuple(job.work(instance.slot_seconds) for job in jobs)
-        pairs = zip(jobs, work, strict=True)
-        parallel = [max(job.min_workers, min(job.chunks, w)) for job, w in pairs]
-        _refuse(math.prod(n + 1 for n in parallel), most)
-        fitting = fitting_counts(jobs, parallel, instance.cluster)
-        _refuse(math.prod(w + 1 for w in work) * instance.horizon * len(fitting), most)
-        schedules = _Search(jobs, work, instance.horizon, fitting).schedules()
-        state.found(verify(instance, schedules), schedules)
+        steps = 0
+        # Each job in one of its forms, in all ways: a schedule never changes its form.
+        for chosen in product(*(range(len(job.in_forms)) for job in instance.jobs)):
+            jobs = [job.in_forms[k] for job, k in zip(instance.jobs, chosen, strict=True)]
+            work = tuple(job.work(instance.slot_seconds) for job in jobs)
+            pairs = zip(jobs, work, strict=True)
+            parallel = [max(job.min_workers, min(job.chunks, w)) for job, w in pairs]
+            _refuse(steps + math.prod(n + 1 for n in parallel), most)
+            fitting = fitting_counts(jobs, parallel, instance.cluster)
+            steps += math.prod(w + 1 for w in work) * instance.horizon * len(fitting)
+            _refuse(steps, most)
+            schedules = _Search(jobs, chosen, work, instance.horizon, fitting).schedules()
+            state.found(verify(instance, schedules), schedules)
         state.proved(state.incumbent or 0.0)
         return Status.OPTIMAL
 
@@ -91,12 +95,14 @@ class _Search:
 
     def __init__(
         self,
-        jobs: tuple[Job, ...],
+        jobs: Sequence[Job],
+        forms: Counts,
         work: Counts,
         horizon: int,
         fitting: dict[Counts, SlotPlacement],
     ) -> None:
-        self.jobs, self.work, self.horizon, self.placements = jobs, work, horizon, fitting
+        self.jobs, self.forms, self.work = jobs, forms, work
+        self.horizon, self.placements = horizon, fitting
         self.best: dict[tuple[int, Counts], tuple[float, Counts]] = {}
 
     def value(self, slot: int, remaining: Counts) -> float:
@@ -144,7 +150,7 @@ class _Search:
                     ended[i] = slot
             remaining = _minus(remaining, counts)
         return {
-            job.id: Schedule(job.id, placements(workers[i]), placements(ps[i]))
+            job.id: Schedule(job.id, placements(workers[i]), placements(ps[i]), self.forms[i])
             for i, slot in sorted(ended.items())
             for job in [self.jobs[i]]
             if job.utility(slot - job.arrival) > 0
@@ -204,7 +210,11 @@ def _placed(jobs: Sequence[Job], counts: Counts, cluster: Cluster) -> SlotPlacem
     placed = []
     for group, units in zip(GROUPS, (counts, needed), strict=True):
         rows = [[group.of(job).get(name, 0.0) for name in cluster.resources] for job in jobs]
-        found = next(_packings(list(units), rows, group.capacity(cluster).tolist(), []), None)
+        servers = group.servers(cluster)
+        labels = [server.labels for server in servers for _ in server.ids]
+        may = [[group.required(job).admits(one) for one in labels] for job in jobs]
+        capacity = group.capacity(cluster).tolist()
+        found = next(_packings(list(units), rows, may, capacity, []), None)
         if found is None:
             return None
         placed.append(found)
@@ -214,17 +224,20 @@ def _placed(jobs: Sequence[Job], counts: Counts, cluster: Cluster) -> SlotPlacem
 def _packings(
     units: Sequence[int],
     demands: Sequence[Sequence[float]],
+    may: Sequence[Sequence[bool]],
     capacity: Sequence[Sequence[float]],
     placed: list[tuple[int, ...]],
 ) -> Iterator[Units]:
-    """All ways to put ``units[i]`` items of ``demands[i]`` on the servers, job after job."""
+    """All ways to put ``units[i]`` items of ``demands[i]`` on servers that they may be on."""
     if len(placed) == len(units):
         yield tuple(placed)
         return
     for split in _splits(units[len(placed)], len(capacity)):
-        here = [*placed, split]
+        here, admitted = [*placed, split], may[len(placed)]
+        if any(n and not is_in for n, is_in in zip(split, admitted, strict=True)):
+            continue
         if all(_fits(here, demands, limits, server) for server, limits in enumerate(capacity)):
-            yield from _packings(units, demands, capacity, here)
+            yield from _packings(units, demands, may, capacity, here)
 
 
 def _fits(

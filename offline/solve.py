@@ -53,10 +53,10 @@ class AutoParams(Params):
     Parameters
     ----------
     compact_size : int
-        Servers times the slots that each job has from its arrival on, summed over jobs, up to
+        Servers times the slots that each form of a job has from its arrival on, summed, up to
         which the compact model is as fast as the decomposition.
     counts_size : int
-        Squares of the slots that each job has from its arrival on, summed over jobs, up to which
+        Squares of the slots that each form has from its arrival on, summed, up to which
         the decomposition is better than column generation, however long the solve may take. For a
         solve of three minutes at most it is better up to `LONG_COUNTS`.
     milp : CompactParams
@@ -85,8 +85,9 @@ class AutoParams(Params):
 
     def method_for(self, instance: Instance, stop: Stop) -> Method[Any]:
         """Choose by the size of the instance and by the time that the solve has."""
-        size = compact_size(OfflineArrays.of(instance))
-        counts = sum((instance.horizon - job.arrival) ** 2 for job in instance.jobs)
+        arrays = OfflineArrays.of(instance)
+        size = compact_size(arrays)
+        counts = sum((instance.horizon - form.arrival) ** 2 for form in arrays.forms)
         LOGGER.info("size %d, counts %d: limits %s", size, counts, self)
         if size <= self.compact_size:
             return CompactMethod(self.milp)

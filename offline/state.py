@@ -15,7 +15,7 @@ from oasis.certify.verify import verify
 from oasis.model.decision import Decision
 from oasis.model.errors import SolverError
 from oasis.model.groups import GROUPS
-from oasis.model.instance import Instance
+from oasis.model.instance import Instance, Job
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised
@@ -260,10 +260,13 @@ class SolveState:
 
 def trivial_bound(instance: Instance) -> float:
     """Every job at its earliest completion: what holds before anything is solved."""
-    seconds = instance.slot_seconds
-    return math.fsum(
-        float(job.utility(job.shortest_duration(seconds) - 1)) for job in instance.jobs
-    )
+    return best_of_all(instance.jobs, instance.slot_seconds)
+
+
+def best_of_all(jobs: Sequence[Job], slot_seconds: float) -> float:
+    """Total utility if each job were alone, in its fastest form."""
+    shortest = [min(form.shortest_duration(slot_seconds) for form in job.in_forms) for job in jobs]
+    return math.fsum(float(job.utility(n - 1)) for job, n in zip(jobs, shortest, strict=True))
 
 
 def read_prices(given: Sequence[Any], instance: Instance) -> tuple[FloatArray, FloatArray]:

@@ -113,7 +113,7 @@ class Decomposition:
         else:
             relaxed = self.cut_the_relaxation()
             around = self.model.around(relaxed, self.params.master.window)
-            ends = {name: [slots.start, slots.stop - 1] for name, slots in around.items()}
+            ends = [[form, slots.start, slots.stop - 1] for form, slots in around.items()]
             self._tell({"relaxation": ends})
             self.replanning.begin(self.model.completing(around))
         while not self.is_done:
@@ -168,7 +168,7 @@ class Decomposition:
         periods.relax(self.budget.share(params.share))
         plan = self._planned(periods)
         if plan:
-            self._tell({"plan": plan})
+            self._tell({"plan": [*plan.items()]})
         if not self._is_helped and plan and not self.is_done:
             near = self.model.near(plan, self.params.master.window)
             self.primal.dive(near, self.budget.share(self.params.master.primal_share), plan=plan)
@@ -178,7 +178,7 @@ class Decomposition:
             if not self._is_helped:
                 self._take_a_turn(self.budget.within(self.budget.elapsed - before))
 
-    def _planned(self, periods: PeriodBound) -> Mapping[str, int]:
+    def _planned(self, periods: PeriodBound) -> Mapping[int, int]:
         """When jobs complete in a plan in fractions that leaves the reserve of a dive free."""
         assert self.replanning is not None
         self.state.enter(Phase.PERIODS)
@@ -208,9 +208,9 @@ class Decomposition:
             return
         self._tolerance /= 2
         plan = self.model.completions(solution.values)
-        self.parts.neighbourhoods.wanted = [self.model.index[name] for name in plan]
+        self.parts.neighbourhoods.want(plan)
         self._near = self.model.near(plan, params.window)
-        self._tell({"plan": plan})
+        self._tell({"plan": [*plan.items()]})
         refining = self.budget.share(REFINE_SHARE)
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound

@@ -81,17 +81,17 @@ class Dive:
         """Whether every reserve had its turn since `begin`, or since a dive has found cuts."""
         return self._tried >= self.params.reserves
 
-    def begin(self, plan: Mapping[str, int] | None = None) -> None:
+    def begin(self, plan: Mapping[int, int] | None = None) -> None:
         """Let the next dive have the first reserve: it is from another plan than the last one.
 
-        `plan` says when each job completes, by its id, if that is known.
+        `plan` says when each job completes, by its form, if that is known.
         """
         self._turn = self._tried = 0
         self._plan = plan or {}
 
     def search(
         self, near: Limits, least: Callable[[], float], gap: float, budget: Budget
-    ) -> tuple[list[Units], Mapping[str, int]] | None:
+    ) -> tuple[list[Units], Mapping[int, int]] | None:
         """Place slot by slot what is worth most within limits.
 
         Parameters
@@ -110,7 +110,7 @@ class Dive:
         -------
         units : list of mapping of str to (I, S) int array
             Units on the servers, by slot and group.
-        completions : mapping of str to int
+        completions : mapping of int to int
             When each job completes that does, in the last plan. One may lack what the last slot
             had no place for.
         None if the dive ended before the last slot.
@@ -123,7 +123,7 @@ class Dive:
 
     def _slot_by_slot(
         self, near: Limits, least: Callable[[], float], gap: float, budget: Budget
-    ) -> tuple[list[Units], Mapping[str, int]] | None:
+    ) -> tuple[list[Units], Mapping[int, int]] | None:
         """The same as `search`."""
         slots, repair = range(self.model.arrays.horizon), self.repair
         units: list[Units] = []
@@ -239,7 +239,7 @@ class Dive:
     def _urgency(self, slot: int, values: Mapping[str, float]) -> FloatArray:
         """Factors (I,) on weights: the sooner a job completes, the less it can make up for."""
         done = self.model.completions(values)
-        due = [done.get(c.job.id, self.model.arrays.horizon) for c in self.model.jobs]
+        due = [done.get(c.index, self.model.arrays.horizon) for c in self.model.jobs]
         waits = np.maximum(np.array(due) - slot, 0)
         factors: FloatArray = 1.0 + URGENCY / (1.0 + waits) ** 2
         return factors

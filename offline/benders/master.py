@@ -24,6 +24,7 @@ from oasis.solvers.arrays import ArrayModel, Limits, RowArrays
 from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.schedule_model import ScheduleModel
+from offline.model.variables import by_job
 from offline.patterns import Cut
 
 Row = tuple[str, int, int]  # of a cut: its group, its number, and the slot
@@ -44,17 +45,13 @@ class CountModel(ScheduleModel):
         Maximises the total utility (1); without the rows of cuts.
     cuts : mapping of str to list of Cut
         Valid in every slot, by group.
-    index : mapping of str to int
-        Index into the jobs of the problem, by id, of those that can be worth something.
     """
 
     def __init__(self, arrays: OfflineArrays) -> None:
         super().__init__(arrays, "counts", are_merged=True)
-        self.index = {c.job.id: c.index for c in self.jobs}
-        for c in self.jobs:
-            for row in constraints.of_job(c, constraints.work_by_completion):
-                self.problem.addConstraint(row)
-            for row in constraints.ps_of_work(c):
+        for forms in by_job(self.jobs):
+            further = [constraints.ps_of_work]
+            for row in constraints.of_job(forms, constraints.work_by_completion, further):
                 self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._forbidden: list[tuple[str, str, int]] = []
@@ -138,25 +135,25 @@ class CountModel(ScheduleModel):
         return replace(self._read, rows=rows, is_whole=is_whole)
 
     def near(
-        self, plan: Mapping[str, int], window: int, known: Mapping[str, int] | None = None
+        self, plan: Mapping[int, int], window: int, known: Mapping[int, int] | None = None
     ) -> Limits:
-        """Limits that keep completions within `window` slots after those of `plan`.
+        """Limits that keep completions within `window` slots after those of `plan`, by form.
 
         With the completions `known` of other schedules, each job may complete as it does there.
         """
-        slots = {name: {*range(first, first + window + 1)} for name, first in plan.items()}
-        for name, slot in (known or {}).items():
-            slots.setdefault(name, set()).add(slot)
+        slots = {form: {*range(first, first + window + 1)} for form, first in plan.items()}
+        for form, slot in (known or {}).items():
+            slots.setdefault(form, set()).add(slot)
         return self.completing(slots)
 
-    def completing(self, slots: Mapping[str, Collection[int]]) -> Limits:
-        """Limits by which each job completes in its slots or not at all; others do not.
+    def completing(self, slots: Mapping[int, Collection[int]]) -> Limits:
+        """Limits by which each form completes in its slots or not at all; others do not.
 
         Where it follows that a job does not run in a slot, its counts there are 0.
         """
         limits: dict[str, tuple[float, float]] = {}
         for c in self.jobs:
-            allowed = slots.get(c.job.id, ())
+            allowed = slots.get(c.index, ())
             may = {slot: slot in allowed for slot in c.done}
             limits |= {v.name: (0.0, float(may[slot])) for slot, v in c.done.items()}
             last = max((slot for slot in may if may[slot]), default=-1)
@@ -165,8 +162,8 @@ class CountModel(ScheduleModel):
             limits |= {v.name: (0.0, 0.0) for slot, v in c.runs.items() if slot > last}
         return limits
 
-    def around(self, values: Mapping[str, float], window: int) -> dict[str, range]:
-        """By job id, where jobs complete in a relaxation: from the first slot to after the last.
+    def around(self, values: Mapping[str, float], window: int) -> dict[int, range]:
+        """By form, where jobs complete in a relaxation: from the first slot to after the last.
 
         `values` are those of a solution whose completions may be fractions. Each range ends
         `window` slots after the last slot in which a part of the job completes.
@@ -175,7 +172,7 @@ class CountModel(ScheduleModel):
         for c in self.jobs:
             some = [t for t, variable in c.done.items() if values.get(variable.name, 0.0) > SOME]
             if some:
-                slots[c.job.id] = range(min(some), max(some) + window + 1)
+                slots[c.index] = range(min(some), max(some) + window + 1)
         return slots
 
     def worth(self, least: float, most: float = math.inf) -> RowArrays:
@@ -249,13 +246,13 @@ class CountModel(ScheduleModel):
     def value_of(self, values: Mapping[str, float]) -> float:
         """Utility of a solution with whole completions."""
         done = self.completions(values)
-        jobs = ((c, done.get(c.job.id)) for c in self.jobs)
+        jobs = ((c, done.get(c.index)) for c in self.jobs)
         return math.fsum(c.utility[slot] for c, slot in jobs if slot is not None)
 
-    def completions(self, values: Mapping[str, float]) -> dict[str, int]:
-        """When each job completes that does."""
+    def completions(self, values: Mapping[str, float]) -> dict[int, int]:
+        """When each job completes that does, by the form in which it runs."""
         return {
-            c.job.id: slot
+            c.index: slot
             for c in self.jobs
             for slot, variable in c.done.items()
             if values.get(variable.name, 0.0) > 0.5
@@ -295,7 +292,7 @@ class CountModel(ScheduleModel):
 def merged(schedule: Schedule) -> Schedule:
     """The counts of a schedule: all that runs in a slot on server 0."""
     workers, ps = (_summed(rows) for rows in (schedule.workers, schedule.ps))
-    return Schedule(schedule.job_id, workers, ps)
+    return Schedule(schedule.job_id, workers, ps, schedule.form)
 
 
 def _summed(rows: IntArray) -> IntArray:

@@ -180,13 +180,13 @@ class PrimalHeuristic:
         near: Limits,
         budget: Budget,
         *,
-        plan: Mapping[str, int] | None = None,
+        plan: Mapping[int, int] | None = None,
         is_wide: bool = False,
         is_further: bool = False,
     ) -> int:
         """Better schedules by a dive within the limits `near` (`offline.benders.dive`).
 
-        A `plan` says when jobs complete, by their ids: the dive begins with that, if it can. A
+        A `plan` says when jobs complete, by form: the dive begins with that, if it can. A
         further dive has the plan of the last one.
         With `is_wide`, they leave so much open that a plan of whole parameter servers is out of
         reach: a plan in fractions narrows them first. With `is_further`, the last dive was within
@@ -202,7 +202,7 @@ class PrimalHeuristic:
         found = dive.search(narrow, self._known, gap, budget)
         if found is not None:
             units, done = found
-            due = np.array([done.get(c.job.id, -1) for c in self.model.jobs])
+            due = np.array([done.get(c.index, -1) for c in self.model.jobs])
             fill = Fill.of(map(self.shortfall.slots.consistent, units), due)
             self._offer(fill, budget, has_searched=False)
         return dive.cuts - before
@@ -263,7 +263,11 @@ class PrimalHeuristic:
             if (placed.sum(axis=1) < counts).any():
                 misfit = Misfit(group, counts, placed.sum(axis=1), [])
                 misfits.setdefault(misfit.key, misfit).slots.append(slot)
-        due = [plan[c.job.id].completion if c.job.id in plan else -1 for c in self.model.jobs]
+        runs = [plan.get(c.job.id) for c in self.model.jobs]
+        due = [
+            run.completion if run is not None and run.form == c.form else -1
+            for c, run in zip(self.model.jobs, runs, strict=True)
+        ]
         fill = Fill.of(map(self.shortfall.slots.consistent, units), np.array(due))
         found = fill
         if misfits and seconds is None:
@@ -278,8 +282,8 @@ class PrimalHeuristic:
         units = [self.shortfall.slots.empty() for _ in range(self.model.arrays.horizon)]
         schedules = self.best.solution.schedules
         for i, c in enumerate(self.model.jobs):
-            if c.index in schedules:
-                known = schedules[c.index]
+            known = schedules.get(c.owner)
+            if known is not None and known.form == c.form:
                 for group, rows in zip(GROUPS, (known.workers, known.ps), strict=True):
                     for slot, server, count in rows.tolist():
                         units[slot][group][i, server] = count
@@ -304,14 +308,14 @@ class PrimalHeuristic:
                 ]
                 for group in GROUPS
             )
-            solution.put(c.index, without_surplus(c, *rows))
+            solution.put(c.owner, without_surplus(c, *rows))
         if has_searched and len(unfinished) > SEARCHED_JOBS:
             unfinished = set()
         self._complete(solution, unfinished, budget)
 
     def _complete(self, solution: PartialSolution, unfinished: set[int], budget: Budget) -> None:
         """Put the unfinished jobs back, a few at a time, then any others that fit; offer it."""
-        due = sorted(self.model.jobs[i].index for i in unfinished)
+        due = sorted(self.model.jobs[i].owner for i in unfinished)
         budget = budget.within(max(REPAIR_LIMIT, REPAIR_SHARE * budget.left))
         most = REPAIR_JOBS
         groups = deque(due[k : k + most] for k in range(0, len(due), most))

@@ -94,9 +94,9 @@ class PlanRepair:
         self._later = [self.model.within(room)]
 
     def as_planned(
-        self, plan: Mapping[str, int], stage: Stage, least: Callable[[], float], budget: Budget
+        self, plan: Mapping[int, int], stage: Stage, least: Callable[[], float], budget: Budget
     ) -> Values | None:
-        """Values of a first plan in which the jobs complete as in a known one, by their ids.
+        """Values of a first plan in which the jobs complete as in a known one, by form.
 
         None if there is no such plan, or none that is worth more than the least. Where all
         completions are given, HiGHS finds in a second what it misses where it may choose them.
@@ -239,10 +239,10 @@ class PlanRepair:
         """Limits by which the same jobs complete, in the same slots."""
         return self.completing_in(self.model.completions(values))
 
-    def completing_in(self, slots: Mapping[str, int]) -> Limits:
-        """Limits by which these jobs, by id, complete in their slots, and others do not."""
-        limits = self.model.completing({name: [slot] for name, slot in slots.items()})
-        done = (c.done[slots[c.job.id]].name for c in self.model.jobs if c.job.id in slots)
+    def completing_in(self, slots: Mapping[int, int]) -> Limits:
+        """Limits by which these forms complete in their slots, and others do not."""
+        limits = self.model.completing({form: [slot] for form, slot in slots.items()})
+        done = (c.done[slots[c.index]].name for c in self.model.jobs if c.index in slots)
         return {**limits, **dict.fromkeys(done, (1.0, 1.0))}
 
     def kept_ps(self, slots: Collection[int], values: Values, by: int) -> Limits:

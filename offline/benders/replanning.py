@@ -142,7 +142,7 @@ class Replanning:
             self._walk(plan, value, budget)
             self._mix(plan, budget)
 
-    def _walk(self, plan: Mapping[str, int], value: float, budget: Budget) -> None:
+    def _walk(self, plan: Mapping[int, int], value: float, budget: Budget) -> None:
         """Better and better schedules close to a plan worth `value`, in steps towards it.
 
         The plan of a step completes its jobs where this plan does, or soon after, and gains a share
@@ -162,13 +162,13 @@ class Replanning:
                 ambition /= 2
                 failures += 1
 
-    def mix(self, plan: Mapping[str, int], budget: Budget) -> None:
+    def mix(self, plan: Mapping[int, int], budget: Budget) -> None:
         """Mix the best schedules with a plan of a master, where the whole horizon can be open.
 
         Parameters
         ----------
-        plan : mapping of str to int
-            When each job completes that does.
+        plan : mapping of int to int
+            When each job completes that does, by form.
         budget : Budget
             When to stop.
         """
@@ -177,7 +177,7 @@ class Replanning:
             self.best.state.enter(Phase.PLANS)
             self._mix(plan, budget.within(self.params.limit))
 
-    def _mix(self, plan: Mapping[str, int], budget: Budget) -> None:
+    def _mix(self, plan: Mapping[int, int], budget: Budget) -> None:
         """Better schedules between the best ones and a plan, as long as there are any.
 
         Each job completes as it does now, or where the plan completes it, or soon after, and only a
@@ -196,14 +196,17 @@ class Replanning:
         """Whether there is no time left, nothing left to gain, or something better to do."""
         return budget.passed or self.best.is_proven or self.gives_way()
 
-    def _completions(self, *, only_outside: bool = False) -> dict[str, int]:
-        """When jobs complete in the best schedules; those alone that run outside the open slots."""
+    def _completions(self, *, only_outside: bool = False) -> dict[int, int]:
+        """When jobs complete in the best schedules, by form.
+
+        With `only_outside`, those alone that run outside the open slots.
+        """
         found = {}
-        for name, schedule in self.best.solution.by_id.items():
+        for form, schedule in self.best.solution.by_form.items():
             slots = schedule.workers[:, SLOT]
             is_inside = self._slots.start <= slots.min() and slots.max() < self._slots.stop
             if not (only_outside and is_inside):
-                found[name] = schedule.completion
+                found[form] = schedule.completion
         return found
 
     def _outside(self) -> Limits:
@@ -284,15 +287,16 @@ class Replanning:
 
         Completions after `slots` stay as they are.
         """
-        schedules, completing = self.best.solution.schedules, {}
+        running, completing = self.best.solution.by_form, {}
+        known = self.best.solution.schedules.items()
+        late = {k for k, schedule in known if schedule.completion >= slots.stop}
         for c in self.model.jobs:
-            now = schedules[c.index].completion if c.index in schedules else None
-            if now is not None and now >= slots.stop:
-                completing[c.job.id] = range(now, now + 1)
-            elif c.index in free:
-                completing[c.job.id] = range(slots.stop)
-            elif now is not None:
-                completing[c.job.id] = range(now + 1)
+            schedule = running.get(c.index)
+            if c.owner in free and c.owner not in late:
+                completing[c.index] = range(slots.stop)
+            elif schedule is not None:
+                now = schedule.completion
+                completing[c.index] = range(now if c.owner in late else 0, now + 1)
         return self.model.completing(completing)
 
     def _chosen(self) -> tuple[set[int], range]:
@@ -302,7 +306,8 @@ class Replanning:
         """
         rng, params, current = self.rng, self.params, self.best.solution
         jobs = current.arrays.jobs
-        outside = [c.index for c in self.model.jobs if c.index not in current.schedules]
+        owners = dict.fromkeys(c.owner for c in self.model.jobs)
+        outside = [k for k in owners if k not in current.schedules]
         invited: list[int] = []
         slot = float(rng.integers(current.arrays.horizon))
         if outside:

@@ -116,9 +116,9 @@ class ScheduleSearch:
     def __init__(self, parts: Parts, params: BendersParams, partner: Partner) -> None:
         self.parts, self.params = parts, params
         parts.separation.share(partner)
-        self._plan: Mapping[str, int] | None = None
-        self._relaxation: Mapping[str, range] | None = None
-        self._unsettled: Mapping[str, int] | None = None  # the last plan, while dives may differ
+        self._plan: Mapping[int, int] | None = None
+        self._relaxation: Mapping[int, range] | None = None
+        self._unsettled: Mapping[int, int] | None = None  # the last plan, while dives may differ
         if parts.replanning is not None:
             parts.replanning.gives_way = lambda: self._plan is not None
         partner.on("plan", self._take_plan)
@@ -162,9 +162,9 @@ class ScheduleSearch:
     def _take_plan(self, message: Message) -> None:
         """Keep a plan until its turn comes; only the last one counts."""
         self._plan = plan = dict(message["plan"])
-        self.parts.neighbourhoods.wanted = [self.parts.model.index[name] for name in plan]
+        self.parts.neighbourhoods.want(plan)
 
     def _take_relaxation(self, message: Message) -> None:
         """Keep when jobs complete in a relaxation until its turn comes."""
-        ends = message["relaxation"].items()
-        self._relaxation = {name: range(first, last + 1) for name, (first, last) in ends}
+        ends = message["relaxation"]
+        self._relaxation = {form: range(first, last + 1) for form, first, last in ends}

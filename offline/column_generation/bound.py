@@ -203,8 +203,8 @@ def _result(generation: ColumnGeneration) -> ConfigurationBound:
 
 def _certificate_steps(arrays: OfflineArrays) -> int:
     """Size of the independent computation of the bound."""
-    entries = arrays.worker.capacity.size + arrays.ps.capacity.size
-    return sum((arrays.horizon - job.arrival) * (entries + job.chunks) for job in arrays.jobs)
+    entries = arrays.worker.priced.size + arrays.ps.priced.size
+    return sum((arrays.horizon - form.arrival) * (entries + form.chunks) for form in arrays.forms)
 
 
 def _certify(result: ConfigurationBound, independent: float) -> None:

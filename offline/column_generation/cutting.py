@@ -44,9 +44,9 @@ class CutSearch:
         self.arrays, self.params = arrays, params
         # more workers than fit an empty cluster cannot run, whatever N_i is
         most = np.array(
-            [arrays.worker.units(k, job.chunks).sum() for k, job in enumerate(arrays.jobs)]
+            [arrays.worker.units(k, form.chunks).sum() for k, form in enumerate(arrays.forms)]
         )
-        most = np.minimum(most, [job.chunks for job in arrays.jobs]).astype(np.int64)
+        most = np.minimum(most, [form.chunks for form in arrays.forms]).astype(np.int64)
         groups = {group: arrays.group(group) for group in GROUPS}
         self._generators = {
             group: CutGenerator.of(here.capacity, here.demand, most, params.patterns)
@@ -60,7 +60,7 @@ class CutSearch:
         self.is_complete = True
 
     def cuts(self, averages: dict[str, FloatArray], budget: Budget) -> list[SlotCut]:
-        """Cuts that the average units (T, I) of each group violate: known ones, else new ones.
+        """Cuts that the average units (T, F) of each group violate: known ones, else new ones.
 
         Once there are some, the search for new ones ends after `search_limit`. The next one goes on
         in the first slot that this one did not reach.
@@ -174,12 +174,12 @@ def cut_configuration_lp(
 
 
 def _averages(arrays: OfflineArrays, generation: ColumnGeneration) -> dict[str, FloatArray]:
-    """Units of each group that the restricted master runs in each slot on average, (T, I)."""
-    averages = {group: np.zeros((arrays.horizon, len(arrays.jobs))) for group in GROUPS}
+    """Units of each group that the restricted master runs in each slot on average, (T, F)."""
+    averages = {group: np.zeros((arrays.horizon, len(arrays.forms))) for group in GROUPS}
     for column, weight in zip(generation.columns, generation.weights.tolist(), strict=False):
         if weight > NOTHING:
             workers: IntArray = workers_by_slot(column.schedule, arrays.horizon)
-            averages["worker"][:, column.job] += weight * workers
-            needed = arrays.jobs[column.job].ps_needed(workers)
-            averages["ps"][:, column.job] += weight * needed
+            form = arrays.form_of(column.job, column.schedule)
+            averages["worker"][:, form] += weight * workers
+            averages["ps"][:, form] += weight * arrays.forms[form].ps_needed(workers)
     return averages

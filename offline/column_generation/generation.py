@@ -22,7 +22,7 @@ from offline.column_generation.restricted_master import (
 )
 from offline.column_generation.slot_cuts import SlotCuts
 from offline.model.arrays import OfflineArrays
-from offline.state import OnlinePrices, SolveState
+from offline.state import OnlinePrices, SolveState, best_of_all
 
 # Relative difference of bound and master at which merged servers are split: the bound of a coarse
 # grouping is not the LP's anyway.
@@ -112,8 +112,8 @@ class ColumnGeneration:
         self.weights: FloatArray = np.empty(0)
         self.centre = StabilityCentre(
             params,
-            np.zeros((arrays.horizon, *arrays.worker.capacity.shape)),
-            np.zeros((arrays.horizon, *arrays.ps.capacity.shape)),
+            np.zeros((arrays.horizon, *arrays.worker.priced.shape)),
+            np.zeros((arrays.horizon, *arrays.ps.priced.shape)),
         )
 
     def run(self, prices: OnlinePrices, columns: Iterable[Column]) -> None:
@@ -138,7 +138,8 @@ class ColumnGeneration:
         self.columns = [*columns, *columns_of(self.arrays, prices.schedules)]
         grouping = Grouping.of(self.arrays, 1)
         duals = grouping.duals(prices.worker, prices.ps)
-        duals *= min(1.0, self._most() / max(float(duals.sum()), 1e-300))
+        most = best_of_all(self.arrays.jobs, self.arrays.slot_seconds)
+        duals *= min(1.0, most / max(float(duals.sum()), 1e-300))
         least = 0.0
         while not self.budget.passed:
             priced = self._price(grouping, duals, 0.0, SlotCuts(self.arrays))
@@ -152,13 +153,6 @@ class ColumnGeneration:
             least = max(least, NEGLIGIBLE_PRICES * priced.dual)
             matters = duals.sum() > max(least, LEAST_PRICE_SHARE * priced.dual)
             duals = duals * PRICE_SCALING if matters else np.zeros_like(duals)
-
-    def _most(self) -> float:
-        """Every job at its best utility, as if it were alone."""
-        seconds = self.arrays.slot_seconds
-        return math.fsum(
-            float(job.utility(job.shortest_duration(seconds) - 1)) for job in self.arrays.jobs
-        )
 
     def _master(self, grouping: Grouping) -> RestrictedMaster:
         master = RestrictedMaster(grouping)
@@ -220,7 +214,7 @@ class ColumnGeneration:
         ledger.changes[cuts.changes(of_cuts)] = True
         payoffs, columns, subgradient = [], [], np.ones(len(duals))
         for index, job in enumerate(self.arrays.jobs):
-            payoff, schedule = price(job, ledger, cuts.surcharge(index, of_cuts))
+            payoff, schedule = price(job, ledger, cuts.surcharges(index, of_cuts))
             if schedule is not None:
                 payoffs.append(payoff)
                 columns.append(Column.of(self.arrays, index, schedule))
@@ -230,6 +224,6 @@ class ColumnGeneration:
                 ):
                     subgradient[first + rows] -= shares
         dual = math.fsum([float(duals.sum()), *payoffs])
-        self.budget.charge(len(self.arrays.jobs) * pricing_work(self.arrays))
+        self.budget.charge(len(self.arrays.forms) * pricing_work(self.arrays))
         self.rounds.append(Iterate(self.budget.seconds, dual, master))
         return _Priced(dual, subgradient, columns)

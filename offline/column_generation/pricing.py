@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +13,7 @@ from oasis.model.cluster import BoolArray
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
+from oasis.online.dp import Split
 from oasis.online.ledger import Ledger
 from oasis.online.search import Search
 from oasis.online.server_group import ServerGroup
@@ -114,16 +116,17 @@ PRICE_WORK, PRICE_WORK_PER_PRICE = 5e-4, 2e-8
 
 def pricing_work(arrays: OfflineArrays) -> float:
     """Work of one call of `price` on this cluster and horizon."""
-    prices = arrays.horizon * (arrays.worker.capacity.size + arrays.ps.capacity.size)
+    prices = arrays.horizon * (arrays.worker.priced.size + arrays.ps.priced.size)
     return PRICE_WORK + PRICE_WORK_PER_PRICE * prices
 
 
 def price(
-    job: Job, ledger: Ledger, surcharge: FloatArray | None = None
+    job: Job, ledger: Ledger, surcharges: Sequence[FloatArray | None] | None = None
 ) -> tuple[float, Schedule | None]:
     """Best positive payoff of `job` and the schedule that has it; 0.0 and None without.
 
-    Exact: worker-slots, and the original utilities without any floor.
+    Exact: worker-slots, and the original utilities without any floor. Of forms with the same payoff
+    that of the earliest completion, or the first.
 
     Parameters
     ----------
@@ -131,20 +134,27 @@ def price(
         What to run.
     ledger : Ledger
         Prices, and what others use: nothing for the bounds, their schedules for the heuristics.
-    surcharge : (T, N_i + 1) float array, optional
-        What 0..N_i workers cost in each slot on top; the slots of a run of the ledger have the
-        same.
+    surcharges : sequence of (T, N_i + 1) float array or None, optional
+        What 0..N_i workers of each form cost in each slot on top; the slots of a run of the ledger
+        have the same.
     """
-    search = _Surcharged(job, ledger, surcharge)
-    split = search.best()
-    return (0.0, None) if split is None else (split.payoff, search.schedule(split))
+    found: list[tuple[float, int, int, _Surcharged, Split]] = []
+    for k, form in enumerate(job.in_forms):
+        search = _Surcharged(form, k, ledger, None if surcharges is None else surcharges[k])
+        split = search.best()
+        if split is not None:
+            found.append((-split.payoff, split.completion, k, search, split))
+    if not found:
+        return 0.0, None
+    *_, search, split = min(found, key=lambda one: one[:3])
+    return split.payoff, search.schedule(split)
 
 
 class _Surcharged(Search):
     """The search of Algorithm 2 where each count of workers costs something on top."""
 
-    def __init__(self, job: Job, ledger: Ledger, surcharge: FloatArray | None) -> None:
-        super().__init__(job, ledger, "worker-slot", 0.0)
+    def __init__(self, job: Job, form: int, ledger: Ledger, surcharge: FloatArray | None) -> None:
+        super().__init__(job, ledger, "worker-slot", 0.0, form=form)
         self._surcharge = surcharge
 
     def _costs(

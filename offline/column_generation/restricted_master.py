@@ -17,7 +17,7 @@ from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import ColumnLp, LpColumn
 from offline.column_generation.slot_cuts import SlotCut, SlotCuts
-from offline.model.arrays import OfflineArrays
+from offline.model.arrays import GroupArrays, OfflineArrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,13 @@ class Grouping:
 
     @classmethod
     def of(cls, arrays: OfflineArrays, classes: int | None = None) -> Grouping:
-        """Classes of similar servers, at most `classes` a group; None: of identical ones."""
+        """Classes of similar servers, at most `classes` a group; None: of identical ones.
+
+        Those of a class admit the same forms, even if there are more classes then.
+        """
         groups = [
-            GroupRows(arrays.horizon, capacity, similar(capacity, classes))
-            for capacity in (arrays.worker.capacity, arrays.ps.capacity)
+            GroupRows(arrays.horizon, group.priced, similar(group, classes))
+            for group in (arrays.worker, arrays.ps)
         ]
         return cls(arrays, *groups)
 
@@ -115,8 +118,9 @@ class Grouping:
 
     def usage(self, job: int, schedule: Schedule) -> tuple[IntArray, FloatArray]:
         """Entries of a schedule's column: row numbers and shares of their capacity."""
-        rows, shares = self.worker.usage(schedule.workers, self.arrays.worker.demand[job])
-        ps_rows, ps_shares = self.ps.usage(schedule.ps, self.arrays.ps.demand[job])
+        arrays, form = self.arrays, self.arrays.form_of(job, schedule)
+        rows, shares = self.worker.usage(schedule.workers, arrays.worker.priced_demand(form))
+        ps_rows, ps_shares = self.ps.usage(schedule.ps, arrays.ps.priced_demand(form))
         return np.concatenate([rows, ps_rows + self.worker.size]), np.concatenate(
             [shares, ps_shares]
         )
@@ -132,22 +136,25 @@ def levels(arrays: OfflineArrays, classes: tuple[int, ...]) -> list[Grouping]:
     return [g for g, size in zip(groupings, finer, strict=True) if g.size != size]
 
 
-def similar(capacity: FloatArray, classes: int | None) -> IntArray:
+def similar(group: GroupArrays, classes: int | None) -> IntArray:
     """Class of each server, shape (S,): at most `classes`, of servers with a similar mix.
 
-    Only the proportions between resources matter: servers with the same proportions are worth
+    Servers that admit different forms are never in one class, so there may be more. Beyond that
+    only the proportions between resources matter: servers with the same proportions are worth
     as much together as one. Classes are split in two, the widest first, along the resource in
     whose share they differ most, so that finer groupings refine coarser ones.
     """
-    kinds, kind = np.unique(capacity, axis=0, return_inverse=True)
+    capacity = group.priced
+    alike = np.column_stack([capacity, group.kinds])
+    kinds, kind = np.unique(alike, axis=0, return_inverse=True)
     kind = kind.ravel()
     if classes is None:
         return np.asarray(kind, dtype=np.int64)
-    total = capacity.sum(axis=0)
+    member = kinds[:, -1].astype(np.int64)
+    kinds, total = kinds[:, :-1], capacity.sum(axis=0)
     mix = np.divide(kinds, total, out=np.zeros_like(kinds), where=total > 0)
     mix /= np.maximum(mix.sum(axis=1, keepdims=True), 1e-300)
-    member = np.zeros(len(kinds), dtype=np.int64)
-    for new in range(1, min(classes, len(kinds))):
+    for new in range(int(member.max(initial=0)) + 1, min(classes, len(kinds))):
         spreads = [np.ptp(mix[member == k], axis=0) for k in range(new)]
         widest = int(np.argmax([spread.max() for spread in spreads]))
         axis = int(np.argmax(spreads[widest]))
@@ -183,9 +190,10 @@ class Column:
         return cls(job, schedule, arrays.utility(job, schedule.completion))
 
     @property
-    def key(self) -> tuple[int, bytes, bytes]:
+    def key(self) -> tuple[int, int, bytes, bytes]:
         """What makes two columns the same."""
-        return self.job, self.schedule.workers.tobytes(), self.schedule.ps.tobytes()
+        schedule = self.schedule
+        return self.job, schedule.form, schedule.workers.tobytes(), schedule.ps.tobytes()
 
 
 def columns_of(arrays: OfflineArrays, schedules: Mapping[str, Schedule]) -> list[Column]:
@@ -241,7 +249,7 @@ class RestrictedMaster:
         self.columns: list[Column] = []
         jobs = grouping.arrays.jobs
         self._usage: list[tuple[IntArray, FloatArray]] = []
-        self._keys: set[tuple[int, bytes, bytes]] = set()
+        self._keys: set[tuple[int, int, bytes, bytes]] = set()
         self._lp = ColumnLp(np.ones(len(jobs)))
         self._row = np.full(grouping.size, -1)
         # utilities scaled to about 1: the solver's tolerances are absolute
@@ -269,7 +277,7 @@ class RestrictedMaster:
         self.cuts.add(cut)
         users, values = [], []
         for k, column in enumerate(self.columns):
-            weights = cut.weights.get(column.job)
+            weights = cut.weights.get(self.grouping.arrays.form_of(column.job, column.schedule))
             workers = column.schedule.workers
             count = int(workers[workers[:, SLOT] == cut.slot, COUNT].sum())
             if weights is not None and weights[count] > 0:

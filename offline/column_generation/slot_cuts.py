@@ -1,7 +1,7 @@
 """Cuts on what runs in one slot, as rows of the configuration LP.
 
 Servers do not change, so which jobs fit together with how many workers each is the same in every
-slot. A cut gives each number of workers of each job a weight phi_i(n), such that
+slot. A cut gives each number of workers of each form i of a job a weight phi_i(n), such that
 
     sum_i phi_i(n_i) <= 1
 
@@ -32,7 +32,7 @@ class SlotCut:
     slot : int
         Where it is a row.
     weights : mapping of int to (N_i + 1,) float array
-        phi_i(0..N_i) of the jobs that have any weight: 0 at first, never falling.
+        phi_i(0..N_i) of the forms that have any weight: 0 at first, never falling.
     """
 
     slot: int
@@ -42,15 +42,15 @@ class SlotCut:
     def of_counts(cls, arrays: OfflineArrays, group: str, cut: Cut, slot: int) -> SlotCut:
         """A cut on the counts of a group, ``cut.weights @ counts <= 1``, by workers.
 
-        n workers of a job need at least ``ps_needed(n)`` parameter servers, whose count is what a
+        n workers of a form need at least ``ps_needed(n)`` parameter servers, whose count is what a
         cut of the hosts of these is about.
         """
         weights = {}
-        for job in np.flatnonzero(cut.weights > 0).tolist():
-            units = np.arange(arrays.jobs[job].chunks + 1)
+        for form in np.flatnonzero(cut.weights > 0).tolist():
+            units = np.arange(arrays.forms[form].chunks + 1)
             if group == "ps":
-                units = arrays.jobs[job].ps_needed(units)
-            weights[job] = cut.weights[job] * units
+                units = arrays.forms[form].ps_needed(units)
+            weights[form] = cut.weights[form] * units
         return cls(slot, weights)
 
 
@@ -72,15 +72,15 @@ class SlotCuts:
     def __init__(self, arrays: OfflineArrays) -> None:
         self.arrays = arrays
         self.cuts: list[SlotCut] = []
-        self._of_job: list[list[tuple[int, int, FloatArray]]] = [[] for _ in arrays.jobs]
+        self._of_form: list[list[tuple[int, int, FloatArray]]] = [[] for _ in arrays.forms]
 
     def __len__(self) -> int:
         return len(self.cuts)
 
     def add(self, cut: SlotCut) -> None:
         """Append a cut."""
-        for job, weights in cut.weights.items():
-            self._of_job[job].append((len(self.cuts), cut.slot, weights))
+        for form, weights in cut.weights.items():
+            self._of_form[form].append((len(self.cuts), cut.slot, weights))
         self.cuts.append(cut)
 
     def usage(self, job: int, schedule: Schedule) -> tuple[IntArray, FloatArray]:
@@ -88,19 +88,23 @@ class SlotCuts:
         counts = workers_by_slot(schedule, self.arrays.horizon)
         found = [
             (number, float(weights[counts[slot]]))
-            for number, slot, weights in self._of_job[job]
+            for number, slot, weights in self._of_form[self.arrays.form_of(job, schedule)]
             if counts[slot] and weights[counts[slot]] > 0
         ]
         numbers = np.array([number for number, _ in found], dtype=np.int64)
         return numbers, np.array([weight for _, weight in found])
 
-    def surcharge(self, job: int, duals: FloatArray) -> FloatArray | None:
-        """What each count of workers of a job costs in each slot on top, shape (T, N_i + 1).
+    def surcharges(self, job: int, duals: FloatArray) -> list[FloatArray | None]:
+        """What each count of workers of a job costs on top, a table a form (`surcharge`)."""
+        return [self.surcharge(form, duals) for form in self.arrays.forms_of[job]]
+
+    def surcharge(self, form: int, duals: FloatArray) -> FloatArray | None:
+        """What each count of workers of a form costs in each slot on top, shape (T, N_i + 1).
 
         None if that is nothing. `duals` (cuts,) are the dual values of the rows.
         """
         table: FloatArray | None = None
-        for number, slot, weights in self._of_job[job]:
+        for number, slot, weights in self._of_form[form]:
             if duals[number] > 0:
                 if table is None:
                     table = np.zeros((self.arrays.horizon, len(weights)))

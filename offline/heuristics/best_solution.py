@@ -25,6 +25,8 @@ NEARLY_FREE = 1e-4
 class PartialSolution:
     """Schedules by job index with the resources they use, always feasible together.
 
+    A job runs in the form that its schedule says; there is no room for a second one.
+
     Parameters
     ----------
     arrays : OfflineArrays
@@ -55,6 +57,12 @@ class PartialSolution:
         """Schedules by job id, in the order of the file."""
         return {self.arrays.jobs[k].id: self.schedules[k] for k in sorted(self.schedules)}
 
+    @property
+    def by_form(self) -> dict[int, Schedule]:
+        """Schedules by the index of the form that runs, in the order of the file."""
+        ordered = sorted(self.schedules.items())
+        return {self.arrays.form_of(k, schedule): schedule for k, schedule in ordered}
+
     def copy(self) -> PartialSolution:
         """An independent copy."""
         other = PartialSolution(self.arrays)
@@ -84,11 +92,12 @@ class PartialSolution:
 
     def ledger(self, worker_prices: FloatArray, ps_prices: FloatArray) -> Ledger:
         """What is used, and these prices, as the search reads them."""
-        used = self._worker_used, self._ps_used
+        resources = self.arrays.worker.resources
+        used = self._worker_used[..., :resources], self._ps_used[..., :resources]
         return Ledger.of_arrays(self.arrays.cluster, worker_prices, ps_prices, *used)
 
     def free(self) -> tuple[FloatArray, FloatArray]:
-        """Unused capacities, shapes (T, H, R) and (T, K, R)."""
+        """Unused capacities, shapes (T, H, R + L) and (T, K, R + L)."""
         return (
             np.maximum(0.0, self.arrays.worker.capacity - self._worker_used),
             np.maximum(0.0, self.arrays.ps.capacity - self._ps_used),
@@ -109,11 +118,12 @@ class PartialSolution:
             self.insert(k, worker_prices * NEARLY_FREE, ps_prices * NEARLY_FREE)
 
     def _charge(self, index: int, schedule: Schedule, sign: int) -> None:
+        form = self.arrays.form_of(index, schedule)
         for used, rows, group in (
             (self._worker_used, schedule.workers, self.arrays.worker),
             (self._ps_used, schedule.ps, self.arrays.ps),
         ):
-            _add(used, rows, sign * group.demand[index])
+            _add(used, rows, sign * group.demand[form])
 
 
 def _add(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:

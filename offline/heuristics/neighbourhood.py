@@ -17,6 +17,7 @@ from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays, units_that_fit
 from offline.model.capacities import Limit, limits_of, solve_within
 from offline.model.schedule_model import ScheduleModel
+from offline.model.variables import by_job
 
 # Fewer jobs after a neighbourhood that took too long, twice what is added after one that did not:
 # the time of HiGHS grows exponentially with their number.
@@ -32,14 +33,14 @@ class ResidualModel(ScheduleModel):
     ----------
     arrays : OfflineArrays
         The problem with only these jobs.
-    worker_free, ps_free : (T, H, R) and (T, K, R) float arrays
+    worker_free, ps_free : (T, H, R + L) and (T, K, R + L) float arrays
         What may be used in each slot.
     """
 
     def __init__(self, arrays: OfflineArrays, worker_free: FloatArray, ps_free: FloatArray) -> None:
         super().__init__(arrays, "neighbourhood")
-        for job in self.jobs:
-            for row in constraints.of_job(job):
+        for forms in by_job(self.jobs):
+            for row in constraints.of_job(forms):
                 self.problem.addConstraint(row)
         self._limits: list[Limit] = []
         for group, free in zip(GROUPS, (worker_free, ps_free), strict=True):
@@ -122,8 +123,7 @@ class Neighbourhoods:
     Attributes
     ----------
     wanted : collection of int
-        Jobs by index that are invited more often than others that do not run: those of the last
-        plan of a master, if there is one.
+        Jobs by index that are invited more often than others that do not run.
     """
 
     def __init__(
@@ -136,6 +136,11 @@ class Neighbourhoods:
         self.duals, self.best, self.rng, self.params = duals, best, rng, params
         self.wanted: Collection[int] = ()
         self._size = params.first_jobs
+
+    def want(self, forms: Collection[int]) -> None:
+        """Invite the jobs of these forms more often: those of the last plan of a master."""
+        ranges = enumerate(self.best.solution.arrays.forms_of)
+        self.wanted = [job for job, own in ranges if not set(own).isdisjoint(forms)]
 
     def search(self, budget: Budget) -> bool:
         """Improve the best solution until the budget or the bound is reached.

@@ -212,7 +212,7 @@ def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limi
     for group, free in zip(GROUPS, common.free(), strict=True):
         users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
         for k, schedule, chosen in choices:
-            demand = group.of(common.arrays).demand[k]
+            demand = group.of(common.arrays).demand[common.arrays.form_of(k, schedule)]
             for row in group.placed(schedule).tolist():
                 place, used = (row[SLOT], row[SERVER]), row[COUNT] * demand
                 pairs = zip(used.tolist(), free[place].tolist(), strict=True)

@@ -122,7 +122,7 @@ def insert_in_orders(
         solution = PartialSolution(arrays)
         order = duals.order(range(len(arrays.jobs)), rng)
         solution.fill(order, duals.worker_prices, duals.ps_prices)
-        budget.charge(len(order) * pricing_work(arrays))
+        budget.charge(len(arrays.forms) * pricing_work(arrays))
         best.offer(solution)
 
 
@@ -153,11 +153,13 @@ def ruin_and_recreate(
     """
     current = best.solution
     highest, steps, improved = current.value, 0, 0
-    patience = params.patience * len(current.arrays.jobs)
+    arrays = current.arrays
+    patience = params.patience * len(arrays.jobs)
+    step_work = STEP_JOBS * len(arrays.forms) / max(1, len(arrays.jobs)) * pricing_work(arrays)
     while not budget.passed and not best.is_proven and steps - improved < patience:
         steps += 1
         trial = _step(current, duals, rng, params)
-        budget.charge(STEP_JOBS * pricing_work(current.arrays))
+        budget.charge(step_work)
         loss = current.value - trial.value
         heat = params.temperature * highest / math.sqrt(1 + steps / COOLING_STEPS)
         if loss <= 0 or rng.random() < math.exp(-loss / max(heat, 1e-300)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.instance import Instance, Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.schedule import Schedule
 
 # By name: a group is part of what one process tells another.
 GROUPS: tuple[str, ...] = tuple(map(str, groups.GROUPS))
@@ -19,22 +21,59 @@ GROUPS: tuple[str, ...] = tuple(map(str, groups.GROUPS))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupArrays:
-    """One group of servers, and what jobs ask of them.
+    """One group of servers, and what forms of jobs ask of them.
+
+    What tasks require of labels is a resource: servers that will do have enough of it for all
+    tasks, others have none. So whatever keeps capacities keeps requirements.
 
     Parameters
     ----------
-    capacity : (S, R) float array
-        Of each server: c_h^r or c_k^r.
-    demand : (I, R) float array
-        Of one unit of each job: w_i^r or s_i^r.
+    capacity : (S, R + L) float array
+        Of each server: c_h^r or c_k^r, then what it has of each of the L requirements.
+    demand : (F, R + L) float array
+        Of one unit of each form: w_i^r or s_i^r, then 1 of what it requires.
+    resources : int
+        R.
     """
 
     capacity: FloatArray
     demand: FloatArray
+    resources: int
 
-    def units(self, job: int, most: int) -> IntArray:
-        """Units of a job that each empty server holds, at most `most`; shape (S,)."""
-        return rounding.units(self.capacity, self.demand[job], most)
+    @classmethod
+    def of(cls, cluster: Cluster, group: groups.TaskGroup, forms: Sequence[Job]) -> GroupArrays:
+        """The arrays of a group."""
+        rows = [as_array(group.of(form), cluster.resources) for form in forms]
+        demand = np.array(rows, dtype=np.float64).reshape(-1, len(cluster.resources))
+        capacity = group.capacity(cluster)
+        masks = [cluster.admitted(form, group) for form in forms]
+        distinct = {mask.tobytes(): mask for mask in masks if mask is not None}
+        enough = 1.0 + sum(float(form.chunks) for form in forms)
+        for key, mask in distinct.items():
+            asks = [float(one is not None and one.tobytes() == key) for one in masks]
+            capacity = np.column_stack([capacity, enough * mask])
+            demand = np.column_stack([demand, asks])
+        return cls(capacity, demand, len(cluster.resources))
+
+    def units(self, form: int, most: int) -> IntArray:
+        """Units of a form that each empty server holds, at most `most`; shape (S,)."""
+        return rounding.units(self.capacity, self.demand[form], most)
+
+    @property
+    def priced(self) -> FloatArray:
+        """Capacities of what has a price, shape (S, R)."""
+        return self.capacity[:, : self.resources]
+
+    def priced_demand(self, form: int) -> FloatArray:
+        """What one unit of a form takes of it, shape (R,)."""
+        return self.demand[form, : self.resources]
+
+    @property
+    def kinds(self) -> IntArray:
+        """A number for each server, equal where the same forms are admitted; shape (S,)."""
+        labels = self.capacity[:, self.resources :]
+        kind: IntArray = np.unique(labels, axis=0, return_inverse=True)[1].ravel()
+        return kind
 
 
 def units_that_fit(capacity: FloatArray, demand: FloatArray, most: IntArray) -> IntArray:
@@ -61,13 +100,17 @@ class OfflineArrays:
     Parameters
     ----------
     jobs : tuple of Job
-        The jobs, in the order of the file.
+        The I jobs, in the order of the file.
     cluster : Cluster
         The servers.
     horizon : int
         T, slots.
     slot_seconds : float
         Length of a slot.
+    forms : tuple of Job
+        The F forms of all jobs, each as a job of one form, job after job.
+    forms_of : tuple of range
+        Which of them are those of each job, by index.
     worker, ps : GroupArrays
         Worker servers, and hosts of parameter servers.
     """
@@ -76,34 +119,43 @@ class OfflineArrays:
     cluster: Cluster
     horizon: int
     slot_seconds: float
+    forms: tuple[Job, ...]
+    forms_of: tuple[range, ...]
     worker: GroupArrays
     ps: GroupArrays
 
     @classmethod
     def of(cls, instance: Instance) -> OfflineArrays:
         """The arrays of an instance."""
-        cluster, names = instance.cluster, instance.cluster.resources
-
-        def arrays(group: groups.TaskGroup) -> GroupArrays:
-            rows = [as_array(group.of(job), names) for job in instance.jobs]
-            demand = np.array(rows, dtype=np.float64).reshape(-1, len(names))
-            return GroupArrays(group.capacity(cluster), demand)
-
-        worker, ps = map(arrays, groups.GROUPS)
+        jobs, cluster = instance.jobs, instance.cluster
+        forms = tuple(form for job in jobs for form in job.in_forms)
+        worker, ps = (GroupArrays.of(cluster, group, forms) for group in groups.GROUPS)
         times = instance.horizon, instance.slot_seconds
-        return cls(instance.jobs, cluster, *times, worker, ps)
+        return cls(jobs, cluster, *times, forms, _ranges(jobs), worker, ps)
 
     def group(self, name: str) -> GroupArrays:
         """The arrays of a group, by its name."""
         return groups.TaskGroup(name).of(self)
 
+    def form_of(self, job: int, schedule: Schedule) -> int:
+        """Index of the form in which a job runs."""
+        return self.forms_of[job][schedule.form]
+
     def part(self, jobs: Sequence[int]) -> OfflineArrays:
         """The same with these jobs alone, by index."""
-        chosen = np.array(jobs, dtype=np.int64)
+        those = tuple(self.jobs[k] for k in jobs)
+        chosen = [form for k in jobs for form in self.forms_of[k]]
         worker, ps = (replace(g, demand=g.demand[chosen]) for g in (self.worker, self.ps))
-        return replace(self, jobs=tuple(self.jobs[k] for k in jobs), worker=worker, ps=ps)
+        forms = tuple(self.forms[k] for k in chosen)
+        return replace(self, jobs=those, forms=forms, forms_of=_ranges(those), worker=worker, ps=ps)
 
     def utility(self, job: int, completion: int) -> float:
         """f_i(t - a_i) of a job that completes in this slot."""
         owner = self.jobs[job]
         return float(owner.utility(completion - owner.arrival))
+
+
+def _ranges(jobs: Sequence[Job]) -> tuple[range, ...]:
+    """The indices of the forms of each job, job after job."""
+    ends = [0, *accumulate(len(job.in_forms) for job in jobs)]
+    return tuple(range(*pair) for pair in pairwise(ends))

@@ -7,6 +7,7 @@ accepts: (6) has integer coefficients. The capacities (4)(5) are in `offline.mod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 
 import numpy as np
 import pulp
@@ -15,7 +16,7 @@ from oasis.model.job import Job
 from offline.model.arrays import OfflineArrays
 from offline.model.capacities import limits_of_empty_servers
 from offline.model.schedule_model import fewest_ps
-from offline.model.variables import JobVariables
+from offline.model.variables import JobVariables, by_job
 
 Rows = Iterator[pulp.LpConstraint]
 
@@ -25,9 +26,9 @@ def total_utility(jobs: Sequence[JobVariables]) -> pulp.LpAffineExpression:
     return pulp.lpSum(c.utility[t] * var for c in jobs for t, var in c.done.items())
 
 
-def admitted_once(c: JobVariables) -> Rows:
-    """(11): x_i = sum_t u_i(t) is at most 1."""
-    yield pulp.lpSum(c.done.values()) <= 1
+def admitted_once(forms: Sequence[JobVariables]) -> Rows:
+    """(11): x_i = sum_t u_i(t), summed over the forms of a job, is at most 1."""
+    yield pulp.lpSum(var for c in forms for var in c.done.values()) <= 1
 
 
 def completed_by(c: JobVariables) -> Rows:
@@ -122,21 +123,24 @@ def no_worker_after_completion(c: JobVariables) -> Rows:
         yield var <= var.upBound * running[slot]
 
 
-def of_job(c: JobVariables, work: Callable[[JobVariables], Rows] = training_work) -> Rows:
-    """(2), as `work` writes it, (3), (6), (7), (11), what `completed` means, and its minimum."""
-    yield from admitted_once(c)
-    yield from completed_by(c)
-    yield from work(c)
-    yield from workers_at_most_chunks(c)
-    yield from minimum_of_workers(c)
-    yield from ps_bandwidth(c)
-    yield from ps_at_most_workers(c)
+def of_job(
+    forms: Sequence[JobVariables],
+    work: Callable[[JobVariables], Rows] = training_work,
+    further: Sequence[Callable[[JobVariables], Rows]] = (),
+) -> Rows:
+    """(2), as `work` writes it, (3), (6), (7), (11), what `completed` means, and its minimum.
+
+    Of the forms of one job, of which it runs in one at most; `further` rows of each after those.
+    """
+    yield from admitted_once(forms)
+    rows = completed_by, work, workers_at_most_chunks, minimum_of_workers
+    for c, rows_of in product(forms, (*rows, ps_bandwidth, ps_at_most_workers, *further)):
+        yield from rows_of(c)
 
 
 def of_all(arrays: OfflineArrays, jobs: Sequence[JobVariables]) -> Rows:
     """Every row of the model: of each job, then (4) and (5), which jobs share."""
-    for c in jobs:
-        yield from of_job(c)
-        yield from no_worker_after_completion(c)
+    for forms in by_job(jobs):
+        yield from of_job(forms, further=[no_worker_after_completion])
     for limit in limits_of_empty_servers(arrays, jobs):
         yield limit.row()

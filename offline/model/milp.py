@@ -78,7 +78,7 @@ class CompactModel(ScheduleModel):
 def compact_size(arrays: OfflineArrays) -> int:
     """Number of integer variables of the compact model, about."""
     servers = len(arrays.worker.capacity) + len(arrays.ps.capacity)
-    return servers * sum(arrays.horizon - job.arrival for job in arrays.jobs)
+    return servers * sum(arrays.horizon - form.arrival for form in arrays.forms)
 
 
 ENDED_WITH_SCHEDULES = (

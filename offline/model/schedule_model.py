@@ -13,13 +13,13 @@ from oasis.model.rounding import IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule, placements
 from offline.model import constraints
 from offline.model.arrays import OfflineArrays
-from offline.model.variables import JobVariables, variables_of
+from offline.model.variables import JobVariables, by_job, variables_of
 
 Placement = tuple[int, int, int]
 
 
 class ScheduleModel:
-    """Variables of the jobs that can be worth something, and the total utility (1); no rows yet.
+    """Variables of the forms that can be worth something, and the total utility (1); no rows yet.
 
     Parameters
     ----------
@@ -35,28 +35,31 @@ class ScheduleModel:
     problem : pulp.LpProblem
         Maximises the total utility.
     jobs : list of JobVariables
-        Jobs that can be worth something, in the order of the file.
+        The forms of jobs that can be worth something, in the order of the file.
     """
 
     def __init__(self, arrays: OfflineArrays, name: str, *, are_merged: bool = False) -> None:
         self.arrays = arrays
         self.problem = pulp.LpProblem(name, pulp.LpMaximize)
-        indices = range(len(arrays.jobs))
-        made = [variables_of(arrays, k, self.problem, are_merged=are_merged) for k in indices]
+        made = [
+            variables_of(arrays, owner, form, self.problem, are_merged=are_merged)
+            for owner, forms in enumerate(arrays.forms_of)
+            for form in range(len(forms))
+        ]
         self.jobs = [variables for variables in made if variables is not None]
         self.problem.setObjective(constraints.total_utility(self.jobs))
 
     @property
     def trivial_bound(self) -> float:
         """Every job at its best utility; no schedule is worth more."""
-        return math.fsum(max(c.utility.values()) for c in self.jobs)
+        return math.fsum(max(max(c.utility.values()) for c in forms) for forms in by_job(self.jobs))
 
     def values_of(self, schedules: Mapping[str, Schedule]) -> dict[str, float]:
         """Values of the variables, by name, that stand for `schedules`."""
         values: dict[str, float] = {}
         for c in self.jobs:
             schedule = schedules.get(c.job.id)
-            if schedule is None or schedule.completion not in c.done:
+            if schedule is None or schedule.form != c.form or schedule.completion not in c.done:
                 continue
             values[c.done[schedule.completion].name] = 1.0
             for slot, variable in c.completed.items():
@@ -110,7 +113,7 @@ def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placemen
         served.append((slot, server, taken))
     found = (placements(table) for table in (kept, served))
     worker_rows, ps_rows = (table[table[:, COUNT] > 0] for table in found)
-    return Schedule(c.job.id, worker_rows, ps_rows)
+    return Schedule(c.job.id, worker_rows, ps_rows, c.form)
 
 
 def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:

@@ -1,10 +1,11 @@
-"""The variables (11)-(13) of one job that can be worth something."""
+"""The variables (11)-(13) of one form of a job that can be worth something."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 import pulp
@@ -16,12 +17,18 @@ from offline.model.arrays import OfflineArrays
 
 @dataclass(frozen=True, slots=True)
 class JobVariables:
-    """A job that can be worth something, with its variables by slot (and server).
+    """A form of a job that can be worth something, with its variables by slot (and server).
 
     Parameters
     ----------
     index : int
-        Index i into the jobs of the model.
+        Index into the forms of the problem.
+    owner : int
+        Index i into its jobs.
+    form : int
+        Which of the forms of the job it is.
+    job : Job
+        The job in this form.
     work : int
         ceil(W_i), worker-slots.
     parallel : int
@@ -39,6 +46,8 @@ class JobVariables:
     """
 
     index: int
+    owner: int
+    form: int
     job: Job
     work: int
     parallel: int
@@ -78,10 +87,20 @@ class JobVariables:
         return pulp.lpSum(self.ps[slot, server] for server in self.ps_hosts)
 
 
+def by_job(forms: Iterable[JobVariables]) -> list[list[JobVariables]]:
+    """The forms of each job together, in the order of the jobs; forms come job after job."""
+    return [list(group) for _, group in groupby(forms, key=lambda c: c.owner)]
+
+
 def variables_of(
-    arrays: OfflineArrays, index: int, problem: pulp.LpProblem, *, are_merged: bool = False
+    arrays: OfflineArrays,
+    owner: int,
+    form: int,
+    problem: pulp.LpProblem,
+    *,
+    are_merged: bool = False,
 ) -> JobVariables | None:
-    """Variables (11)-(13) of a job, None if it can be worth nothing.
+    """Variables (11)-(13) of a form of a job, None if it can be worth nothing.
 
     (9)(10) hold because there are none before its arrival.
 
@@ -89,15 +108,16 @@ def variables_of(
     ----------
     arrays : OfflineArrays
         The problem.
-    index : int
-        Which job.
+    owner, form : int
+        Which job, and which of its forms.
     problem : pulp.LpProblem
         Where the variables are added.
     are_merged : bool
         Whether all servers of a group are taken for one, number 0: the variables are then the
         counts of each slot.
     """
-    job = arrays.jobs[index]
+    index = arrays.forms_of[owner][form]
+    job = arrays.forms[index]
     rooms = [group.units(index, job.chunks) for group in (arrays.worker, arrays.ps)]
     parallel = _parallel(job, *rooms)
     if parallel < job.min_workers:
@@ -125,7 +145,8 @@ def variables_of(
     )
     slots = range(job.arrival, max(utility) + 1) if job.min_workers > 1 else range(0)
     runs = {t: problem.add_variable(f"w_{index}_{t}", 0, 1, pulp.LpInteger) for t in slots}
-    return JobVariables(index, job, work, parallel, utility, done, completed, workers, ps, runs)
+    place = index, owner, form
+    return JobVariables(*place, job, work, parallel, utility, done, completed, workers, ps, runs)
 
 
 def _parallel(job: Job, room: IntArray, ps_room: IntArray) -> int:

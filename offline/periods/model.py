@@ -99,6 +99,12 @@ class PeriodPart:
     taken: int | None
     most_brought: float
 
+    @property
+    def admitted(self) -> list[int]:
+        """The variables of which one is 1 if it runs: it completes in this period, or leaves it."""
+        ends = (*[*self.done.values()][-1:], self.leaves)
+        return [column for column in ends if column is not None]
+
     def before(self, slot: int) -> int | None:
         """The variable that says whether it has completed before a slot; None if it cannot have."""
         found = None
@@ -147,7 +153,7 @@ def rows_of(c: JobVariables, part: PeriodPart, most_taken: float) -> list[Row]:
     parallel, work = float(c.parallel), float(c.work)
     chain = list(part.done.values())
     rows = [at_least({b: 1.0, a: -1.0}) for a, b in itertools.pairwise(chain)]
-    admitted = {column: 1.0 for column in (*chain[-1:], part.leaves) if column is not None}
+    admitted = dict.fromkeys(part.admitted, 1.0)
     if part.enters is None or part.brought is None:
         rows.append(at_most(admitted, 1.0))
     else:
@@ -222,6 +228,7 @@ class PeriodModel:
                 if part is not None:
                     before[i] = part
                     self.parts[-1].append(part)
+            self._rows[-1] += self._one_form()
             self._ends.append(len(self._names))
 
     def add(self, period: int, row: Row) -> None:
@@ -355,6 +362,17 @@ class PeriodModel:
             pairs = ((part.enters, before.leaves), (part.brought, before.taken))
             self.links += [(a, b) for a, b in pairs if a is not None and b is not None]
         return part
+
+    def _one_form(self) -> Iterator[Row]:
+        """Rows of the last period by which jobs that arrive in it run in one form at most."""
+        first: dict[int, list[PeriodPart]] = {}
+        for part in self.parts[-1]:
+            if part.enters is None:
+                first.setdefault(self.master.jobs[part.job].owner, []).append(part)
+        for parts in first.values():
+            if len(parts) > 1:
+                terms = [part.admitted for part in parts]
+                yield at_most({column: 1.0 for own in terms for column in own}, 1.0)
 
     def _variable(self, name: str, most: float, cost: float = 0.0, *, whole: bool = False) -> int:
         """A new variable from 0 to `most`."""

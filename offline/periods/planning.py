@@ -105,13 +105,13 @@ class Planning:
                 self._size = max(self.params.fewest_jobs, self._size - SHRINKAGE)
 
     @property
-    def completions(self) -> dict[str, int]:
-        """When each job completes that does, by its id."""
+    def completions(self) -> dict[int, int]:
+        """When each job completes that does, by the form in which it runs."""
         if self.values is None:
             return {}
         jobs = self.model.master.jobs
         return {
-            jobs[part.job].job.id: min(done)
+            jobs[part.job].index: min(done)
             for parts in self.model.parts
             for part in parts
             for done in [[t for t, column in part.done.items() if self.values[column] > 0.5]]
@@ -124,7 +124,7 @@ class Planning:
         slot = int(self.rng.integers(self.model.master.arrays.horizon))
         distances = []
         for c in jobs:
-            last = done.get(c.job.id, c.job.arrival)
+            last = done.get(c.index, c.job.arrival)
             distances.append(max(0, c.job.arrival - slot, slot - last))
         noisy = np.array(distances) + self.params.noise * self.rng.random(len(jobs))
         return set(np.argsort(noisy, kind="stable")[: self._size].tolist())

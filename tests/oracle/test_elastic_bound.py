@@ -6,12 +6,21 @@ works with n workers on its way to c. No prices, no envelopes, no columns.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.simulator import elastic_from_dict
-from offline.elastic_bound import GAP, best_rates, elastic_bound, envelope
+from offline.elastic_bound import (
+    GAP,
+    best_rates,
+    elastic_bound,
+    envelope,
+    mean_completion_bound,
+)
+from tests.strategies import fewer
 
 scipy_optimize = pytest.importorskip("scipy.optimize", reason="needs the sweep extra")
 
@@ -71,7 +80,10 @@ def written_out(made, slots):
         gains.append(gain)
         return len(gains) - 1
 
-    for i, job in enumerate(made.workload.jobs):
+    forms = [
+        (i, f, form) for i, j in enumerate(made.workload.jobs) for f, form in enumerate(j.in_forms)
+    ]
+    for i, f, job in forms:
         demand = dict(job.worker)
         rates = best_rates(made, job)
         able = [
@@ -86,14 +98,14 @@ def written_out(made, slots):
         for c in range(slots):
             y = variable(float(job.utility(max(c * LENGTH - job.arrival, fastest))))
             row(("job", i), 1.0)[y] = 1.0
-            row(("work", i, c), 0.0)[y] = job.work
+            row(("work", i, f, c), 0.0)[y] = job.work
             for t in range(c + 1):
                 seconds = min(LENGTH, max(0.0, (t + 1) * LENGTH - job.arrival))
-                row(("open", i, c, t), 0.0)[y] = -seconds
+                row(("open", i, f, c, t), 0.0)[y] = -seconds
                 for n in able:
                     x = variable(0.0)
-                    row(("open", i, c, t), 0.0)[x] = 1.0
-                    row(("work", i, c), 0.0)[x] = -rates[n]
+                    row(("open", i, f, c, t), 0.0)[x] = 1.0
+                    row(("work", i, f, c), 0.0)[x] = -rates[n]
                     for r, amount in demand.items():
                         row(("room", t, r), totals[r] * LENGTH)[x] = float(n * amount)
     if not gains:
@@ -116,6 +128,26 @@ def test_it_is_the_optimum_of_the_lp(data):
     assert bound.value >= exact - 1e-6 * (1 + exact)
     assert bound.value <= exact * (1 + 2 * GAP) + 1e-6
     assert bound.reached <= exact * (1 + 1e-6) + 1e-6
+
+
+@given(data=documents(), rest=st.data())
+@fewer(2)
+def test_it_is_the_optimum_over_the_forms_of_jobs(data, rest):
+    made = elastic_from_dict(data)
+    jobs = []
+    for job in made.workload.jobs:
+        work = rest.draw(st.sampled_from([0.25, 0.5, 1.0, 2.0])) * job.work
+        gpus = rest.draw(st.integers(1, 2))
+        jobs.append(replace(job, forms=(job, replace(job, work=work, worker=((0, gpus),)))))
+    both = replace(made, workload=replace(made.workload, jobs=tuple(jobs)))
+    bound, exact = elastic_bound(both, LENGTH, slots=5), written_out(both, 5)
+    assert bound.value >= exact - 1e-6 * (1 + exact)
+    assert bound.value <= exact * (1 + 2 * GAP) + 1e-6
+    alone = [tuple(job.forms[f] for job in jobs) for f in (0, 1)]
+    others = [replace(made, workload=replace(made.workload, jobs=own)) for own in alone]
+    assert exact >= max(written_out(other, 5) for other in others) - 1e-6
+    mean = mean_completion_bound(both)
+    assert mean <= min(mean_completion_bound(other) for other in others) * (1 + 1e-9)
 
 
 def test_a_job_that_never_fits_is_worth_nothing():

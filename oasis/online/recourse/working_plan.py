@@ -156,7 +156,7 @@ class WorkingPlan:
 
     def insert(self, live: LiveJob) -> bool:
         """Plan `live` by Algorithm 2 in what is free; False if no completion pays."""
-        schedule = self._find(live)
+        schedule = self.find(live)
         if schedule is None:
             return False
         self._set(live, schedule)
@@ -202,7 +202,8 @@ class WorkingPlan:
     def _value(self, live: LiveJob) -> None:
         live.value = self.worth(live, live.schedule.completion) if live.schedule else 0.0
 
-    def _find(self, live: LiveJob) -> Schedule | None:
+    def find(self, live: LiveJob) -> Schedule | None:
+        """Where `insert` would plan `live`; None if no completion pays."""
         # A job that would be late even alone needs no search.
         first, last = live.earliest(self.now), min(live.deadline, self.ledger.end - 1)
         if first > last:

@@ -71,7 +71,7 @@ def test_groupings_get_finer_and_end_with_identical_servers() -> None:
     sizes = [grouping.size for grouping in levels(ARRAYS, (1, 2))]
     assert sizes == sorted(set(sizes))
     assert sizes[-1] == Grouping.of(ARRAYS).size
-    assert similar(ARRAYS.worker.capacity, 1).max() == 0
+    assert similar(ARRAYS.worker, 1).max() == 0
 
 
 def test_prices_and_dual_values_undo_each_other() -> None:

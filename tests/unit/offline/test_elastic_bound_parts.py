@@ -88,7 +88,7 @@ def configurations(slots):
     speeds = {"workers": {"min": 1, "max": 4}, "speedup": [1.0, 1.7, 2.2, 2.4]}
     made = made_of(job("a", arrival=15.0, work=300.0, utility=linear, **speeds), gpus=4)
     (only,) = made.workload.jobs
-    return _Configurations(only, best_rates(made, only), 4, 10.0, slots)
+    return _Configurations(only, best_rates(made, only), 4, 10.0, slots, np.ones(1))
 
 
 def test_each_slot_of_completion_costs_the_least_that_it_can():
@@ -109,7 +109,7 @@ def test_each_slot_of_completion_costs_the_least_that_it_can():
 def test_memory_grows_with_the_slots_and_not_with_their_square():
     own = configurations(4000)
     tracemalloc.start()
-    own.best(np.ones(4000))
+    own.best(np.ones((4000, 1)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10e6

@@ -106,7 +106,7 @@ def test_jobs_without_variables_can_be_worth_nothing(instance: oasis.Instance) -
     arrays, problem = OfflineArrays.of(instance), pulp.LpProblem("test", pulp.LpMaximize)
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
     for k, job in enumerate(instance.jobs):
-        made = variables_of(arrays, k, problem)
+        made = variables_of(arrays, k, 0, problem)
         if made is None:
             assert job.id not in run.schedules
         else:

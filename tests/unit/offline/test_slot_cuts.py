@@ -157,7 +157,7 @@ def test_the_surcharge_of_counts_is_part_of_the_cheapest_schedule() -> None:
         ledger.changes[cuts.changes(duals)] = True
         for k, job in enumerate(instance.jobs):
             surcharge = cuts.surcharge(k, duals)
-            payoff, schedule = price(job, ledger, surcharge)
+            payoff, schedule = price(job, ledger, [surcharge])
             table = np.zeros((instance.horizon, job.chunks + 1)) if surcharge is None else surcharge
             expected = _best_payoff(arrays, k, table)
             assert payoff == pytest.approx(max(0.0, expected), abs=1e-9)
