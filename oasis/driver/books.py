@@ -202,7 +202,10 @@ class BooksView:
         if not self._told_remaining:
             detail = "asked for the work left without declaring told_remaining"
             raise PolicyError(self._policy, detail, job=job.id)
-        return self._books.jobs[job.index].remaining_at(self.now)
+        tracked = self._books.jobs[job.index]
+        # While it has held nothing it may still be in any form: what is left is all of this one.
+        is_open = tracked.forms and not tracked.has_form
+        return job.work if is_open else tracked.remaining_at(self.now)
 
     def attained(self, job: PolicyJob) -> float:
         """Time that `job` held an allocation, in which it worked or was being set up."""

@@ -138,7 +138,8 @@ class OASiS:
         self._decided: dict[int, Decision] = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
-        self._overdue: list[int] = []
+        # Late jobs and their forms; None: it has not begun in any.
+        self._overdue: dict[int, int | None] = {}
 
     @property
     def ledger(self) -> Ledger:
@@ -382,7 +383,7 @@ class OASiS:
         held.advance(now)
         for index in (*self.withdrawn, *(job.index for job in view.finished)):
             held.leave(index)
-            self._overdue = [other for other in self._overdue if other != index]
+            self._overdue.pop(index, None)
         self.withdrawn = []
         before = dict(held.live)
         # all losses first: what is placed again must not meet a server that is lost as well
@@ -393,7 +394,7 @@ class OASiS:
             held.restore_server(*self._servers[machine])
         for job in view.jobs():
             if job.index in held.live:
-                left = rolling.work_left(job, view)
+                left = rolling.work_left(job.in_form(held.live[job.index].form), view)
                 if rolling.differs(held.live[job.index], left):
                     dropped += [] if held.revise(job.index, left) else [job.index]
         # Taken before the jobs are tried once more: these have broken
@@ -406,11 +407,10 @@ class OASiS:
             self.late.add(job.index)
             # As a job that arrives now it may wait longer than its first arrival allowed.
             form = before[job.index].form
-            if (
-                held.submit(job.index, self._rest(job, form, view, window.end), form).schedule
-                is None
-            ):
-                self._overdue.append(job.index)
+            rest = self._rest(job, form, view, window.end)
+            if held.submit(job.index, rest, form).schedule is None:
+                has_begun = view.attained(job) > 0 or view.allocation(job).workers
+                self._overdue[job.index] = form if has_begun else None
         for job in view.arrived:  # after those that were admitted before them
             source = rolling.source_of(job, self.name)
             decision = held.submit(job.index, _arriving(source, now, window.end))
@@ -419,7 +419,7 @@ class OASiS:
                 # On a cluster that begins anew, old jobs arrive once more:
                 # they are not turned away a second time.
                 if window.keep_admitted and view.was_admitted(job):
-                    self._overdue.append(job.index)
+                    self._overdue[job.index] = None
                     self.late.add(job.index)
                 else:
                     plan.rejected[job.index] = decision.reason or "rejected"
@@ -428,7 +428,7 @@ class OASiS:
 
     def _rest(self, job: PolicyJob, form: int, view: View, end: int | None) -> Job:
         """What is left of a job that was admitted in this form, as a job that arrives now."""
-        left, reach = rolling.work_left(job, view), rolling.reach_of(self.horizon)
+        left, reach = rolling.work_left(job.in_form(form), view), rolling.reach_of(self.horizon)
         source = rolling.source_of(job, self.name).in_form(form)
         return rest_of(source, left, int(view.now), reach, end)
 
@@ -448,13 +448,29 @@ class OASiS:
                 wanted = allocation_in(live.schedule, held.now, self._site)
             # Planned jobs come first; what is overdue takes only
             # what their plans leave in this slot.
-            room.hold(job, wanted)
+            room.hold(job.in_form(wanted.form), wanted)
             if wanted != view.allocation(job):
                 plan.changes[job.index] = wanted
         for job in rest:
-            wanted = _leftover(job, view, room)
+            wanted = self._leftover(job, view, room)
             if wanted != view.allocation(job):
                 plan.changes[job.index] = wanted
+
+    def _leftover(self, job: PolicyJob, view: View, room: Room) -> Allocation:
+        """A gang beside the plan of this slot; what is held stays where it fits.
+
+        It is in the form of the job, or in the first that fits if it has not begun in any.
+        """
+        held, form = view.allocation(job), self._overdue[job.index]
+        # A job that may stay where it is need not be started again.
+        if held.workers and room.hold(job.in_form(held.form), held):
+            return held
+        for k in range(len(job.in_forms)) if form is None else [form]:
+            found = _largest(job.in_form(k), view, room)
+            if found is not None:
+                self._overdue[job.index] = k
+                return found._replace(form=k)
+        return NOTHING
 
     def withdraw(self, job: PolicyJob) -> None:
         """The owner of `job` does not want it any more."""
@@ -512,12 +528,16 @@ class OASiS:
 
     def state(self) -> dict[str, Any]:
         """Plain data from which `restore` goes on."""
-        return {**self._commitments.state(), "overdue": list(self._overdue)}
+        late, forms = list(self._overdue), list(self._overdue.values())
+        told = {"overdue_forms": forms} if any(form != 0 for form in forms) else {}
+        return {**self._commitments.state(), "overdue": late, **told}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` gave, on the same machines."""
         self._commitments.restore(state)
-        self._overdue = list(state["overdue"])
+        late = state["overdue"]
+        forms = state.get("overdue_forms", [0] * len(late))
+        self._overdue = dict(zip(late, forms, strict=True))
 
     # -- what lasts --------------------------------------------------------------------------------
 
@@ -573,16 +593,12 @@ def _arriving(job: Job, now: int, end: int | None) -> Job:
     return replace(job, utility=later(job.utility, 0, left + 1, left))
 
 
-def _leftover(job: PolicyJob, view: View, room: Room) -> Allocation:
-    """The largest gang that fits beside the plan of this slot; what is held stays where it fits."""
-    held = view.allocation(job)
-    # A job that may stay where it is need not be started again.
-    if held.workers and room.hold(job, held):
-        return held
+def _largest(job: PolicyJob, view: View, room: Room) -> Allocation | None:
+    """The largest gang of a job in one form that fits; None if none does."""
     most = min(job.max_workers, max(job.min_workers, rolling.work_left(job, view)))
     # The largest gang is done soonest, and no more workers than work is left can be of use.
     for workers in range(most, job.min_workers - 1, -1):
         found = BestFit().place(room, job, workers, job.ps_needed(workers))
         if found is not None:
             return found
-    return NOTHING
+    return None

@@ -409,6 +409,10 @@ class PolicyJob(Summarised):
         """The job in each of its forms; itself if it has one."""
         return self.forms or (self,)
 
+    def in_form(self, form: int) -> PolicyJob:
+        """The job in the form with this index; itself if it is a job of one form already."""
+        return self.forms[form] if self.forms else self
+
     @property
     def unmet(self) -> str | None:
         """The label for whose sake no machine admits its tasks, in words; None if some does."""

@@ -292,6 +292,8 @@ class View(Protocol):
     def remaining(self, job: PolicyJob) -> float:
         """Return the work that is left of `job`, in worker-slots, or worker-seconds in a replay.
 
+        Of a job that has held nothing yet, all of the work in the form that is given.
+
         Raises
         ------
         PolicyError
