@@ -327,7 +327,7 @@ def _unmet(job: Job, cluster: Cluster) -> str | None:
         asked = [
             group.required(form).unmet_by([server.labels for server in group.servers(cluster)])
             for group in GROUPS
-            if group.required(form)
+            if group.required(form) and group.needed(form, form.chunks)
         ]
         label = next((name for name in asked if name is not None), None)
         if label is None:

@@ -415,10 +415,18 @@ class PolicyJob(Summarised):
 
     @property
     def unmet(self) -> str | None:
-        """The label for whose sake no machine admits its tasks, in words; None if some does."""
+        """The label for whose sake no machine admits its tasks, in words; None if some does.
+
+        Of a job of several forms: in any of them; the label is that of the first.
+        """
+        each = [form._unmet_alone() for form in self.in_forms]
+        return None if None in each else each[0]
+
+    def _unmet_alone(self) -> str | None:
+        """The same of a job of one form."""
         for group in GROUPS:
-            demand = group.of(self)
-            if isinstance(demand, LimitedDemand) and demand.unmet is not None:
+            demand, count = group.of(self), self.ps_needed(self.max_workers) if group == "ps" else 1
+            if count and isinstance(demand, LimitedDemand) and demand.unmet is not None:
                 wanted = " or ".join(demand.requires[demand.unmet])
                 return f"no machine for its {group.tasks} has {demand.unmet} {wanted}"
         return None

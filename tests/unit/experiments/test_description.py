@@ -148,3 +148,8 @@ def test_labels_forms_and_what_no_server_admits_are_told() -> None:
     lost = replace(made.jobs[0], speeds=None, requires={"gpu": ["h100"]})
     told = describe_instance(replace(made, jobs=(lost,)))
     assert next(remarks(told)) == "1 job can never run: no server has the label gpu as it must be"
+    # without parameter servers, what these require is not what it lacks
+    fields = {"ps": {}, "gradient_mb": 0.0, "requires": {}, "ps_requires": {"gpu": ["h100"]}}
+    large = replace(lost, worker={"gpu": 99.0}, **fields)  # type: ignore[arg-type]
+    told = describe_instance(replace(made, jobs=(large,)))
+    assert next(remarks(told)).endswith("no server holds a worker, or its parameter server")

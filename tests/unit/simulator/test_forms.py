@@ -117,6 +117,17 @@ def test_a_job_that_no_machine_admits_is_rejected_for_the_label() -> None:
         "no machine for its workers has gpu h100",
     ]
     assert ends(job("x", "t4", "c")) == [4.0]
+    # Parameter servers that it does not have are not what it lacks, nor is one form of several.
+    model = replace(
+        oasis.generate("kinds", jobs=1).jobs[0], speeds=None, ps_requires={"gpu": ["t4"]}
+    )
+    site = site_of(oasis.generate("kinds", jobs=1).cluster)
+    served, alone = oasis.Form(), oasis.Form(worker={"gpu": 1.0}, ps={}, gradient_mb=0.0)
+    told = [policy_job(replace(model, forms=(form, served)), site) for form in (served, alone)]
+    assert [found.unmet for found in told] == [
+        "no machine for its parameter servers has gpu t4",
+        None,
+    ]
 
 
 # -- policies that do ------------------------------------------------------------------------------
