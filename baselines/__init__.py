@@ -3,6 +3,7 @@
 from baselines.dorm import Dorm
 from baselines.dragon import Dragon, LocalityAware
 from baselines.fair_shares import DRF, FinishTimeFairness
+from baselines.gavel import Gavel
 from baselines.gittins import Gittins
 from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
@@ -29,6 +30,7 @@ __all__ = [
     "Dorm",
     "Dragon",
     "FinishTimeFairness",
+    "Gavel",
     "Gittins",
     "Kod2",
     "KubernetesDefault",

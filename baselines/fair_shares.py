@@ -378,7 +378,7 @@ class DRF(BasePolicy):
             added = self._grow(job, workers, ps, room, how)
             # A job whose task did not fit is not entered again: what is free only shrinks.
             if added is not None:
-                for mine, tasks in zip(held[index], added, strict=True):
+                for mine, tasks in zip(held[index], added.by_group, strict=True):
                     for machine, count in tasks:
                         mine[machine] = mine.get(machine, 0) + count
                 workers, ps = workers + added.worker_count, ps + added.ps_count
@@ -389,10 +389,10 @@ class DRF(BasePolicy):
             if line:
                 heappush(owners, (share, line[0][1], owner))
         return {
-            index: Allocation(*(tuple(sorted(tasks.items())) for tasks in both))
-            if both[0]
+            index: Allocation(tuple(sorted(workers.items())), tuple(sorted(ps.items())))
+            if workers
             else NOTHING
-            for index, both in held.items()
+            for index, (workers, ps) in held.items()
         }
 
     def _grow(

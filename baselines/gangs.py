@@ -20,6 +20,7 @@ from oasis.scheduling import (
     Site,
 )
 from oasis.scheduling.book import Counts
+from oasis.scheduling.job import Demand
 from oasis.scheduling.policy import View
 
 Size = tuple[Any, ...]  # the demands of one task of each kind, and how many tasks there are
@@ -345,9 +346,7 @@ def _by_workers(room: Room, workers: WorkerCounts) -> list[int]:
     return sorted(room.site.machines_for("ps"), key=lambda m: (-workers.get(m, 0), m))
 
 
-def _remove(
-    room: Room, tasks: WorkerCounts, machine: int, demand: tuple[tuple[int, int], ...]
-) -> None:
+def _remove(room: Room, tasks: WorkerCounts, machine: int, demand: Demand) -> None:
     room.take(machine, demand, -1)
     tasks[machine] -= 1
     if not tasks[machine]:

@@ -249,7 +249,9 @@ def scale_out(
 
     def has_room(machine: int, demand: Demand) -> bool:
         row = room.free[machine]
-        return all(row[r] > amount or (row[r] == amount and not printed) for r, amount in demand)
+        return room.takes(machine, demand) and all(
+            row[r] > amount or (row[r] == amount and not printed) for r, amount in demand
+        )
 
     everywhere = room.site.machines_for("worker")
     for demand in {job.worker for job in able}:

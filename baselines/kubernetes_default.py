@@ -194,7 +194,8 @@ class KubernetesDefault(BasePolicy):
 
     def _allocation(self, index: int) -> Allocation:
         bound = self._bound[index]
-        return Allocation(*(tuple(sorted(bound[group].items())) for group in GROUPS))
+        workers, ps = (tuple(sorted(bound[group].items())) for group in GROUPS)
+        return Allocation(workers, ps)
 
     def _is_whole(self, index: int) -> bool:
         allocation = self._allocation(index)

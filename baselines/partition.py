@@ -14,7 +14,7 @@ import pulp
 from baselines.fair_shares import Fairness, Portions
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.rounding import TOLERANCE, FloatArray
-from oasis.scheduling.job import Allocation, PolicyJob, Tasks
+from oasis.scheduling.job import Allocation, PolicyJob, Tasks, admits
 from oasis.scheduling.placement import Room
 from oasis.scheduling.site import Site
 from oasis.solvers import Status, highs
@@ -123,9 +123,9 @@ class Partition:
             return f"{solution.status} without a solution", None
         answer = {
             candidate.job.index: Allocation(
-                *(_read(variables, solution.values) for variables in tasks)
+                _read(workers, solution.values), _read(ps, solution.values)
             )
-            for candidate, tasks in zip(self._candidates, self._tasks, strict=True)
+            for candidate, (workers, ps) in zip(self._candidates, self._tasks, strict=True)
         }
         # HiGHS forgives 1e-9 in each row; the check of plans counts in
         # whole grid units and forgives nothing.
@@ -175,7 +175,7 @@ class Partition:
         for machine in self._site.machines_for(group):
             room = self._free[machine]
             fit = min([most, *(room[resource] // amount for resource, amount in demand)])
-            if fit > 0 and machine not in self._down:
+            if fit > 0 and machine not in self._down and admits(demand, machine):
                 name = f"{group}_{k}_{machine}"
                 task = self.problem.add_variable(name, 0, fit, pulp.LpInteger)
                 tasks[machine] = task
@@ -193,7 +193,9 @@ class Partition:
     def _add_change(self, k: int, candidate: Candidate) -> list[pulp.LpVariable]:
         """Whether a job that runs is adjusted: without that, every task stays where it is."""
         change = self.problem.add_variable(f"change_{k}", 0, 1, pulp.LpInteger)
-        for group, tasks, held in zip(GROUPS, self._tasks[-1], candidate.held, strict=True):
+        for group, tasks, held in zip(
+            GROUPS, self._tasks[-1], candidate.held.by_group, strict=True
+        ):
             before = dict(held)
             for machine, task in tasks.items():
                 count = before.get(machine, 0)

@@ -9,6 +9,7 @@ from typing import Any
 from baselines.dorm import Dorm
 from baselines.dragon import Dragon, LocalityAware
 from baselines.fair_shares import DRF, FinishTimeFairness
+from baselines.gavel import Gavel
 from baselines.gittins import Gittins
 from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
@@ -36,6 +37,7 @@ QUEUES: dict[str, Callable[..., Policy]] = {
     "easy": EASY,
     "gittins": Gittins,
     "finish-time-fairness": FinishTimeFairness,
+    "gavel": Gavel,
 }
 # Kubernetes controllers, at home on elastic workloads.
 CONTROLLERS: dict[str, Callable[..., Policy]] = {

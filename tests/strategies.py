@@ -9,7 +9,7 @@ underflow, jobs that cannot finish or do not fit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,19 @@ from oasis import (
     Cluster,
     Constant,
     Deadline,
+    Form,
     Instance,
     Job,
     OASiS,
     Piecewise,
     Server,
     Sigmoid,
+    Speeds,
     Utility,
 )
+from oasis.model.forms import Requirement
+from oasis.model.groups import GROUPS
+from oasis.simulator import PolicyJob, Workload
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -240,6 +245,82 @@ def small_instances() -> st.SearchStrategy[Instance]:
         crowded_instances(most_jobs=5, most_slots=3),
         crowded_instances(most_jobs=5, most_slots=3),
     )
+
+
+# -- machines of several kinds, jobs in several forms ----------------------------------------------
+
+LABELS = ({"gpu": "a"}, {"gpu": "a"}, {"gpu": "b"}, {"gpu": "b", "zone": "z"}, {})
+EITHER = {"gpu": ["a", "b"]}
+REQUIRES = ({}, {}, EITHER, EITHER, {"gpu": ["a"]}, {"gpu": ["b"]}, {"zone": ["z"]}, {"gpu": ["c"]})
+
+
+@st.composite
+def forms(draw: st.DrawFn, job: Job) -> Job:
+    """The job with requirements and, mostly, in several forms; some that no machine admits."""
+    required = {"requires": draw(of({}, EITHER)), "ps_requires": draw(of({}, {}, {"gpu": ["a"]}))}
+    kind = draw(of("forms", "forms", "speeds", "one"))
+    if kind == "one":
+        return replace(job, **required | {"requires": draw(of(*REQUIRES))})
+    if kind == "speeds":
+        values = {value: draw(of(1.0, 2.0, 0.5)) for value in "ab"}
+        return replace(job, speeds=Speeds("gpu", values), ps_requires=required["ps_requires"])
+    made = []
+    for _ in range(draw(st.integers(1, 3))):
+        chunks = draw(of(None, 1, 2, 3))
+        gpus = draw(of(None, 0.5, 1.0, 2.0))
+        made.append(
+            Form(
+                worker=None if gpus is None else {**job.worker, "gpu": gpus},
+                chunks=chunks,
+                minibatch_time=draw(of(None, None, 0.5, 1.0)),
+                min_workers=None if chunks is None else draw(st.integers(1, chunks)),
+                requires=draw(of(None, *REQUIRES)),
+                ps_requires=draw(of(None, None, {"gpu": ["a", "b"]})),
+            )
+        )
+    return replace(job, forms=tuple(made), **required)
+
+
+@st.composite
+def instances_of_kinds(
+    draw: st.DrawFn, given: st.SearchStrategy[Instance] | None = None
+) -> Instance:
+    """An instance, its machines with labels, its jobs with requirements and in several forms."""
+    made = draw(small_instances() if given is None else given)
+    worker, ps = (
+        tuple(replace(server, labels=draw(of(*LABELS))) for server in group.servers(made.cluster))
+        for group in GROUPS
+    )
+    cluster = replace(made.cluster, worker_servers=worker, ps_servers=ps)
+    return replace(made, cluster=cluster, jobs=tuple(draw(forms(job)) for job in made.jobs))
+
+
+@st.composite
+def of_kinds(draw: st.DrawFn, work: Workload) -> Workload:
+    """A workload of any policy, its machines with labels, some of its jobs in several forms."""
+    site = replace(
+        work.site,
+        machines=tuple(
+            replace(machine, labels=draw(of(*LABELS))) for machine in work.site.machines
+        ),
+    )
+    made = []
+    for job in work.jobs:
+        ways = []
+        for _ in range(draw(of(1, 1, 2, 3))):
+            demands = {
+                group.value: site.limited(group.of(job), group, Requirement(draw(of(*REQUIRES))))
+                for group in GROUPS
+            }
+            ways.append(replace(job, work=job.work * draw(of(1.0, 2.0)), **demands))
+        made.append(ways[0] if len(ways) == 1 else replace(ways[0], forms=tuple(ways)))
+    return Workload.of(site, made)
+
+
+def with_work(job: PolicyJob, change: Callable[[float], float], **changes: Any) -> PolicyJob:
+    """The job with other work, in each of its forms."""
+    ways = tuple(replace(form, work=change(form.work), **changes) for form in job.forms)
+    return replace(job, work=change(job.work), forms=ways, **changes)
 
 
 # -- one job in a market ---------------------------------------------------------------------------

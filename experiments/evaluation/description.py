@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -84,16 +84,19 @@ class Alone:
         Slot in which it would complete; None if the horizon is too short.
     utility : float
         What that is worth; 0 without completion.
+    form : int
+        The form of the job in which it could.
     """
 
     workers: int
     ps: int
     completion: int | None
     utility: float
+    form: int = 0
 
 
 def run_alone(job: Job, instance: Instance) -> Alone:
-    """Run `job` on an empty cluster, with as many workers as it may have.
+    """Run `job` on an empty cluster in its best form, with as many workers as it may have.
 
     Examples
     --------
@@ -103,6 +106,21 @@ def run_alone(job: Job, instance: Instance) -> Alone:
     >>> alone.workers <= instance.jobs[0].chunks, alone.completion
     (True, 6)
     """
+    ways = [replace(_alone(form, instance), form=k) for k, form in enumerate(job.in_forms)]
+    never = instance.horizon
+    # the most it can earn, the sooner the better, and one that runs before one that cannot
+    return max(
+        ways,
+        key=lambda one: (
+            one.utility,
+            -(never if one.completion is None else one.completion),
+            one.workers > 0,
+        ),
+    )
+
+
+def _alone(job: Job, instance: Instance) -> Alone:
+    """What a job of one form could do."""
     workers, hosts = (_room(job, group, instance.cluster, job.chunks) for group in GROUPS)
     counts = np.arange(min(workers, job.chunks) + 1)
     needed: IntArray = job.ps_needed(counts)
@@ -118,7 +136,7 @@ def run_alone(job: Job, instance: Instance) -> Alone:
 
 def is_wide(job: Job, cluster: Cluster) -> bool:
     """Whether a worker fits on some server, but two of them on none."""
-    return max(_tasks(job, TaskGroup.WORKER, cluster, 2)) == 1
+    return all(max(_tasks(form, TaskGroup.WORKER, cluster, 2)) == 1 for form in job.in_forms)
 
 
 def _room(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> int:
@@ -129,12 +147,14 @@ def _room(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> int:
 
 
 def _tasks(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> list[int]:
-    """Tasks that fit on one empty server of each kind, at most `most`."""
-    names = cluster.resources
-    rows = [as_array(server.capacity, names) for server in group.servers(cluster)]
+    """Tasks that fit on one empty server of each kind that admits them, at most `most`."""
+    names, servers = cluster.resources, group.servers(cluster)
+    rows = [as_array(server.capacity, names) for server in servers]
     table = np.array(rows, dtype=np.float64).reshape(-1, len(names))
     found: list[int] = units(table, as_array(group.of(job), names), most).tolist()
-    return found
+    required = group.required(job)
+    admitted = (not required or required.admits(server.labels) for server in servers)
+    return [count if here else 0 for count, here in zip(found, admitted, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +212,15 @@ class Description:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; loads by group and resource, with one number a slot."""
         instance, jobs = self.instance, self.instance.jobs
-        work = [job.work(instance.slot_seconds) for job in jobs]
+        forms = [job.in_form(one.form) for job, one in zip(jobs, self.alone, strict=True)]
+        work = [form.work(instance.slot_seconds) for form in forms]
         return {
             "jobs": len(jobs),
             "horizon": instance.horizon,
             "slot_seconds": instance.slot_seconds,
             "resources": list(instance.cluster.resources),
             "servers": {group: len(group.ids(instance.cluster)) for group in GROUPS},
+            **self._kinds(),
             "utilities": dict(Counter(_kind(job) for job in jobs)),
             "work": {
                 "total": sum(work),
@@ -211,6 +233,31 @@ class Description:
             "loads": [load.to_dict() for load in self.loads],
             "remarks": list(remarks(self)),
         }
+
+    def _kinds(self) -> dict[str, Any]:
+        """Labels, forms and requirements, where there are any."""
+        instance, found = self.instance, dict[str, Any]()
+        labels = Counter(
+            (name, value)
+            for group in GROUPS
+            for server in group.servers(instance.cluster)
+            for name, value in server.labels.items()
+            for _ in server.ids
+        )
+        if labels:
+            found["labels"] = {
+                name: {value: n for (other, value), n in sorted(labels.items()) if other == name}
+                for name, _ in sorted(labels)
+            }
+        forms = Counter(len(job.in_forms) for job in instance.jobs)
+        if set(forms) - {1}:
+            found["forms"] = {str(count): n for count, n in sorted(forms.items())}
+        asking = sum(
+            any(one.requires or one.ps_requires for one in job.in_forms) for job in instance.jobs
+        )
+        if asking:
+            found["requiring"] = asking
+        return found
 
 
 def describe_instance(instance: Instance) -> Description:
@@ -227,8 +274,9 @@ def describe_instance(instance: Instance) -> Description:
     cluster, horizon = instance.cluster, instance.horizon
     alone = tuple(run_alone(job, instance) for job in instance.jobs)
     steps = {group: np.zeros((horizon + 1, len(cluster.resources))) for group in GROUPS}
-    for job, entry in zip(instance.jobs, alone, strict=True):
+    for given, entry in zip(instance.jobs, alone, strict=True):
         if entry.workers:
+            job = given.in_form(entry.form)
             work = job.work(instance.slot_seconds)
             end = min(horizon, job.arrival - (-work // entry.workers))
             for group, count in zip(GROUPS, (entry.workers, entry.ps), strict=True):
@@ -243,10 +291,14 @@ def describe_instance(instance: Instance) -> Description:
 
 def remarks(description: Description) -> Iterator[str]:
     """Sentences on what makes the instance hard, or hopeless in part."""
-    jobs = description.instance.jobs
+    jobs, cluster = description.instance.jobs, description.instance.cluster
     idle = [job for job, one in zip(jobs, description.alone, strict=True) if not one.workers]
-    gangs = sum(job.min_workers > 1 for job in idle)
-    late = len(jobs) - description.can_finish - len(idle)
+    unmet = Counter(label for job in idle if (label := _unmet(job, cluster)) is not None)
+    for label, count in sorted(unmet.items()):
+        yield f"{_jobs(count)} can never run: no server has the label {label} as it must be"
+    idle = [job for job in idle if _unmet(job, cluster) is None]
+    gangs = sum(all(form.min_workers > 1 for form in job.in_forms) for job in idle)
+    late = len(jobs) - description.can_finish - len(idle) - unmet.total()
     if len(idle) > gangs:
         never = f"{_jobs(len(idle) - gangs)} can never run"
         yield f"{never}: no server holds a worker, or its parameter server"
@@ -266,6 +318,21 @@ def remarks(description: Description) -> Iterator[str]:
     wide = sum(is_wide(job, description.instance.cluster) for job in jobs)
     if wide:
         yield f"{_jobs(wide)} with workers that need more than half of any server"
+
+
+def _unmet(job: Job, cluster: Cluster) -> str | None:
+    """A label that excludes all servers from every form of a job; None if some form has servers."""
+    label = None
+    for form in job.in_forms:
+        asked = [
+            group.required(form).unmet_by([server.labels for server in group.servers(cluster)])
+            for group in GROUPS
+            if group.required(form)
+        ]
+        label = next((name for name in asked if name is not None), None)
+        if label is None:
+            return None
+    return label
 
 
 def _jobs(count: int) -> str:

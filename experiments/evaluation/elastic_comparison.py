@@ -299,7 +299,7 @@ class Slotted:
     def _enter(self, plan: Plan) -> None:
         for job in self._new:
             if self._empty.fewest(job) is None:  # the model, which splits servers, might not see it
-                plan.rejected[job.index] = NEVER_FITS
+                plan.rejected[job.index] = job.unmet or NEVER_FITS
                 continue
             seen = self.model.translate(job, self._slot)
             self.real[job.index], self.seen[job.index] = job, seen

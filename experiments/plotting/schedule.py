@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from experiments.plotting.canvas import (
     MOST_COLUMNS,
     SMALL,
+    TINY,
     as_written,
     axes,
     block_means,
@@ -25,6 +26,7 @@ from experiments.plotting.canvas import (
     ink,
     label_rows,
     legend_below,
+    shorten,
     slot_axis,
     step_of,
 )
@@ -177,6 +179,8 @@ def plot_schedule(
 ) -> Axes:
     """Gantt chart: one row a job in order of arrival, darker where it has more workers.
 
+    A job of several forms has the name of the one that runs beside it.
+
     More than 150 jobs are drawn as bands by class instead, in which a row stands for several jobs
     that arrive one after the other; the label of the axis says how many.
 
@@ -223,8 +227,40 @@ def plot_schedule(
     slot_axis(ax, instance.horizon)
     ax.set_ylim(max(len(jobs), FEWEST) - 0.5, -0.5)
     label_rows(ax, [job.id for job in jobs])
+    _name_forms(ax, instance, schedules)
     ax.set_ylabel("job, in order of arrival")
     return ax
+
+
+def form_name(job: Job, form: int) -> str:
+    """What a reader calls a form: the kinds of machines that it runs on, or its number.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> form_name(oasis.generate("kinds", jobs=1).jobs[0], 2)
+    'v100'
+    """
+    if job.speeds is not None:
+        return list(job.speeds.values)[form]
+    asked = job.forms[form].requires or {}
+    return "/".join(value for each in asked.values() for value in each) or f"form {form}"
+
+
+def _name_forms(ax: Axes, instance: Instance, schedules: Mapping[str, Schedule]) -> None:
+    """Beside what runs of a job of several forms, the form in which it does."""
+    for row, job in enumerate(instance.jobs_by_arrival()):
+        schedule = schedules.get(job.id)
+        if schedule is None or len(job.in_forms) == 1:
+            continue
+        end = schedule.completion + 1
+        # behind its last slot, or before its arrival where the axes end
+        late = end > 0.85 * instance.horizon
+        place, side = (job.arrival - 1.0, "right") if late else (end, "left")
+        name = shorten(form_name(job, schedule.form))
+        text = ax.text(place, row, name, ha=side, va="center", fontsize=TINY, color="0.3", zorder=4)
+        # over a target that it would otherwise be crossed by
+        text.set_bbox({"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.3})
 
 
 def bars_of(schedule: Schedule) -> list[Bar]:

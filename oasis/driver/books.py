@@ -11,8 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from oasis.model.errors import PolicyError
-from oasis.model.groups import GROUPS
-from oasis.scheduling.job import NOTHING, Allocation, Demand, PolicyJob, Tasks
+from oasis.model.groups import GROUPS, TaskGroup
+from oasis.scheduling.book import EmptyCluster
+from oasis.scheduling.job import (
+    NOTHING,
+    Allocation,
+    Demand,
+    LimitedDemand,
+    PolicyJob,
+    Tasks,
+    admits,
+)
+from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import Site
 
@@ -23,7 +33,13 @@ class Tracked(Protocol):
     Attributes
     ----------
     job, seen : PolicyJob
-        The job, and the job as the policy sees it.
+        The job, in the form that it is in, and the job as the policy sees it.
+    forms : tuple of PolicyJob
+        The job in each of the forms that it may still be in; empty for a job of one form.
+    form : int
+        The form that it is in, as an index of `oasis.model.job.Job.in_forms`.
+    has_form : bool
+        Whether it has held anything: it stays in that form.
     allocation : Allocation
         What it holds.
     complete : bool
@@ -39,6 +55,12 @@ class Tracked(Protocol):
     @property
     def seen(self) -> PolicyJob: ...
     @property
+    def forms(self) -> tuple[PolicyJob, ...]: ...
+    @property
+    def form(self) -> int: ...
+    @property
+    def has_form(self) -> bool: ...
+    @property
     def allocation(self) -> Allocation: ...
     @property
     def complete(self) -> bool: ...
@@ -46,6 +68,10 @@ class Tracked(Protocol):
     def waiting_since(self) -> float | None: ...
     @property
     def admitted(self) -> bool: ...
+
+    def be_in(self, form: int) -> None:
+        """Be in this form; a policy that does not know forms sees the job in it."""
+        ...
 
     def remaining_at(self, now: float) -> float:
         """Work left at `now`."""
@@ -187,6 +213,55 @@ class BooksView:
         return self._books.jobs[job.index].admitted
 
 
+def choose_forms(
+    view: BooksView, books: Books, empty: EmptyCluster, *, again: bool = False, once: bool = False
+) -> None:
+    """Show a policy that does not know forms each job in one of them, for as long as it may change.
+
+    Jobs that have never held anything are gone through in order of arrival. Each is shown in its
+    first form, in the order given, whose fewest tasks find room beside those of the jobs before it.
+    Where no form does, it stays as it was, and a job that arrives is shown in the first form that
+    fits the empty cluster. What is shown in another form than before leaves and arrives in it.
+
+    Parameters
+    ----------
+    view : BooksView
+        What the policy is going to see; jobs enter its `arrived` and `finished`.
+    books : Books
+        As they stand.
+    empty : EmptyCluster
+        The cluster with nobody on it.
+    again : bool
+        Whether the policy was asked at this instant: a job that waits is tried in later forms.
+    once : bool
+        Whether a job keeps the form in which it arrived, as a policy that plans ahead needs it.
+    """
+    room = Room(books.site, list(books.free), books.down)
+    new = {job.index for job in view.arrived}
+    arrived = []
+    for index, tracked in books.jobs.items():
+        is_new, forms = index in new, tracked.forms
+        if forms and not tracked.has_form and (is_new or not once):
+            before, first = tracked.seen, tracked.form + 1 if again else 0
+            found = next((k for k in range(first, len(forms)) if _begin(room, forms[k])), None)
+            if found is None and is_new:
+                found = next((k for k, form in enumerate(forms) if empty.fewest(form)), 0)
+            if found is not None and found != tracked.form:
+                tracked.be_in(found)
+                if not is_new:
+                    view.finished.append(before)
+                    is_new = True
+        if is_new:
+            arrived.append(tracked.seen)
+    view.arrived[:] = arrived
+
+
+def _begin(room: Room, job: PolicyJob) -> bool:
+    """Put the fewest tasks of `job` into `room`, if they fit."""
+    least = job.min_workers
+    return BestFit().place(room, job, least, job.ps_needed(least)) is not None
+
+
 Balance = dict[int, list[int]]
 
 
@@ -212,9 +287,11 @@ def check_plan(plan: Plan, books: Books, policy: str) -> None:
     for index, allocation in plan.changes.items():
         progress = _known(index, books, policy)
         job, before = progress.job, progress.allocation
-        _check_shape(allocation, job, books, policy)
         if before is not NOTHING:
             _add(need, books, before, job, -1)
+        if progress.forms or type(allocation) is not Allocation or allocation.form:
+            job = _in_form(allocation, progress, policy)
+        _check_shape(allocation, job, books, policy)
         _add(need, books, allocation, job, 1)
     free = books.free  # a cluster adds it up at each question
     for machine, row in need.items():
@@ -229,6 +306,23 @@ def _known(index: Any, books: Books, policy: str) -> Tracked:
     if progress is None:
         raise PolicyError(policy, "expected the index of an unfinished job", job=f"{index!r:.40}")
     return progress
+
+
+def _in_form(allocation: Any, progress: Tracked, policy: str) -> PolicyJob:
+    """The job in the form that `allocation` says: one that the policy sees, and the same always."""
+    job = progress.job
+    if type(allocation) is not Allocation:
+        raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)
+    form, forms = allocation.form, progress.seen.in_forms
+    if type(form) is not int or not 0 <= form < len(forms):
+        expected = f"expected 0..{len(forms) - 1}"
+        raise PolicyError(policy, f"form: {expected}, got {form!r:.40}", job=job.id)
+    if len(forms) == 1 or not (allocation.workers or allocation.ps):
+        return job
+    if progress.has_form and form != progress.form:
+        expected = f"expected {progress.form}, the form in which it began"
+        raise PolicyError(policy, f"form: {expected}, got {form}", job=job.id)
+    return forms[form]
 
 
 def _check_rejection(reason: Any, job: PolicyJob, is_changed: bool, policy: str) -> None:
@@ -249,8 +343,6 @@ def _check_timer(wake_at: Any, books: Books, policy: str) -> None:
 
 def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> None:
     """Counts that (3), (6) and (7) allow, on machines that are there and take such tasks."""
-    if type(allocation) is not Allocation:
-        raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)
     workers = _count(allocation.workers, "worker", job, books, policy)
     has_none = type(allocation.ps) is tuple and not allocation.ps  # as most jobs of a trace
     ps = 0 if has_none else _count(allocation.ps, "ps", job, books, policy)
@@ -282,7 +374,7 @@ def _check_partial(workers: int, ps: int, job: PolicyJob, policy: str) -> None:
 def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) -> int:
     if type(tasks) is not tuple:
         raise PolicyError(policy, f"{group}: expected a tuple, got {tasks!r:.60}", job=job.id)
-    machines = books.site.machines
+    machines, demand = books.site.machines, TaskGroup(group).of(job)
     total = 0
     seen = set()
     for task in tasks:
@@ -303,12 +395,20 @@ def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) ->
             else "is down"
             if machine in books.down
             else None
+            if admits(demand, machine)
+            else _not_admitted(demand, group)
         )
         if fault:
             raise PolicyError(policy, fault, job=job.id, server=machines[machine].id)
         seen.add(machine)
         total += count
     return total
+
+
+def _not_admitted(demand: Demand, group: str) -> str:
+    """Why no machine but some may be named for these tasks."""
+    assert isinstance(demand, LimitedDemand)
+    return f"does not admit its {TaskGroup(group).tasks}, which require: {demand.requires}"
 
 
 def _add(need: Balance, books: Books, allocation: Allocation, job: PolicyJob, sign: int) -> None:
@@ -330,7 +430,7 @@ def _refuse_load(plan: Plan, books: Books, policy: str, machine: int, resource: 
     """Name the last job of the plan that takes the resource there."""
     culprit = ""
     for index, allocation in plan.changes.items():
-        job = books.jobs[index].job
+        job = books.jobs[index].seen.in_forms[allocation.form]
         for group in GROUPS:
             takes = any(r == resource for r, _ in group.of(job))
             if takes and machine in dict(group.placed(allocation)):

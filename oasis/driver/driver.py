@@ -11,14 +11,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Generic
 
-from oasis.driver.books import BooksView, check_plan
+from oasis.driver.books import BooksView, check_plan, choose_forms
 from oasis.driver.entry import Decided, Entry, Facts, Spec, Submitted
 from oasis.driver.policy_state import policy_state, restore_policy
-from oasis.model.errors import OasisError, PolicyError
+from oasis.model.errors import InstanceError, OasisError, PolicyError
 from oasis.model.job import Job
-from oasis.model.rest import rest_of
+from oasis.model.rest import later, rest_of
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.capabilities import Promising, Withdrawing, is_told
+from oasis.scheduling.book import EmptyCluster
+from oasis.scheduling.capabilities import (
+    PlanningAhead,
+    Promising,
+    Withdrawing,
+    is_told,
+    knows_forms,
+)
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Policy
@@ -67,6 +74,7 @@ class Driver(Generic[Spec]):
     def _begin(self, site: Site) -> None:
         self.policy.reset(site)
         self.site = site
+        self._empty = EmptyCluster(site)
         self.down.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
         self._begins_anew = False
@@ -207,7 +215,7 @@ class Driver(Generic[Spec]):
             self._machines(facts, view)
             self._arrive(facts, self.slot, view, anew, outcome)
             if ask or self._is_due(self.slot, view):
-                self._ask(view, outcome)
+                self._ask_in_forms(view, outcome)
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
@@ -235,12 +243,12 @@ class Driver(Generic[Spec]):
             # that its owner now wants needs no plan.
             if self._is_done(entry, spec, facts, outcome):
                 self._complete(entry, outcome)
-                view.finished.append(entry.job)
+                view.finished.append(entry.seen)
             elif spec is None or edited:
                 if isinstance(self.policy, Withdrawing):
-                    self.policy.withdraw(entry.job)
+                    self.policy.withdraw(entry.seen)
                 else:
-                    view.finished.append(entry.job)
+                    view.finished.append(entry.seen)
                 if spec is not None and uid not in outcome.failed:
                     entry.spec = spec
                     anew.append(entry)
@@ -292,7 +300,7 @@ class Driver(Generic[Spec]):
             try:
                 # The edit may ask for less work than is done already:
                 # then the job is complete at once.
-                entry.work = policy_job(spec.job, self.site).work
+                entry.work = policy_job(_in_form(spec.job, entry.form), self.site).work
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
                 outcome.failed[uid] = error
                 return False
@@ -310,7 +318,7 @@ class Driver(Generic[Spec]):
             if entry.allocation.machines & set(view.lost):
                 entry.allocation = NOTHING
                 entry.waiting_since = int(view.now)
-                view.evicted.append(entry.job)
+                view.evicted.append(entry.seen)
 
     def _arrive(
         self,
@@ -339,25 +347,37 @@ class Driver(Generic[Spec]):
     def _enter(self, entry: Entry[Spec], slot: int, view: BooksView) -> None:
         """Let a job arrive in `slot`, be it for the first time or with what is left of it."""
         spec = entry.spec
-        entry.work = policy_job(spec.job, self.site).work
         source = replace(spec.job, arrival=entry.arrived)
-        if entry.arrived < slot or entry.done:
+        if entry.has_form or entry.done:
+            source = _in_form(source, entry.form)
+        else:
+            entry.form = 0
+        entry.work = policy_job(source, self.site).work
+        if len(source.in_forms) > 1:
+            source = _delayed(source, slot)
+        elif entry.arrived < slot or entry.done:
             # Whole worker-slots, forgiving what rounding left over;
             # none would be a job without work.
             left = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
             source = rest_of(source, left, slot, REACH)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
-            fixed = min(max(entry.given, spec.job.min_workers), source.chunks)
+            fixed = min(max(entry.given, source.min_workers), source.chunks)
         self._show(entry, self.as_seen(spec, source, self._next, fixed))
         entry.allocation = NOTHING
         entry.waiting_since = slot
         self._next += 1
         self.entries[entry.job.index] = entry
-        view.arrived.append(entry.job)
+        view.arrived.append(entry.seen)
 
     def as_seen(self, spec: Spec, source: Job, index: int, fixed: int | None) -> PolicyJob:
         """The job as a policy sees it that is told its work."""
+        if len(source.in_forms) > 1:
+            forms = []
+            for form in source.in_forms:
+                may = fixed is not None and form.min_workers <= fixed <= form.chunks
+                forms.append(self.as_seen(spec, form, index, fixed if may else None))
+            return replace(forms[0], source=source, forms=tuple(forms))
         job = policy_job(source, self.site)
         if spec.ps_count is not None:
             # The owner's number of parameter servers takes the place of the rule by bandwidth (6).
@@ -367,7 +387,12 @@ class Driver(Generic[Spec]):
     def _show(self, entry: Entry[Spec], job: PolicyJob) -> None:
         """Note `job` as the policy sees it: without its work, unless it is told that."""
         entry.left = job.work
+        entry.works = tuple(form.work for form in job.forms)
         entry.job = job if self._told else job.untold(self.policy.name)
+        entry.forms = entry.job.forms
+        entry.whole = entry.job if entry.forms and knows_forms(self.policy) else None
+        if entry.forms:
+            entry.be_in(entry.form)
 
     @property
     def _told(self) -> bool:
@@ -382,6 +407,22 @@ class Driver(Generic[Spec]):
         return isinstance(self.policy, Withdrawing) and bool(self.policy.withdrawn)
 
     # -- what is decided ---------------------------------------------------------------------------
+
+    def _ask_in_forms(self, view: BooksView, outcome: Decided[Spec]) -> None:
+        """Ask the policy; if it does not know forms, again while waiting jobs fit in another."""
+        if knows_forms(self.policy) or not any(entry.forms for entry in self.entries.values()):
+            self._ask(view, outcome)
+            return
+        once = isinstance(self.policy, PlanningAhead)
+        choose_forms(view, self, self._empty, once=once)
+        self._ask(view, outcome)
+        while not once:
+            # Each time some job goes on to a later form, so this comes to an end.
+            view = BooksView(self, self.policy.name, self._told)
+            choose_forms(view, self, self._empty, again=True)
+            if not view.arrived:
+                break
+            self._ask(view, outcome)
 
     def _ask(self, view: BooksView, outcome: Decided[Spec]) -> None:
         try:
@@ -413,6 +454,8 @@ class Driver(Generic[Spec]):
     ) -> None:
         if allocation == entry.allocation:
             return
+        if entry.whole is not None and not entry.has_form:
+            entry.be_in(allocation.form)
         entry.allocation = allocation
         if allocation.workers:
             entry.waiting_since, entry.given = None, allocation.worker_count
@@ -548,9 +591,11 @@ class Driver(Generic[Spec]):
             "entries": [e.state() for e in (*self.entries.values(), *self._arrive_again)],
         }
 
-    def remember(self, spec: Spec, arrived: int, done: float, given: int | None = None) -> None:
+    def remember(
+        self, spec: Spec, arrived: int, done: float, given: int | None = None, form: int = 0
+    ) -> None:
         """Let a job that was accepted before arrive once more at the next boundary."""
-        entry = Entry(spec, _NO_JOB, arrived, 0.0, done, admitted=True, given=given)
+        entry = Entry(spec, _NO_JOB, arrived, 0.0, done, admitted=True, given=given, form=form)
         self._arrive_again.append(entry)
 
     def restore(
@@ -586,7 +631,8 @@ class Driver(Generic[Spec]):
             for found in state["entries"]:
                 spec = specs.get(found["uid"])
                 if spec is not None:
-                    self.remember(spec, found["arrived"], found["done"], found["given"])
+                    arrived, done, given = (found[name] for name in ("arrived", "done", "given"))
+                    self.remember(spec, arrived, done, given, found.get("form", 0))
                     again = self._arrive_again[-1]
                     again.begun = found["given"] is not None
                     for name in ("admitted", "resizes", "restarts"):
@@ -597,19 +643,26 @@ class Driver(Generic[Spec]):
             spec = specs.get(found["uid"])
             if spec is None or spec.generation != found["generation"]:
                 spec = as_it_was(found, spec)
-            entry = Entry(spec, _NO_JOB, found["arrived"], found["work"])
-            source, whole = (
-                replace(spec.job, arrival=entry.arrived),
-                policy_job(spec.job, self.site),
-            )
+            form = found.get("form", 0)
+            entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)
+            source = replace(spec.job, arrival=entry.arrived)
+            if found.get("alone"):
+                source = _in_form(source, form)
             # The policy knew this job as what was left of it, so it is shown that again.
-            if found["since"] != entry.arrived or found["left"] != whole.work:
+            if len(source.in_forms) > 1:
+                source = _delayed(source, found["since"])
+            elif (
+                found["since"] != entry.arrived
+                or found["left"] != policy_job(source, self.site).work
+            ):
                 source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
             self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
             workers, ps = (
                 tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
             )
-            entry.allocation = Allocation(workers, ps)
+            shown = form if entry.whole is not None and workers else 0
+            entry.allocation = Allocation(workers, ps, shown)
+            entry.work = found["work"]
             for name in STATE:
                 setattr(entry, name, found[name])
             entry.settled, entry.begun = entry.allocation, entry.given is not None
@@ -618,7 +671,7 @@ class Driver(Generic[Spec]):
 
     def bring_policy(self, state: Any) -> None:
         """Bring the policy, which knows nothing yet, into `state`, which is that of its jobs."""
-        jobs = {index: entry.job for index, entry in self.entries.items()}
+        jobs = {index: entry.seen for index, entry in self.entries.items()}
         restore_policy(self.policy, state, jobs, self.site)
         self.kept_policy = state
 
@@ -629,6 +682,20 @@ def _differs(one: Submitted, other: Submitted) -> bool:
     if one.generation == other.generation:
         return False
     return (one.job, one.initial_workers) != (other.job, other.initial_workers)
+
+
+def _in_form(job: Job, form: int) -> Job:
+    """The job in the form in which it began, even if its owner has changed it since."""
+    forms = job.in_forms
+    if form >= len(forms):
+        expected = f"expected more than {form}: the job began in form {form}"
+        raise InstanceError("forms", expected, len(forms))
+    return forms[form]
+
+
+def _delayed(job: Job, slot: int) -> Job:
+    """A job of which nothing is done, arriving in `slot` instead of before it."""
+    return replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))
 
 
 _NO_JOB = PolicyJob("", 0.0, 1.0, ())  # nobody asks what the policy saw of it

@@ -68,7 +68,7 @@ class Entry(Generic[Spec]):
     spec : Submitted
         What its owner wants.
     job : PolicyJob
-        As the policy sees it.
+        As the policy may know it, in the form that it is in.
     arrived : int
         Slot of its arrival; delays are counted from here.
     work : float
@@ -95,6 +95,14 @@ class Entry(Generic[Spec]):
         How often a job that had begun got another gang, and how often no pod of it was kept.
     observed : list of (float, float)
         What its training reported of its loss: slot and value, the latest `OBSERVED_MOST`.
+    form : int
+        The form that it is in, as an index of `Job.in_forms`.
+    forms : tuple of PolicyJob
+        The job in each of its forms, if it may still be in any; empty for a job of one form.
+    works : tuple of float
+        Worker-slots in each of `forms`.
+    whole : PolicyJob or None
+        What a policy that knows forms sees of a job that has several; None: it sees `job`.
     """
 
     spec: Spec
@@ -113,6 +121,20 @@ class Entry(Generic[Spec]):
     resizes: int = 0
     restarts: int = 0
     observed: list[tuple[float, float]] = field(default_factory=list)
+    form: int = 0
+    forms: tuple[PolicyJob, ...] = ()
+    works: tuple[float, ...] = ()
+    whole: PolicyJob | None = None
+
+    @property
+    def has_form(self) -> bool:
+        """Whether it has held anything, and stays in its form."""
+        return self.given is not None
+
+    def be_in(self, form: int) -> None:
+        """Be in this form, of which it has done nothing yet."""
+        self.form, self.job = form, self.forms[form]
+        self.work = self.left = self.works[form]
 
     def settle(self) -> None:
         """At the end of a boundary: count what changed, if the job had begun before."""
@@ -147,7 +169,7 @@ class Entry(Generic[Spec]):
     @property
     def seen(self) -> PolicyJob:
         """The job as the policy sees it."""
-        return self.job
+        return self.job if self.whole is None else self.whole
 
     @property
     def complete(self) -> bool:
@@ -185,7 +207,7 @@ class Entry(Generic[Spec]):
             "fixed": self.job.initial_workers,
             "arrived": self.arrived,
             "done": self.done,
-            "allocation": [list(map(list, tasks)) for tasks in self.allocation],
+            "allocation": [list(map(list, tasks)) for tasks in self.allocation.by_group],
             "held": self.held,
             "waiting_since": self.waiting_since,
             "admitted": self.admitted,
@@ -193,7 +215,13 @@ class Entry(Generic[Spec]):
             "resizes": self.resizes,
             "restarts": self.restarts,
             "observed": self.observed,
+            # a job of one form is written as it was before there were several
+            **({"form": self.form, "alone": not self.forms} if self._has_several else {}),
         }
+
+    @property
+    def _has_several(self) -> bool:
+        return len(self.spec.job.in_forms) > 1
 
 
 def _tasks(allocation: Allocation) -> list[tuple[int, int]]:

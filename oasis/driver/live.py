@@ -492,7 +492,7 @@ class LiveScheduler(JournaledService):
     def promised(self, job_id: str) -> int | None:
         """The slot by which a live job must complete; None if nothing was promised."""
         entry, policy = self.service.find(job_id), self.service.policy
-        return policy.promised(entry.job) if isinstance(policy, Promising) else None
+        return policy.promised(entry.seen) if isinstance(policy, Promising) else None
 
     def quote(self, job: Job) -> Quote:
         """How `submit` would decide on `job` now, and what it would do to others.

@@ -23,7 +23,7 @@ import numpy as np
 
 from oasis.model.errors import InputError, OasisError, located_at
 from oasis.scheduling.capabilities import Persistent
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
@@ -200,6 +200,8 @@ class _Encoder:
             state = self.value(source.state)
             return {"is": "random", "type": type(source).__name__, "state": state}
         name = self._class(kind)
+        if isinstance(value, Allocation) and not value.form:
+            value = value.by_group  # as a job of one form has it
         if isinstance(value, tuple):
             return {"is": "named", "class": name, "items": [self.value(item) for item in value]}
         if isinstance(value, (dict, float, frozenset, int, list, np.ndarray, set, str)):
@@ -329,7 +331,8 @@ class _Decoder:
 
     def _named(self, data: dict[str, Any], fresh: Any) -> Any:
         cls: Any = self._class(data["class"], fresh)
-        return tuple.__new__(cls, [self.value(item) for item in data["items"]])
+        items = [self.value(item) for item in data["items"]]
+        return Allocation(*items) if cls is Allocation else tuple.__new__(cls, items)
 
     def _object(self, data: dict[str, Any], fresh: Any) -> Any:
         cls = self._class(data["class"], fresh)

@@ -173,7 +173,16 @@ class Service:
 
     def planned(self) -> Planned:
         """Schedule and utility of every live job, by id; nothing if the policy does not plan."""
-        return self.policy.planned() if isinstance(self.policy, PlanningAhead) else {}
+        if not isinstance(self.policy, PlanningAhead):
+            return {}
+        found = dict(self.policy.planned())
+        for entry in self.live:
+            # a policy that sees one form of a job does not know which one it is
+            if entry.form and entry.whole is None and entry.job.id in found:
+                schedule, utility = found[entry.job.id]
+                if schedule is not None:
+                    found[entry.job.id] = replace(schedule, form=entry.form), utility
+        return found
 
     def schedules(self) -> dict[str, Schedule]:
         """What runs where from the present slot on, by job, as far as it is decided."""
@@ -185,6 +194,7 @@ class Service:
                 entry.job.id,
                 placements([(now, k, count) for k, count in entry.allocation.workers]),
                 placements([(now, k - first_ps, count) for k, count in entry.allocation.ps]),
+                entry.form,
             )
             for entry in self.live
             if entry.allocation.workers
@@ -205,7 +215,7 @@ class Service:
     def _copy(self) -> Self:
         """A copy that shares nothing that changes."""
         kept: list[object] = [self.cluster, self.driver.site, *self._specs.values()]
-        kept += [entry.job for entry in self.live]
+        kept += [entry.seen for entry in self.live]
         return deepcopy(self, {id(thing): thing for thing in kept})
 
     # -- what may happen ---------------------------------------------------------------------------
@@ -367,7 +377,7 @@ class Service:
             self._specs[uid] = Submission(uid, job_from_dict(found["spec"]))
         self.driver.restore(state["driver"], self._specs, _unchanged)
         self._lost = set(self.driver.down)
-        jobs = {index: entry.job for index, entry in self.driver.entries.items()}
+        jobs = {index: entry.seen for index, entry in self.driver.entries.items()}
         restore_policy(self.policy, state["policy"], jobs, self.driver.site)
 
 

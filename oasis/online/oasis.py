@@ -98,6 +98,7 @@ class OASiS:
     name = "oasis"
     told_remaining = True
     plans_in_model = True
+    knows_forms = True
 
     def __init__(
         self,

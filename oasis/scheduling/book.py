@@ -129,7 +129,7 @@ class JobBook:
         """Accept `job`, or reject it in `plan` if it can never run; return whether accepted."""
         counts = self._draw(job)
         if counts is None:
-            plan.rejected[job.index] = NEVER_FITS
+            plan.rejected[job.index] = job.unmet or NEVER_FITS
             return False
         self.jobs[job.index], self.counts[job.index] = job, counts
         return True

@@ -34,6 +34,28 @@ def is_told(policy: object) -> bool:
 
 
 @runtime_checkable
+class ChoosingForms(Protocol):
+    """Says whether it chooses the form in which a job of several runs (`PolicyJob.forms`).
+
+    A policy that says nothing does not: to it, every job has one form, which the driver chooses
+    (`oasis.driver.books.choose_forms`).
+
+    Examples
+    --------
+    >>> from baselines import FIFO
+    >>> knows_forms(FIFO())
+    False
+    """
+
+    knows_forms: bool
+
+
+def knows_forms(policy: object) -> bool:
+    """Whether `policy` is shown the forms of jobs, and chooses one of them."""
+    return isinstance(policy, ChoosingForms) and bool(policy.knows_forms)
+
+
+@runtime_checkable
 class Deciding(Protocol):
     """Answers what should run where: the one method without which nothing is a policy."""
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, NoReturn, Protocol, cast
+from typing import Any, NamedTuple, NoReturn, Protocol, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.errors import InputError, PolicyError
+from oasis.model.forms import Requirement
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised
@@ -28,6 +31,8 @@ class Allocation(NamedTuple):
     ----------
     workers, ps : tuple of (machine, count)
         Index of the machine in `Site.machines` and a positive count, each machine once.
+    form : int
+        The form of the job that runs, as an index of `PolicyJob.in_forms`.
 
     Examples
     --------
@@ -40,6 +45,16 @@ class Allocation(NamedTuple):
 
     workers: Tasks = ()
     ps: Tasks = ()
+    form: int = 0
+
+    def __repr__(self) -> str:
+        form = f", form={self.form}" if self.form else ""
+        return f"Allocation(workers={self.workers}, ps={self.ps}{form})"
+
+    @property
+    def by_group(self) -> tuple[Tasks, Tasks]:
+        """Workers and parameter servers, in the order of `oasis.model.groups.GROUPS`."""
+        return self.workers, self.ps
 
     @property
     def worker_count(self) -> int:
@@ -54,7 +69,7 @@ class Allocation(NamedTuple):
     @property
     def machines(self) -> set[int]:
         """Every machine that hosts a task."""
-        return {machine for tasks in self for machine, _ in tasks}
+        return {machine for tasks in self.by_group for machine, _ in tasks}
 
 
 NOTHING = Allocation()
@@ -223,7 +238,54 @@ class FixedPs:
         return self.needed(workers)
 
 
-Demand = tuple[tuple[int, int], ...]
+@dataclass(frozen=True, slots=True)
+class LimitedDemand(Sequence[tuple[int, int]]):
+    """What one task reserves that may run on some machines only; else it is as a `Demand`.
+
+    Two such demands are equal if they are of the same amounts and the same machines, so whatever
+    is known of tasks by their demand holds for the machines, too.
+
+    Parameters
+    ----------
+    amounts : tuple of (resource index, amount)
+        What it reserves, in grid units.
+    machines : frozenset of int
+        Those that admit it, by their index in `Site.machines`.
+    requires : Requirement
+        What it asks of their labels.
+    unmet : str or None
+        A label that no machine has as it must be; None if some machine admits the task.
+
+    Examples
+    --------
+    >>> from oasis.model.forms import Requirement
+    >>> demand = LimitedDemand(((0, 1),), frozenset({2}), Requirement({"gpu": ["h100"]}))
+    >>> list(demand), demand.machines
+    ([(0, 1)], frozenset({2}))
+    """
+
+    amounts: tuple[tuple[int, int], ...]
+    machines: frozenset[int]
+    requires: Requirement
+    unmet: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.amounts)
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[int, int]: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[tuple[int, int], ...]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        return self.amounts[place]
+
+
+Demand = tuple[tuple[int, int], ...] | LimitedDemand
+
+
+def admits(demand: Demand, machine: int) -> bool:
+    """Whether `machine` admits tasks of `demand`, whatever is free there."""
+    return not isinstance(demand, LimitedDemand) or machine in demand.machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +324,7 @@ class PolicyJob(Summarised):
         Work, in units of one worker for one unit of time.
     worker, ps : tuple of (resource index, amount)
         What one worker and one parameter server reserve on their machine, in grid units; nobody
-        else can have it (GPUs, memory).
+        else can have it (GPUs, memory). A `LimitedDemand` if not all machines admit them.
     min_workers, max_workers : int
         It works with so many workers or more, or with none.
     ps_per_worker : float
@@ -289,6 +351,9 @@ class PolicyJob(Summarised):
         What its evaluation function shows as it trains.
     owner : str
         The virtual cluster or the user that submitted it; empty if that is not known.
+    forms : tuple of PolicyJob
+        The job in each of its forms, if it has several; its other fields are those of one of them.
+        A policy sees them if it says that it `knows_forms`; to any other, a job has one.
 
     Examples
     --------
@@ -319,8 +384,12 @@ class PolicyJob(Summarised):
     step_time: float = 0.0
     curve: TrainingCurve | None = None
     owner: str = ""
+    forms: tuple[PolicyJob, ...] = ()
 
     def __post_init__(self) -> None:
+        if any(form.index != self.index for form in self.forms):
+            forms = tuple(replace(form, index=self.index) for form in self.forms)
+            object.__setattr__(self, "forms", forms)
         if cast(object, self.utility) is None:  # not given, as in untyped code
             object.__setattr__(self, "utility", Unvalued())
         if self.ps_rule is not None and self.ps_per_worker:
@@ -334,6 +403,21 @@ class PolicyJob(Summarised):
         if self.gradient_mb and not self.step_time > 0:
             expected = "expected a time > 0 for a job that sends gradients"
             raise InputError("step_time", f"{expected}", self.step_time)
+
+    @property
+    def in_forms(self) -> tuple[PolicyJob, ...]:
+        """The job in each of its forms; itself if it has one."""
+        return self.forms or (self,)
+
+    @property
+    def unmet(self) -> str | None:
+        """The label for whose sake no machine admits its tasks, in words; None if some does."""
+        for group in GROUPS:
+            demand = group.of(self)
+            if isinstance(demand, LimitedDemand) and demand.unmet is not None:
+                wanted = " or ".join(demand.requires[demand.unmet])
+                return f"no machine for its {group.tasks} has {demand.unmet} {wanted}"
+        return None
 
     @property
     def has_utility(self) -> bool:
@@ -387,6 +471,7 @@ declaring told_remaining
         seen = object.__new__(UntoldJob)
         for name in _TOLD_TO_ALL:
             object.__setattr__(seen, name, getattr(self, name))
+        object.__setattr__(seen, "forms", tuple(form.untold(policy) for form in self.forms))
         object.__setattr__(seen, "policy", policy)
         return seen
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS
-from oasis.scheduling.job import Allocation, Demand, PolicyJob, Tasks
+from oasis.scheduling.job import Allocation, Demand, LimitedDemand, PolicyJob, Tasks, admits
 from oasis.scheduling.site import Site
 
 Row = tuple[int, ...]
@@ -42,9 +42,13 @@ class Room:
         self.site = site
         self.down = down
 
+    def takes(self, machine: int, demand: Demand) -> bool:
+        """Return whether `machine` is there and admits tasks of `demand`, however full it is."""
+        return machine not in self.down and admits(demand, machine)
+
     def fits(self, machine: int, demand: Demand) -> bool:
         """Return whether one task of `demand` fits on `machine`."""
-        if machine in self.down:
+        if not self.takes(machine, demand):
             return False
         row = self.free[machine]
         return all(row[resource] >= amount for resource, amount in demand)
@@ -52,15 +56,15 @@ class Room:
     def fitting(self, machines: Sequence[int], demand: Demand) -> Sequence[int]:
         """Return those of `machines` on which one task of `demand` fits, in their order."""
         free = self.free
-        if self.down:
-            machines = [machine for machine in machines if machine not in self.down]
+        if self.down or isinstance(demand, LimitedDemand):
+            machines = [machine for machine in machines if self.takes(machine, demand)]
         for resource, amount in demand:
             machines = [machine for machine in machines if free[machine][resource] >= amount]
         return machines
 
     def count(self, machine: int, demand: Demand, most: int) -> int:
         """Return how many tasks of `demand` fit on `machine`, at most `most`."""
-        if machine in self.down:
+        if not self.takes(machine, demand):
             return 0
         row = self.free[machine]
         return max(0, min([most, *(row[resource] // amount for resource, amount in demand)]))
@@ -93,7 +97,7 @@ class Room:
                 self.take(machine, demand, count)
                 # A task that reserves nothing leaves no negative amount on a
                 # lost machine: that is asked by itself.
-                if machine in self.down or min(self.free[machine]) < 0:
+                if not self.takes(machine, demand) or min(self.free[machine]) < 0:
                     self.free = before
                     return False
         return True
@@ -159,7 +163,8 @@ class TaskByTask:
                 room.take(machine, demand, 1)
                 tasks[machine] = tasks.get(machine, 0) + 1
             placed.append(tuple(sorted(tasks.items())))
-        return Allocation(*placed)
+        on_workers, on_ps = placed
+        return Allocation(on_workers, on_ps)
 
 
 class BestFit(TaskByTask):
@@ -180,10 +185,10 @@ class BestFit(TaskByTask):
         self, room: Room, machines: Sequence[int], demand: Demand, group: str
     ) -> int | None:
         best, least = None, None
-        free, down = room.free, room.down
+        free = room.free
+        if room.down or isinstance(demand, LimitedDemand):
+            machines = [machine for machine in machines if room.takes(machine, demand)]
         for machine in machines:
-            if down and machine in down:
-                continue
             row = free[machine]
             left = []
             for resource, amount in demand:
@@ -293,12 +298,12 @@ class OneNode:
     name = "one-node"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        site, asked, beside = room.site, _times(job.worker, workers), _times(job.ps, ps)
+        site, asked, beside = room.site, (job.worker, workers), (job.ps, ps)
         home: int | None = None
         server: int | None = None
         # On a cluster one machine may hold both groups; in the model the two never share one.
         if workers and ps and site.machines_for_both:
-            home = server = _fullest(room, site.machines_for_both, asked + beside)
+            home = server = _fullest(room, site.machines_for_both, asked, beside)
         else:
             if workers:
                 home = _fullest(room, site.machines_for("worker"), asked)
@@ -377,17 +382,17 @@ class MinimumOnOneNode:
         return Allocation(_sum(core.workers, more), core.ps)
 
 
-def _times(demand: Demand, count: int) -> Demand:
-    """What `count` tasks of `demand` reserve together."""
-    return tuple((resource, count * amount) for resource, amount in demand)
+def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) -> int | None:
+    """The machine with the smallest free share that has room for so many tasks of these demands.
 
-
-def _fullest(room: Room, machines: Sequence[int], demand: Demand) -> int | None:
-    """The machine with the smallest free share that has room for `demand`; None if none has."""
+    None if none has.
+    """
     # Workers and parameter servers may ask for the same resource: their sum must fit.
     total: dict[int, int] = {}
-    for resource, amount in demand:
-        total[resource] = total.get(resource, 0) + amount
+    for demand, count in asked:
+        machines = [machine for machine in machines if admits(demand, machine)]
+        for resource, amount in demand:
+            total[resource] = total.get(resource, 0) + count * amount
     fitting = room.fitting(machines, tuple(total.items()))
     # The fullest machine that is still enough leaves the emptier ones to larger jobs.
     return min(fitting, key=lambda machine: (room.idle_share(machine), machine), default=None)

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
 
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError
+from oasis.model.forms import NO_LABELS, Labels, Requirement
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE, IntArray
 from oasis.model.schedule import SLOT, Schedule
 from oasis.model.summary import Facts, Summarised
-from oasis.scheduling.job import Allocation, PolicyJob, Tasks
+from oasis.scheduling.job import NOTHING, Allocation, Demand, LimitedDemand, PolicyJob, Tasks
 
 # Integers add up exactly and in any order, which floats do not.
 FINE = 1 << 40  # grid for amounts that are no whole numbers: 9e-13 of a unit
@@ -47,6 +48,8 @@ class Machine:
         Cores that its tasks share (`PolicyJob.worker_cpu`); infinity: CPU is never short.
     link_gbps : float
         Bandwidth of its network link in each direction; infinity: traffic takes no time.
+    labels : mapping of str to str
+        What kind it is, and where it stands; jobs may require some.
 
     Attributes
     ----------
@@ -65,10 +68,13 @@ class Machine:
     grid: int = 1
     cpu_cores: float = math.inf
     link_gbps: float = math.inf
+    labels: Mapping[str, str] = NO_LABELS
     capacity: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capacity", capacity_on(self.grid, self.amounts))
+        if not isinstance(self.labels, Labels):
+            object.__setattr__(self, "labels", Labels(self.labels))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -106,6 +112,9 @@ class Site(Summarised):
     partial_gangs: bool = False
     _hosts: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
     _both: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _admitting: dict[tuple[str, Requirement], frozenset[int] | None] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         hosts = {
@@ -137,6 +146,33 @@ class Site(Summarised):
     def machines_for_both(self) -> tuple[int, ...]:
         """Indices of the machines that may host workers and parameter servers alike."""
         return self._both
+
+    def limited(
+        self, amounts: tuple[tuple[int, int], ...], group: TaskGroup, requires: Requirement
+    ) -> Demand:
+        """The demand of tasks of `group` that ask for these labels; as it is if all machines do.
+
+        Examples
+        --------
+        >>> kinds = [Machine(kind, (4.0,), labels={"gpu": kind}) for kind in ("a100", "h100")]
+        >>> site = Site(("gpu",), tuple(kinds))
+        >>> site.limited(((0, 1),), TaskGroup.WORKER, Requirement({"gpu": ["h100"]})).machines
+        frozenset({1})
+        """
+        if not requires:
+            return amounts
+        # A cluster asks again for every job in every slot, and there are few requirements.
+        key = (group, requires)
+        if key not in self._admitting:
+            hosts = self.machines_for(group)
+            found = frozenset(k for k in hosts if requires.admits(self.machines[k].labels))
+            self._admitting[key] = None if len(found) == len(hosts) else found
+        machines = self._admitting[key]
+        if machines is None:
+            return amounts
+        labels = [self.machines[k].labels for k in self.machines_for(group)]
+        unmet = None if machines else requires.unmet_by(labels)
+        return LimitedDemand(amounts, machines, requires, unmet)
 
     def totals(self, group: str) -> tuple[float, ...]:
         """Capacity of the machines for `group` together, by resource, in its unit."""
@@ -198,15 +234,25 @@ def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:
     >>> seen.id, seen.arrival, seen.max_workers == instance.jobs[0].chunks
     ('j0', 4.0, True)
     """
+    if len(job.in_forms) > 1:
+        forms = tuple(policy_job(form, site, index) for form in job.in_forms)
+        return replace(forms[0], source=job, forms=forms)
+    (job,) = job.in_forms
     steps = job.epochs * job.chunks * job.minibatches
     exact = steps * job.minibatch_slots(site.unit_seconds)
+    worker, ps = (
+        site.limited(
+            demand_on(site.grid, group.of(job), site.resources), group, group.required(job)
+        )
+        for group in GROUPS
+    )
     return PolicyJob(
         id=job.id,
         arrival=float(job.arrival),
         # an excess that rounding forgives (5.9) is forgiven here too
         work=min(exact, float(job.work(site.unit_seconds))),
-        worker=demand_on(site.grid, job.worker, site.resources),
-        ps=demand_on(site.grid, job.ps, site.resources),
+        worker=worker,
+        ps=ps,
         min_workers=job.min_workers,
         max_workers=job.chunks,
         ps_per_worker=job.ps_per_worker,
@@ -239,7 +285,7 @@ def cluster_of(site: Site) -> Cluster:
             raise InstanceError(f"machine {machine.id}", expected)
         (group,) = machine.hosts
         capacity = dict(zip(site.resources, machine.amounts, strict=True))
-        servers[group].append(Server(machine.id, capacity))
+        servers[group].append(Server(machine.id, capacity, labels=machine.labels))
     worker, ps = (tuple(servers[group]) for group in GROUPS)
     return Cluster(site.resources, worker, ps, site.unit_seconds)
 
@@ -264,9 +310,13 @@ def site_of(cluster: Cluster, horizon: int | None = None, grid: int = FINE) -> S
     ('w0', True)
     """
     machines = tuple(
-        Machine(name, tuple(row), frozenset({group}), grid)
+        Machine(name, tuple(row), frozenset({group}), grid, labels=server.labels)
         for group in GROUPS
-        for name, row in zip(group.ids(cluster), group.capacity(cluster).tolist(), strict=True)
+        for (name, server), row in zip(
+            ((name, server) for server in group.servers(cluster) for name in server.ids),
+            group.capacity(cluster).tolist(),
+            strict=True,
+        )
     )
     return Site(cluster.resources, machines, cluster.slot_seconds, slotted=True, horizon=horizon)
 
@@ -275,13 +325,17 @@ def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:
     """What a job holds in each slot in which it runs, by slot; the machines are those of `site`."""
     workers = _tasks_by_slot(schedule.workers, 0)
     ps = _tasks_by_slot(schedule.ps, len(site.machines_for(TaskGroup.WORKER)))
-    return {slot: Allocation(tasks, ps.get(slot, ())) for slot, tasks in workers.items()}
+    form = schedule.form
+    return {slot: Allocation(tasks, ps.get(slot, ()), form) for slot, tasks in workers.items()}
 
 
 def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
     """What a job holds in one slot; `NOTHING` if it does not run there."""
     first_ps = len(site.machines_for(TaskGroup.WORKER))
-    return Allocation(_tasks_in(schedule.workers, slot, 0), _tasks_in(schedule.ps, slot, first_ps))
+    workers = _tasks_in(schedule.workers, slot, 0)
+    if not workers:
+        return NOTHING
+    return Allocation(workers, _tasks_in(schedule.ps, slot, first_ps), schedule.form)
 
 
 def _tasks_by_slot(rows: IntArray, offset: int) -> dict[int, Tasks]:

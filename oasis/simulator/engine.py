@@ -11,10 +11,10 @@ from array import array
 from collections.abc import Iterable
 from time import perf_counter
 
-from oasis.driver.books import BooksView, check_plan
+from oasis.driver.books import BooksView, check_plan, choose_forms
 from oasis.model.errors import InputError, PolicyError, describe
 from oasis.scheduling.book import EmptyCluster
-from oasis.scheduling.capabilities import is_told
+from oasis.scheduling.capabilities import PlanningAhead, is_told, knows_forms
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line, own_error
@@ -92,7 +92,11 @@ class Engine:
         self._observation = observation
         # Most runs look at no training and lose no work: their jobs are made without both.
         self._plain = observation is None and self.costs.checkpoint_interval is None
-        self._told_remaining = is_told(policy)
+        self._told_remaining, self._knows_forms = is_told(policy), knows_forms(policy)
+        # Most workloads have jobs of one form alone: nothing is to be chosen for a policy.
+        self._chooses = not self._knows_forms and any(job.forms for job in workload.jobs)
+        self._once = isinstance(policy, PlanningAhead)
+        self._empty = EmptyCluster(workload.site)
         self._timer = self._idle_calls = 0
         self._slotted = workload.site.slotted
         self._end = INFINITY if workload.site.horizon is None else workload.site.horizon
@@ -146,7 +150,7 @@ class Engine:
         try:
             # At the horizon nothing can be started any more, so the policy is not asked.
             if now < self._end and (woken or changed or view.arrived or view.lost or view.returned):
-                changed |= self._ask(view)
+                changed |= self._ask_in_forms(view) if self._chooses else self._ask(view)
         finally:
             if changed:
                 self.timeline.append((now, tuple(state.used)))
@@ -171,16 +175,15 @@ class Engine:
         if self._end < INFINITY:
             state.now = self._end
         else:
-            empty = EmptyCluster(self.workload.site)
             # Without this, a policy that leaves jobs waiting for ever
             # would have the shortest run of all.
-            state.now += math.fsum([self._time_alone(p, empty) for p in state.jobs.values()])
+            state.now += math.fsum([self._time_alone(p) for p in state.jobs.values()])
         if state.saving.kept:
             state.saving.advance(state.now, state.free)
         for progress in state.jobs.values():
             progress.advance(state.now)
 
-    def _time_alone(self, progress: JobProgress, empty: EmptyCluster) -> float:
+    def _time_alone(self, progress: JobProgress) -> float:
         """Time for the work that is left of a job if no other job were there.
 
         A job that does not fit the empty machines has no such time; it is taken to have its fewest
@@ -188,7 +191,7 @@ class Engine:
         """
         job, left = progress.job, progress.remaining_at(self.state.now)
         rate = float(job.min_workers)
-        held = empty.most(job)
+        held = self._empty.most(job)
         if held is not None:
             load = Load(self.workload.site)
             load.add(job, held)
@@ -197,15 +200,16 @@ class Engine:
 
     def _enter(self, job: PolicyJob) -> JobProgress:
         """Begin with `job`, which may be looked at or write checkpoints."""
-        seen = job if self._told_remaining else job.untold(self.policy.name)
+        told = job if self._told_remaining else job.untold(self.policy.name)
         if self._plain:
-            return JobProgress(job, seen=seen)
+            return JobProgress(job, told=told, knows_forms=self._knows_forms)
         how, interval = self._observation, self.costs.checkpoint_interval
         return JobProgress(
             job,
             None if interval is None else Checkpoints(interval, job.work),
             None if how is None or job.curve is None else Samples(job, how),
-            seen,
+            told,
+            self._knows_forms,
         )
 
     def _happen(self, view: BooksView) -> tuple[bool, bool]:
@@ -231,6 +235,19 @@ class Engine:
                 self.state.restore(subject)
                 view.returned.append(subject)
         return woken, anything or woken
+
+    def _ask_in_forms(self, view: BooksView) -> bool:
+        """Ask a policy that does not know forms, again as long as waiting jobs fit in another."""
+        choose_forms(view, self.state, self._empty, once=self._once)
+        changed = self._ask(view)
+        while not self._once:
+            # Each time some job goes on to a later form, so this comes to an end.
+            view = BooksView(self.state, self.policy.name, self._told_remaining)
+            choose_forms(view, self.state, self._empty, again=True)
+            if not view.arrived:
+                break
+            changed |= self._ask(view)
+        return changed
 
     def _ask(self, view: BooksView) -> bool:
         """Ask the policy and do what it says; whether anything changed."""

@@ -90,6 +90,8 @@ class Execution:
             progress = jobs[index]
             before = progress.allocation
             if allocation != before:
+                if progress.seen.forms and not progress.has_form:
+                    progress.be_in(allocation.form)
                 progress.advance(now)
                 # An incomplete gang did no work, so it has nothing to save.
                 worked, saved_at = NOTHING, now

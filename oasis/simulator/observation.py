@@ -64,6 +64,10 @@ class Samples:
         self._values: list[tuple[float, float]] = []
         self._pieces: list[Piece] = []
 
+    def of(self, job: PolicyJob) -> None:
+        """Look at `job` from now on: the same one in another form, which has not begun."""
+        self._job = job
+
     def note(self, begin: float, now: float, remaining: float, rate: float) -> None:
         """Note that the job works from `begin`, when `remaining` was left, to `now`."""
         self._pieces.append((begin, now, remaining, rate))

@@ -240,4 +240,4 @@ def _schedule(progress: JobProgress, workload: Workload) -> Schedule:
         for slot in range(int(begin), int(end)):
             workers += [(slot, machine, count) for machine, count in held.workers]
             ps += [(slot, machine - first_ps, count) for machine, count in held.ps]
-    return Schedule(progress.job.id, placements(workers), placements(ps))
+    return Schedule(progress.job.id, placements(workers), placements(ps), progress.form)

@@ -76,7 +76,7 @@ class Load:
         self._touched |= machines
         for machine in machines:
             self.tenants[machine] += sign
-        for tasks in allocation:
+        for tasks in allocation.by_group:
             for machine, count in tasks:
                 self.tasks[machine] += sign * count
         return machines

@@ -52,7 +52,11 @@ class JobProgress:
     Attributes
     ----------
     job, seen : PolicyJob
-        The job, and the job as the policy sees it.
+        The job, in the form that it is in, and the job as the policy sees it.
+    forms : tuple of PolicyJob
+        The job in each of its forms; empty for a job of one.
+    form : int
+        The form that it is in; the one in which it first held something, from then on.
     allocation : Allocation
         What it holds; `rate` is the work it then does in a unit of time.
     complete : bool
@@ -88,6 +92,8 @@ class JobProgress:
         "complete",
         "end",
         "finish",
+        "form",
+        "forms",
         "job",
         "lost",
         "overhead",
@@ -101,6 +107,7 @@ class JobProgress:
         "since",
         "stalled",
         "started",
+        "told",
         "version",
         "waiting_since",
     )
@@ -111,13 +118,17 @@ class JobProgress:
         job: PolicyJob,
         checkpoints: Checkpoints | None = None,
         samples: Samples | None = None,
-        seen: PolicyJob | None = None,
+        told: PolicyJob | None = None,
+        knows_forms: bool = False,
     ) -> None:
-        self.job = job
-        self.seen = job if seen is None else seen
+        self.told = job if told is None else told  # all of it that the policy may be told
+        self.form, self.forms = 0, job.forms
+        self.job, self.seen = job.in_forms[0], self.told
+        if not knows_forms:
+            self.seen = self.told.in_forms[0]
         self.allocation = NOTHING
         self.complete = False
-        self.remaining = job.work
+        self.remaining = self.job.work
         self.rate = self.running = self.overhead = self.stalled = self.lost = 0.0
         self.since = self.ready = job.arrival
         self.waiting_since: float | None = job.arrival
@@ -136,6 +147,22 @@ class JobProgress:
     def history(self) -> list[tuple[float, Allocation]]:
         """Every change of what it holds: when, and what it held from then on."""
         return [(time, Allocation(workers, ps)) for time, workers, ps in self._history]
+
+    @property
+    def has_form(self) -> bool:
+        """Whether it has held anything, and stays in its form."""
+        return bool(self._history)
+
+    def be_in(self, form: int) -> None:
+        """Be in this form, before it holds anything; who sees one form alone sees it in this."""
+        self.form, self.job = form, self.forms[form]
+        if not self.seen.forms:
+            self.seen = self.told.forms[form]
+        self.remaining = self.job.work
+        if self.checkpoints is not None:
+            self.checkpoints.write(self.remaining)
+        if self.samples is not None:
+            self.samples.of(self.job)
 
     def hold(self, now: float, allocation: Allocation) -> None:
         """Hold `allocation` from `now` on."""

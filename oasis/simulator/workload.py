@@ -51,7 +51,8 @@ class Workload(Summarised):
         expect_instance(instance)
         cluster = instance.cluster
         amounts = [group.capacity(cluster).ravel() for group in GROUPS]
-        demands = [group.of(job).values() for job in instance.jobs for group in GROUPS]
+        forms = [form for job in instance.jobs for form in job.in_forms]
+        demands = [group.of(form).values() for form in forms for group in GROUPS]
         # One grid for all, or amounts of jobs and machines could not be compared.
         grid = grid_for(amount for row in (*amounts, *demands) for amount in row)
         site = site_of(cluster, instance.horizon, grid)

@@ -88,6 +88,7 @@ def _job(record: JobRecord, start: float, options: TraceOptions, utility: Sigmoi
         worker=worker,
         ps=ps,
         utility=utility,
+        requires=record.requires,
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.file_kinds import NODES, looks_of, refuse_other
+from oasis.model.forms import Requirement
 from oasis.model.instance import Instance
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray
@@ -66,6 +67,7 @@ class OpenbOptions(TraceOptions):
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 GB_PER_MIB = 1.048576e-3
+GPU_LABEL = "gpu"  # of a node: its model; pods may ask for some
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +102,16 @@ def cluster_of(nodes: Sequence[Node], options: OpenbOptions) -> Cluster:
     names = {node.name for node in chosen}
     others = _spread([node for node in fitting if node.name not in names], options.ps_servers)
     bandwidth = options.server_bandwidth_gbps
-    workers = tuple(Server(node.name, _capacity(node.gpus, node, bandwidth)) for node in chosen)
+    workers = tuple(
+        Server(node.name, _capacity(node.gpus, node, bandwidth), labels=_labels(node))
+        for node in chosen
+    )
     ps = tuple(Server(node.name, _capacity(0, node, bandwidth)) for node in others)
     return Cluster(RESOURCES, workers, ps, options.slot_seconds)
+
+
+def _labels(node: Node) -> dict[str, str]:
+    return {GPU_LABEL: node.model} if node.model else {}
 
 
 def _fitting(nodes: Sequence[Node], options: OpenbOptions) -> list[Node]:
@@ -274,6 +283,15 @@ def read_openb(
     if fixed is not None:
         options = fit_nodes(options, window, node_table.rows, fixed)
     bare = sum(not node.gpus for node in node_table.rows)
+    cluster = cluster_of(node_table.rows, options)
+    notes = {"nodes": [f"nodes without GPUs, which are not taken: {bare}"]} if bare else {}
+    if asking := [record for record in window.records if record.requires]:
+        labels = [server.labels for server in cluster.worker_servers]
+        lost = sum(Requirement(one.requires).unmet_by(labels) is not None for one in asking)
+        told = (
+            f"pods that ask for a model of GPU: {len(asking)}, of which no node has it for {lost}"
+        )
+        notes["pods"] = [told]
     tables: dict[str, TraceTable[Any]] = {"pods": pod_table, "nodes": node_table}
     found = {
         "trace": "Alibaba openb 2023",
@@ -281,11 +299,11 @@ def read_openb(
         "files": {"pods": pod_source.name, "nodes": node_source.name},
         "rows": {name: len(table.rows) for name, table in tables.items()},
         "malformed": {name: table.malformed for name, table in tables.items() if table.malformed},
-        "notes": {"nodes": [f"nodes without GPUs, which are not taken: {bare}"]} if bare else {},
+        "notes": notes,
         "never_scheduled": len(pod_table.rows) - len(ran),
         "window_start": clock.show(window.start),
     }
-    return build("openb", window, cluster_of(node_table.rows, options), options, found)
+    return build("openb", window, cluster, options, found)
 
 
 def _pods(
@@ -335,7 +353,10 @@ def _pod(row: Mapping[str, str], clock: TraceTimes) -> tuple[str, JobRecord | No
     if duration <= 0:
         raise MalformedError("deletion_time is not after scheduled_time")
     started = ended - duration
-    return row["qos"], JobRecord(row["name"], submitted, duration, gpus, workers, demand, started)
+    record = JobRecord(row["name"], submitted, duration, gpus, workers, demand, started)
+    # not in every list of the trace, and empty for most pods
+    models = [model for model in row.get("gpu_spec", "").split("|") if model]
+    return row["qos"], replace(record, requires={GPU_LABEL: models} if models else {})
 
 
 def _plain_pods(source: TraceSource, options: OpenbOptions) -> TraceTable[TraceRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -148,6 +148,8 @@ class JobRecord:
         Resources of one worker, apart from bandwidth.
     started : float or None
         When it began to run, seconds; None if the trace does not say.
+    requires : mapping of str to sequence of str
+        Labels of the machines that its workers ask for.
     """
 
     id: str
@@ -157,6 +159,7 @@ class JobRecord:
     workers: int
     demand: Mapping[str, float]
     started: float | None = None
+    requires: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def size(self) -> float:

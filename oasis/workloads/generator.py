@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,12 +29,18 @@ from oasis.workloads.presets import (
     PRIORITY,
     RESOURCES,
     draw_servers,
+    draw_speeds,
+    servers_of_kinds,
     testbed_servers,
 )
 from oasis.workloads.work import Columns, rows, utilities
 
 Counts: TypeAlias = str | os.PathLike[str] | npt.ArrayLike
 ARRIVALS = ("uniform", "poisson", "google")
+OWN_MACHINES = {
+    "testbed": testbed_servers,
+    "kinds": servers_of_kinds,
+}  # presets that fit their jobs
 HEADER = ["hour", "job_submits"]
 SECONDS_PER_HOUR = 3600.0
 
@@ -177,7 +183,7 @@ def resolve(preset: Any, **given: Any) -> GeneratorSettings:
         wanted = "no counts" if has_counts else "hourly counts (a path or an array)"
         raise InputError("counts", f"expected {wanted} with arrivals={given['arrivals']!r}")
     given["counts"] = read_counts(given["counts"]) if has_counts else None
-    known = ("gpu_workers",) if preset == "testbed" else MACHINES
+    known = ("gpu_workers",) if preset in OWN_MACHINES else MACHINES
     given["machines"] = choice(given["machines"], known, "machines")
     given["priority"] = _numbers(given["priority"], "priority", 2)
     if given["priority"][0] > given["priority"][1]:
@@ -213,16 +219,18 @@ def generate(
 
     Parameters
     ----------
-    preset : {"calibrated", "paper", "testbed"}
+    preset : {"calibrated", "paper", "testbed", "kinds"}
         ``paper`` draws every parameter as printed, ``calibrated`` refits tau within the same ranges
-        so that every job can meet its target alone, ``testbed`` is section V-B.
+        so that every job can meet its target alone, ``testbed`` is section V-B. ``kinds`` has GPUs
+        of three kinds, and jobs of the testbed's sizes that run on each of them at a speed of its
+        own (`Job.speeds`); there is more work than the machines can do.
     jobs, worker_servers, ps_servers, horizon : int, optional
         I, H, K and T; left out, the preset's. With K = 0 no job has parameter servers: its workers
         reserve no bandwidth, and `minibatch_time` includes the exchange of gradients (all-reduce),
         so that the job is as much work as with K > 0.
     seed : int
         Machines, arrivals and jobs draw from streams of their own, so that more machines leave
-        the arrivals (and, but for ``testbed``, the jobs) as they are.
+        the arrivals (and, but for ``testbed`` and ``kinds``, the jobs) as they are.
     arrivals : {"uniform", "poisson", "google"}, optional
         ``uniform``: every slot is equally likely. ``poisson``: a Poisson process, `jobs` its mean
         count. ``google``: slots weighted by `counts`. Default: ``google`` if `counts` are given,
@@ -233,7 +241,7 @@ def generate(
         Length of a slot; left out, the preset's.
     machines : {"gpu_workers", "as_printed"}
         Whether worker servers are P2 and G3 machines and PS servers C4, or the reverse, as printed.
-        ``testbed`` has machines of its own.
+        ``testbed`` and ``kinds`` have machines of their own.
     priority : tuple of float
         Range of gamma1.
     mix : tuple of float
@@ -277,8 +285,8 @@ def generate(
 
 def _draw(settings: GeneratorSettings) -> Instance:
     table = PRESETS[settings.preset]
-    # Three streams: more machines draw nothing that arrivals and jobs draw from.
-    machines, times, jobs = np.random.default_rng(settings.seed).spawn(3)
+    # Streams of their own: more machines draw nothing that arrivals and jobs draw from.
+    machines, times, jobs, models = np.random.default_rng(settings.seed).spawn(4)
     cluster = _cluster(machines, settings)
     # A job needs a slot to run in, so at least slot 0 takes arrivals.
     last = max(0, settings.horizon - 1 - table.quiet_slots)
@@ -289,13 +297,17 @@ def _draw(settings: GeneratorSettings) -> Instance:
     if not settings.ps_servers:
         columns |= work.all_reduced(columns, settings.slot_seconds)
     metadata = {"generator": "oasis.generate", "version": __version__}
-    return Instance(settings.horizon, cluster, _jobs(columns), metadata | settings.metadata())
+    made = _jobs(columns)
+    if settings.preset == "kinds":
+        speeds = draw_speeds(models, len(made))
+        made = tuple(replace(job, speeds=each) for job, each in zip(made, speeds, strict=True))
+    return Instance(settings.horizon, cluster, made, metadata | settings.metadata())
 
 
 def _cluster(rng: np.random.Generator, settings: GeneratorSettings) -> Cluster:
     sizes = (settings.worker_servers, settings.ps_servers)
-    if settings.preset == "testbed":
-        workers, ps = testbed_servers(*sizes)
+    if settings.preset in OWN_MACHINES:
+        workers, ps = OWN_MACHINES[settings.preset](*sizes)
     else:
         workers, ps = (
             draw_servers(stream, prefix, catalogue, size)
@@ -314,7 +326,7 @@ def _work(
     cluster: Cluster,
 ) -> Columns:
     table = PRESETS[settings.preset]
-    if settings.preset == "testbed":
+    if settings.preset in OWN_MACHINES:
         return work.testbed(rng, table, arrival, settings.horizon, cluster)
     if settings.preset == "calibrated":
         # A job completes with a whole slot, so a target of 4.7 slots leaves four.

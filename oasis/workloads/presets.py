@@ -9,6 +9,7 @@ import numpy as np
 
 from oasis.model import rounding
 from oasis.model.cluster import Server
+from oasis.model.forms import Speeds
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray
 
@@ -34,6 +35,21 @@ SERVER_BANDWIDTH_GBPS = (20.0, 50.0)
 # Four of the seven worker machines of section V-B have a GPU.
 TESTBED_GPU_SHARE = 4 / 7
 TESTBED_BANDWIDTH_GBPS = 20.0  # the dual-port 10 GbE card
+
+# Steps a second that one GPU of each kind was measured to do (Gavel, OSDI 2020, the public file
+# simulation_throughputs.json; batches of 64, 128, 64, 20 and 2048 where there is a choice).
+KINDS = ("k80", "p100", "v100")
+STEPS_PER_SECOND: Mapping[str, tuple[float, float, float]] = {
+    "ResNet-50": (0.619, 2.619, 4.395),
+    "ResNet-18": (1.807, 11.675, 17.995),
+    "Transformer": (1.752, 5.092, 8.618),
+    "language model": (17.142, 58.173, 64.742),
+    "recommendation": (10.441, 16.597, 7.470),
+    "A3C": (3.439, 5.681, 7.176),
+    "CycleGAN": (0.505, 2.403, 4.426),
+}
+KINDS_SHAPE = (4, 32, 244.0)  # GPUs, vCPUs and memory of each machine, chosen
+KINDS_PS_SHAPE = (0, 32, 128.0)
 
 
 def draw_servers(
@@ -61,8 +77,32 @@ def testbed_servers(worker_servers: int, ps_servers: int) -> tuple[tuple[Server,
     return workers, ps
 
 
-def _server(name: str, shape: Shape, storage: float, bandwidth: float) -> Server:
-    return Server(name, dict(zip(RESOURCES, (*shape, storage, bandwidth), strict=True)))
+def servers_of_kinds(worker_servers: int, ps_servers: int) -> tuple[tuple[Server, ...], ...]:
+    """Machines with four GPUs each, of three kinds by turns."""
+    workers = tuple(
+        _server(f"w{h}", KINDS_SHAPE, STORAGE_GB, TESTBED_BANDWIDTH_GBPS, KINDS[h % len(KINDS)])
+        for h in range(worker_servers)
+    )
+    ps = tuple(
+        _server(f"p{k}", KINDS_PS_SHAPE, STORAGE_GB, TESTBED_BANDWIDTH_GBPS)
+        for k in range(ps_servers)
+    )
+    return workers, ps
+
+
+def draw_speeds(rng: np.random.Generator, count: int) -> list[Speeds]:
+    """For each job how fast the kinds are for a model drawn evenly, those of a P100 being 1."""
+    steps = list(STEPS_PER_SECOND.values())
+    made = [
+        Speeds("gpu", {kind: each / row[1] for kind, each in zip(KINDS, row, strict=True)})
+        for row in steps
+    ]
+    return [made[k] for k in rng.integers(len(made), size=count).tolist()]
+
+
+def _server(name: str, shape: Shape, storage: float, bandwidth: float, gpu: str = "") -> Server:
+    capacity = dict(zip(RESOURCES, (*shape, storage, bandwidth), strict=True))
+    return Server(name, capacity, labels={"gpu": gpu} if gpu else {})
 
 
 def fitting(demand: FloatArray, capacity: FloatArray) -> FloatArray:
@@ -99,11 +139,12 @@ class Preset:
     epochs : range of int
         E_i.
     chunks, minibatches : tuple of int
-        N_i and M_i: the two ends of a range, or for ``testbed`` the pairs (N_i, M_i) by column.
+        N_i and M_i: the two ends of a range, or for ``testbed`` and ``kinds`` the pairs (N_i, M_i)
+        by column.
     minibatch_time, duration : range
-        tau_i in slots; for ``testbed`` the shortest duration instead, in slots.
+        tau_i in slots; for ``testbed`` and ``kinds`` the shortest duration instead, in slots.
     gradient_mb : tuple of float
-        e_i: the two ends of a range, or for ``testbed`` the models to choose from.
+        e_i: the two ends of a range, or for these two the models to choose from.
     worker, ps : mapping of str to range
         w_i^r and s_i^r, whole units.
     worker_bandwidth, ps_bandwidth : range
@@ -174,8 +215,19 @@ _TESTBED = replace(
     ps_bandwidth=(1.0, 3.0),
     target=(2.0, 8.0),
 )
+_KINDS = replace(
+    _TESTBED,
+    jobs=40,
+    worker_servers=9,
+    ps_servers=6,
+    horizon=24,
+    quiet_slots=2,
+    worker={"gpu": (1, 1), "cpu": (1, 5), "memory_gb": (2, 10), "storage_gb": (5, 10)},
+    target=(2.0, 12.0),
+)
 PRESETS: dict[str, Preset] = {
     "paper": _SIMULATION,
     "calibrated": _SIMULATION,
     "testbed": _TESTBED,
+    "kinds": _KINDS,
 }

@@ -1,7 +1,6 @@
 """Whatever a policy answers, the engine stays consistent; and a policy sees only the past."""
 
 from contextlib import suppress
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from baselines import ALL as NAMES
 from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm, make
-from oasis import Instance, OASiS, PolicyError, PriceBounds, simulate, verify
+from oasis import Instance, OASiS, PolicyError, PriceBounds, Recourse, simulate, verify
 from oasis.scheduling.placement import place
 from oasis.simulator import (
     NOTHING,
@@ -27,7 +26,7 @@ from oasis.simulator import (
     Site,
     Workload,
 )
-from tests.strategies import small_instances
+from tests.strategies import instances_of_kinds, of_kinds, small_instances, with_work
 
 POLICIES = (FIFO, SRTF, LAS, DRF, RRH, Dorm)
 GRIDS = st.sampled_from([1, 1 << 40])
@@ -61,7 +60,8 @@ def workloads(draw, slotted=None):
                 draw(st.sampled_from([0.0, 0.3, 1.0])),
             )
         )
-    return Workload.of(site, jobs)
+    made = Workload.of(site, jobs)
+    return draw(of_kinds(made)) if draw(st.booleans()) else made
 
 
 @st.composite
@@ -76,8 +76,8 @@ class Random:
 
     name, slotted, told_remaining = "random", False, False
 
-    def __init__(self, data):
-        self.data, self.parameters = data, {}
+    def __init__(self, data, knows_forms=False):
+        self.data, self.parameters, self.knows_forms = data, {}, knows_forms
 
     def reset(self, site):
         self.site, self.calls = site, 0
@@ -99,11 +99,14 @@ class Random:
                 tasks = st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 5)), max_size=2)
                 plan.changes[job.index] = Allocation(tuple(draw(tasks)), tuple(draw(tasks)))
             elif action == "place":
-                workers = draw(st.integers(job.min_workers, job.max_workers))
-                room.release(job, view.allocation(job))
-                found = place(room, job, workers, job.ps_needed(workers), RoundRobin())
+                held = view.allocation(job)
+                room.release(job.in_forms[held.form], held)
+                form = draw(st.sampled_from([held.form, *range(len(job.in_forms))]))
+                way = job.in_forms[form]
+                workers = draw(st.integers(way.min_workers, way.max_workers))
+                found = place(room, way, workers, way.ps_needed(workers), RoundRobin())
                 if found is not None:
-                    plan.changes[job.index] = found
+                    plan.changes[job.index] = found._replace(form=form)
         if draw(st.integers(0, 9)) == 0:
             plan.changes[draw(st.integers(-1, 9))] = NOTHING
         return plan
@@ -119,8 +122,11 @@ def check_consistent(engine, before):
     for progress in state.jobs.values():
         job, held = progress.job, progress.allocation
         for group, (tasks, demand) in enumerate(((held.workers, job.worker), (held.ps, job.ps))):
+            labels = getattr(demand, "requires", {})
             for machine, count in tasks:
                 assert machine not in state.down
+                has = state.site.machines[machine].labels
+                assert all(has.get(name) in values for name, values in labels.items())
                 for resource, amount in demand:
                     expected[machine][resource] -= count * amount
                     used[2 * group + resource] += count * amount
@@ -161,7 +167,8 @@ def check_work(engine, progress):
 def test_no_answer_brings_the_engine_into_an_inconsistent_state(data, work, lost):
     speed = data.draw(st.sampled_from([None, ScalingTable({}, sharing=0.5)]))
     costs = data.draw(st.sampled_from([None, ChangeCosts(1.0, 0.5, 0.25, 2.0)]))
-    engine = Engine(work, Random(data), speed=speed, costs=costs, outages=lost)
+    policy = Random(data, data.draw(st.booleans()))
+    engine = Engine(work, policy, speed=speed, costs=costs, outages=lost)
     before, going = float("-inf"), True
     while going:
         with suppress(PolicyError):  # refused: nothing was done, and the run may go on
@@ -209,7 +216,9 @@ def test_a_policy_sees_only_the_past(policy, work, until, factor, data):
     later = [job for job in work.jobs if job.arrival >= until]
     kept = [job for job in work.jobs if job.arrival < until]
     others = [
-        replace(job, arrival=job.arrival + data.draw(st.integers(0, 3)), work=job.work * factor)
+        with_work(
+            job, lambda work: work * factor, arrival=job.arrival + data.draw(st.integers(0, 3))
+        )
         for job in later
         if data.draw(st.booleans())
     ]
@@ -232,8 +241,15 @@ def test_oasis_sees_only_the_past_and_the_estimates_it_was_given(instance, data)
     assert decisions[0] == decisions[1]
 
 
-@given(instance=small_instances(), seed=st.integers(0, 99))
+@given(instance=small_instances() | instances_of_kinds(), seed=st.integers(0, 99))
 @pytest.mark.parametrize("name", NAMES)
 def test_on_instances_every_schedule_satisfies_the_model(name, instance, seed):
     run = simulate(instance, make(name, seed))
     assert verify(instance, run) == pytest.approx(run.total_utility)
+
+
+@given(instance=instances_of_kinds())
+def test_oasis_and_recourse_keep_to_labels_and_forms(instance):
+    for policy in (OASiS.from_instance(instance), Recourse()):
+        run = simulate(instance, policy)
+        assert verify(instance, run) == pytest.approx(run.total_utility)

@@ -221,7 +221,7 @@ def of_cluster(instance: oasis.Instance, name: str) -> dict[str, Any]:
     cluster = FakeCluster(Driver(make(), site_for(instance, None)), specs_of(instance))
     cluster.down = {slot: {1} for slot in range(3, 6)}
     cluster.run(3 * ahead)
-    held = [[slot, uid, *map(list, what)] for slot, uid, what in cluster.history]
+    held = [[slot, uid, *map(list, what.by_group)] for slot, uid, what in cluster.history]
     return {
         "total": sum(cluster.completed.values()),
         "admitted": len(cluster.jobs) - len(cluster.rejected),

@@ -66,11 +66,18 @@ def _show(description: Description, file: Path) -> None:
     jobs, work = found["jobs"], found["work"]
     kinds = ", ".join(f"{count} {kind}" for kind, count in found["utilities"].items())
     servers = ", ".join(f"{found['servers'][group]} {group.hosts}" for group in GROUPS)
+    labels = found.get("labels", {})
     facts = [
         ("time", f"{found['horizon']} slots of {found['slot_seconds']:g} s"),
         ("servers", servers),
+        *(("labels", f"{name}: {_counted(values)}") for name, values in labels.items()),
         ("jobs", f"{jobs} ({kinds})" if jobs else "none"),
     ]
+    if "forms" in found:
+        several = ", ".join(f"{n} jobs of {count}" for count, n in found["forms"].items())
+        facts.append(("forms", f"{several}; each is counted in the one that is best for it alone"))
+    if "requiring" in found:
+        facts.append(("requires", f"{found['requiring']} of {jobs} jobs ask for labels of servers"))
     if jobs:
         sizes = f"{work['least']} to {work['most']}, median {work['median']:g}"
         facts += [
@@ -86,6 +93,10 @@ def _show(description: Description, file: Path) -> None:
     if description.loads:
         console.print_text("")
         console.print_rows(LOADS, [_row(load.to_dict()) for load in description.loads])
+
+
+def _counted(values: dict[str, int]) -> str:
+    return ", ".join(f"{count} {value}" for value, count in values.items())
 
 
 def _row(load: dict[str, object]) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class WantedPod:
 
 def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
     """Ten hexadecimal digits that tell one allocation from another."""
-    plain = [[[places[k].id, count] for k, count in tasks] for tasks in allocation]
+    plain = [[[places[k].id, count] for k, count in tasks] for tasks in allocation.by_group]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:10]
 
 

@@ -21,7 +21,7 @@ def room(*free, hosts=None):
 def put(name, free, workers, ps=0, **changes):
     made = room(*free, **changes)
     found = placement_named(name, made.site).place(made, JOB, workers, ps)
-    return found and tuple(found)
+    return found and found.by_group
 
 
 @pytest.mark.parametrize(

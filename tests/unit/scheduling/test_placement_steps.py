@@ -172,7 +172,7 @@ def test_what_is_placed_is_what_is_taken(
         assert made.free == free
         return
     assert (found.worker_count, found.ps_count) == (workers, ps)
-    for tasks in found:
+    for tasks in found.by_group:
         assert list(tasks) == sorted(tasks)
         assert len(dict(tasks)) == len(tasks)
         assert all(count > 0 for _, count in tasks)

@@ -9,12 +9,17 @@ from oasis import OASiS, simulate
 from oasis.model import instance_file as io
 from oasis.version import __version__
 from oasis.workloads.generator import generate
-from oasis.workloads.presets import C4, P2_G3, PRESETS
+from oasis.workloads.presets import C4, P2_G3, PRESETS, STEPS_PER_SECOND
 
-SIZES = {"paper": (100, 50, 50, 300), "calibrated": (100, 50, 50, 300), "testbed": (12, 7, 2, 10)}
+PUBLISHED = {
+    "paper": (100, 50, 50, 300),
+    "calibrated": (100, 50, 50, 300),
+    "testbed": (12, 7, 2, 10),
+}
+SIZES = PUBLISHED | {"kinds": (40, 9, 6, 24)}
 
 
-@pytest.fixture(scope="module", params=PRESETS)
+@pytest.fixture(scope="module", params=PUBLISHED)
 def drawn(request):
     """A preset, and an instance of it with enough jobs to meet the ends of the ranges."""
     return request.param, generate(request.param, jobs=2000, seed=3)
@@ -39,7 +44,7 @@ def test_sizes_default_to_the_preset(preset):
     cluster = instance.cluster
     found = (len(instance.jobs), len(cluster.worker_ids), len(cluster.ps_ids), instance.horizon)
     assert found == SIZES[preset]
-    assert instance.slot_seconds == (1200.0 if preset == "testbed" else 3600.0)
+    assert instance.slot_seconds == (1200.0 if preset in ("testbed", "kinds") else 3600.0)
 
 
 def test_sizes_are_as_asked(drawn):
@@ -147,6 +152,33 @@ def alone(job, cluster):
     while job.ps_needed(workers) > ps:
         workers -= 1
     return -(-job.work(cluster.slot_seconds) // workers)
+
+
+def test_machines_of_three_kinds_and_the_measured_speeds_of_each_model():
+    instance = generate("kinds", jobs=500, seed=2)
+    labels = [server.labels["gpu"] for server in instance.cluster.worker_servers]
+    assert labels == ["k80", "p100", "v100"] * 3
+    speeds = {job.speeds for job in instance.jobs}
+    assert len(speeds) == len(STEPS_PER_SECOND) == 7
+    assert all(each.values["p100"] == 1.0 for each in speeds)
+    # ResNet-50 on a V100 is seven times as fast as on a K80
+    ratios = [each.values["v100"] / each.values["k80"] for each in speeds]
+    assert any(ratio == pytest.approx(4.395 / 0.619) for ratio in ratios)
+    assert any(each.values["v100"] < each.values["k80"] for each in speeds)
+    for job in instance.jobs:
+        assert [form.requires["gpu"] for form in job.in_forms] == [("k80",), ("p100",), ("v100",)]
+    # more machines change neither arrivals nor models
+    more = generate("kinds", jobs=500, seed=2, worker_servers=30)
+    assert [job.speeds for job in more.jobs] == [job.speeds for job in instance.jobs]
+
+
+def test_there_is_more_work_than_machines_of_three_kinds_can_do():
+    for seed in range(5):
+        instance = generate("kinds", seed=seed)
+        least = sum(
+            min(form.work(instance.slot_seconds) for form in job.in_forms) for job in instance.jobs
+        )
+        assert least > 0.8 * 4 * 9 * instance.horizon
 
 
 def test_utilities_fill_the_published_ranges(drawn):

@@ -1,0 +1,340 @@
+"""Gavel: a linear program shares machines of several kinds out in time, and rounds follow it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baselines.counts import FixedCounts, Placing
+from baselines.preemptive import Turns, significant
+from oasis.model.errors import InputError
+from oasis.model.extras import require
+from oasis.model.groups import GROUPS
+from oasis.model.rounding import TOLERANCE
+from oasis.scheduling import NEVER_FITS, NOTHING, BasePolicy, Plan, PolicyJob, Site, View
+from oasis.scheduling.book import Counts
+from oasis.scheduling.job import admits
+
+LEAST = 1e-9  # of a share: below, it is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to run a job: a form of it, and how many tasks it then has.
+
+    Parameters
+    ----------
+    job, form : int
+        Index of the job, and of its form.
+    seen : PolicyJob
+        The job in that form.
+    workers, ps : int
+        Its tasks.
+    rate : float
+        Its throughput while it runs.
+    """
+
+    job: int
+    form: int
+    seen: PolicyJob
+    workers: int
+    ps: int
+    rate: float
+
+
+class Kinds:
+    """The machines of a site, those together that no requirement and no task tells apart.
+
+    Parameters
+    ----------
+    site : Site
+        The machines.
+
+    Examples
+    --------
+    >>> from oasis.scheduling import Machine
+    >>> machines = [Machine(f"n{k}", (4.0,), labels={"gpu": "ab"[k // 2]}) for k in range(3)]
+    >>> Kinds(Site(("gpu",), tuple(machines))).machines
+    [[0, 1], [2]]
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        found: dict[tuple[object, ...], list[int]] = {}
+        for k, machine in enumerate(site.machines):
+            found.setdefault((machine.labels, machine.hosts), []).append(k)
+        self.machines = list(found.values())
+
+    def admitting(self, job: PolicyJob, group: str) -> list[int]:
+        """The kinds that may run tasks of `group` of a job of one form."""
+        demand = job.worker if group == "worker" else job.ps
+        first = [(kind, machines[0]) for kind, machines in enumerate(self.machines)]
+        hosts = set(self._site.machines_for(group))
+        return [kind for kind, k in first if k in hosts and admits(demand, k)]
+
+    def totals(self, capacity: Sequence[Sequence[int]]) -> list[list[int]]:
+        """What each kind has of each resource, from what each machine has."""
+        return [
+            [sum(column) for column in zip(*(capacity[k] for k in machines), strict=True)]
+            for machines in self.machines
+        ]
+
+
+def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int]]) -> list[float]:
+    """X, the share of its time that each job is to run in each way: the linear program.
+
+    Maximise the sum of rate times share over all ways, where the shares of a job are at most 1, and
+    the tasks of all ways, each counted for its share of the time, take no more of any resource of a
+    kind than all machines of that kind have. The workers of a way are on one kind of machines at a
+    time, and so are its parameter servers.
+
+    Parameters
+    ----------
+    ways : sequence of Way
+        Of all jobs.
+    kinds : Kinds
+        Of machines.
+    totals : sequence of sequence of int
+        What each kind has now of each resource, in grid units.
+
+    Returns
+    -------
+    list of float
+        One number a way, 0 to 1.
+
+    Examples
+    --------
+    Two jobs of four workers each, one of them twice as fast on the second of two machines:
+
+    >>> from oasis.scheduling import Machine
+    >>> machines = tuple(Machine(kind, (4.0,), labels={"gpu": kind}) for kind in "ab")
+    >>> site = Site(("gpu",), machines)
+    >>> from oasis.model.forms import Requirement
+    >>> from oasis.model.groups import TaskGroup
+    >>> on = {
+    ...     kind: PolicyJob(
+    ...         "j",
+    ...         0.0,
+    ...         1.0,
+    ...         site.limited(((0, 1),), TaskGroup.WORKER, Requirement({"gpu": [kind]})),
+    ...         max_workers=4,
+    ...     )
+    ...     for kind in "ab"
+    ... }
+    >>> ways = [Way(0, 0, on["a"], 4, 0, 4.0), Way(0, 1, on["b"], 4, 0, 8.0)]
+    >>> ways += [Way(1, 0, on["a"], 4, 0, 4.0), Way(1, 1, on["b"], 4, 0, 4.0)]
+    >>> time_shares(ways, Kinds(site), [[4], [4]])
+    [0.0, 1.0, 1.0, 0.0]
+    """
+    from oasis.solvers.lp import ColumnLp, LpColumn  # noqa: PLC0415 (needs an extra)
+
+    jobs = {job: row for row, job in enumerate(dict.fromkeys(way.job for way in ways))}
+    places = {
+        (kind, resource): len(jobs) + row
+        for row, (kind, resource) in enumerate(
+            (k, r) for k, amounts in enumerate(totals) for r, amount in enumerate(amounts) if amount
+        )
+    }
+    program, owners = ColumnLp([1.0] * (len(jobs) + len(places))), []
+    for number, way in enumerate(ways):
+        hosts = [
+            kinds.admitting(way.seen, group) if count else [None]
+            for group, count in zip(GROUPS, (way.workers, way.ps), strict=True)
+        ]
+        for on_worker in hosts[0]:
+            for on_ps in hosts[1]:
+                load = _load(way, (on_worker, on_ps), totals)
+                if load is not None:
+                    rows = np.array([jobs[way.job], *(places[place] for place in load)])
+                    # in shares of what there is: grid units are far too large for a solver
+                    program.add_columns([LpColumn(way.rate, rows, np.array([1.0, *load.values()]))])
+                    owners.append(number)
+    found = [0.0] * len(ways)
+    if owners:
+        solution = program.solve()
+        assert solution is not None, "a budget without a limit is never spent"
+        for number, share in zip(owners, solution.values.tolist(), strict=True):
+            found[number] = min(1.0, found[number] + max(0.0, share))
+    return found
+
+
+def _load(
+    way: Way, on: Sequence[int | None], totals: Sequence[Sequence[int]]
+) -> dict[tuple[int, int], float] | None:
+    """What the tasks take of each resource of their kinds; None where one has none of it."""
+    load: dict[tuple[int, int], float] = {}
+    for group, kind, count in zip(GROUPS, on, (way.workers, way.ps), strict=True):
+        if kind is None:
+            continue
+        for resource, amount in group.of(way.seen):
+            total, place = totals[kind][resource], (kind, resource)
+            if not total:
+                return None
+            load[place] = load.get(place, 0.0) + count * amount / total
+    return load
+
+
+class Gavel(BasePolicy):
+    """At each event a linear program says how long each job runs on each kind; rounds follow it.
+
+    Narayanan et al. (OSDI 2020, "Heterogeneity-aware cluster scheduling policies for deep learning
+    workloads") fix: X_mj is the share of time that job m spends on machines of type j, and T_mj its
+    throughput there; X is at least 0, the X_mj of a job add up to at most 1 and, times the workers
+    of each job, over all jobs to at most the machines of each type (section 3.1); of their policies
+    this is the one that maximises the sum of the throughputs, sum_m sum_j T_mj X_mj (``max sum
+    throughput`` of the public code, without limits on completion and without two jobs on one GPU).
+    X is worked out anew when jobs come or go. Time goes in rounds of `round_minutes`; in each the
+    pairs of a job and a type get their turns in order of X_mj over the time that the job has
+    received on that type since X was worked out, and each job runs at most once (section 5). Who
+    has X_mj = 0 gets no turn.
+
+    Chosen: the types of a job are its forms, and the machines of a kind those with the same labels
+    (`time_shares`, for any resources and with parameter servers); as one schedule has one form, the
+    other forms of a job leave the program when it begins, and X is worked out anew at the next
+    round. The throughput is in units of the first form, its workers times the work of the job in
+    the first form over that in this one, since mini-batches of different jobs have no common unit.
+    Counts are fixed in each form as for FIFO. Of equal priorities the larger share goes first, then
+    the earlier job, then the form that stands first; a job that goes on stays where it is unless
+    one before it took its place. A round is at least a slot.
+
+    Parameters
+    ----------
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
+    round_minutes : float
+        Length of a round.
+    placement : str or None
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
+
+    Examples
+    --------
+    Three jobs on one machine, of which two fit side by side: the wide one pays as much as both of
+    them together, and in rounds of six minutes they take turns.
+
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> jobs = [PlainJob(name, 0.0, 1800.0, gpus) for name, gpus in (("a", 8), ("b", 4), ("c", 4))]
+    >>> outcome = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), Gavel())
+    >>> sorted(job.end for job in outcome.jobs)[-1]
+    3600.0
+    """
+
+    name = "gavel"
+    told_remaining = True
+    knows_forms = True
+
+    def __init__(
+        self, seed: int | None = 0, round_minutes: float = 6.0, *, placement: str | None = None
+    ) -> None:
+        if not 0 < round_minutes < math.inf:
+            raise InputError("round_minutes", "expected a finite number > 0", round_minutes)
+        self._seed, self.round_minutes = seed, round_minutes
+        self._counts, self._placing = FixedCounts(seed), Placing(placement)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        own = {"seed": self._seed, "round_minutes": self.round_minutes}
+        return {**own, **self._placing.parameters}
+
+    def reset(self, site: Site) -> None:
+        # here, so that whoever has no solver hears of it before the run
+        require("Gavel", "pulp", "highspy")
+        self._site, self._kinds = site, Kinds(site)
+        self._placement = self._placing.on(site)
+        self._counts.reset(self._placing.empty(site))
+        self._length = self.round_minutes * 60.0 / site.unit_seconds
+        self._jobs: dict[int, PolicyJob] = {}
+        self._tasks: dict[int, dict[int, Counts]] = {}  # of each job in each form that ever fits
+        self._begun: dict[int, int] = {}  # the form that a job began in
+        self._shares: dict[tuple[int, int], float] = {}  # X by job and form
+        self._received: dict[tuple[int, int], float] = {}
+        self._running: dict[int, int] = {}  # those that run, and their form
+        self._now = self._round_end = 0.0
+        self._is_stale = False
+
+    def decide(self, view: View) -> Plan:
+        plan = Plan()
+        for index, form in self._running.items():
+            key = (index, form)
+            self._received[key] = self._received.get(key, 0.0) + view.now - self._now
+        self._now = view.now
+        came = self._update(view, plan)
+        happened = came or view.finished or view.lost or view.returned
+        over = view.now >= self._round_end - TOLERANCE * max(1.0, view.now)
+        if happened or (over and self._is_stale):
+            self._share_out(view)
+        if happened or over:
+            self._play_round(view, plan)
+        waiting = any(job not in self._running for (job, _), x in self._shares.items() if x > LEAST)
+        plan.wake_at = self._round_end if waiting or self._is_stale else None
+        return plan
+
+    def _update(self, view: View, plan: Plan) -> bool:
+        """Take in who left and who came; whether anybody new can run."""
+        for job in (*view.finished, *view.evicted):
+            self._running.pop(job.index, None)
+        for job in view.finished:
+            for known in (self._jobs, self._tasks, self._begun):
+                known.pop(job.index, None)
+        came = False
+        for job in view.arrived:
+            drawn = {k: self._counts.draw(form) for k, form in enumerate(job.in_forms)}
+            tasks = {form: counts for form, counts in drawn.items() if counts is not None}
+            if tasks:
+                self._jobs[job.index], self._tasks[job.index], came = job, tasks, True
+            else:
+                plan.rejected[job.index] = job.unmet or NEVER_FITS
+        return came
+
+    def _ways(self) -> list[Way]:
+        """Of each job those that it still may run in."""
+        found = []
+        for index, job in self._jobs.items():
+            first, begun = job.in_forms[0], self._begun.get(index)
+            for form, (workers, ps) in self._tasks[index].items():
+                if begun in (None, form):
+                    seen = job.in_forms[form]
+                    rate = workers * (first.work / seen.work if seen.work else 1.0)
+                    found.append(Way(index, form, seen, workers, ps, rate))
+        return found
+
+    def _share_out(self, view: View) -> None:
+        """Solve the linear program; time received counts from now."""
+        ways = self._ways()
+        shares = time_shares(ways, self._kinds, self._kinds.totals(view.capacity()))
+        self._shares = {(way.job, way.form): share for way, share in zip(ways, shares, strict=True)}
+        self._received.clear()
+        self._is_stale = False
+
+    def _play_round(self, view: View, plan: Plan) -> None:
+        """Begin a round: machines go to the pairs of a job and a form in order of priority."""
+        self._round_end = view.now + self._length
+        ways = {(way.job, way.form): way for way in self._ways()}
+        due = [key for key in ways if self._shares.get(key, 0.0) > LEAST]
+        running = [ways[key].seen for key in self._running.items()]
+        turns = Turns(self._site, self._placement, view, running)
+        before, self._running = self._running, {}
+        for key in sorted(due, key=self._rank):
+            way, goes_on = ways[key], before.get(key[0]) == key[1]
+            if way.job in self._running:
+                continue
+            if goes_on and turns.keep(way.seen):
+                self._running[way.job] = way.form
+            elif found := turns.start(way.seen, way.workers, way.ps):
+                plan.changes[way.job] = found._replace(form=way.form)
+                self._running[way.job] = way.form
+                if way.job not in self._begun:
+                    self._begun[way.job] = way.form
+                    self._is_stale |= len(self._tasks[way.job]) > 1
+        for index in before.keys() - self._running.keys():
+            plan.changes[index] = NOTHING
+
+    def _rank(self, key: tuple[int, int]) -> tuple[float, float, int, int]:
+        share, received = significant(self._shares[key]), self._received.get(key, 0.0)
+        priority = significant(share / received) if received else math.inf
+        return -priority, -share, *key

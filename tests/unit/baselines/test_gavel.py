@@ -1,0 +1,194 @@
+"""Gavel: its linear program against another one of the same sentences, its rounds by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from baselines.gavel import Gavel, Kinds, Way, time_shares
+from oasis.model.forms import Requirement
+from oasis.model.groups import TaskGroup
+from oasis.scheduling import Machine, PolicyJob, Site
+from oasis.simulator import Outage, PlainJob, Workload, replay, rigid_workload
+
+VALUES = ("a", "b", "c")
+
+
+def site(*counts: int, gpus: float = 4.0) -> Site:
+    """So many machines of each kind, of four GPUs each."""
+    machines = [
+        Machine(f"{value}{k}", (gpus, 8.0), labels={"gpu": value})
+        for value, count in zip(VALUES, counts, strict=False)
+        for k in range(count)
+    ]
+    return Site(("gpu", "cpu"), tuple(machines), 60.0)
+
+
+def on(where: Site, *values: str, workers: int = 4, work: float = 1.0, gpus: int = 1) -> PolicyJob:
+    """A job of one form on machines of these kinds."""
+    amounts = ((0, gpus), (1, 1))
+    demand = where.limited(amounts, TaskGroup.WORKER, Requirement({"gpu": list(values)}))
+    return PolicyJob("j", 0.0, work, demand, ((1, 1),), workers, workers)
+
+
+def reference(ways: list[Way], where: Site) -> float:
+    """The optimum, with one variable for each way and pair of values of the label."""
+    values = sorted({machine.labels["gpu"] for machine in where.machines})
+    capacity = {
+        (value, r): sum(m.amounts[r] for m in where.machines if m.labels["gpu"] == value)
+        for value in values
+        for r in range(2)
+    }
+    columns = []
+    for way in ways:
+        required = getattr(way.seen.worker, "requires", {}).get("gpu", VALUES)
+        for value, beside in product(values, values):
+            if value in required and (way.ps or beside == values[0]):
+                load = dict.fromkeys(capacity, 0.0)
+                for r, amount in way.seen.worker:
+                    load[value, r] += amount * way.workers
+                for r, amount in way.seen.ps:
+                    load[beside, r] += amount * way.ps
+                columns.append((way, load))
+    if not columns:
+        return 0.0
+    jobs = sorted({way.job for way in ways})
+    rows = [[float(way.job == job) for way, _ in columns] for job in jobs]
+    rows += [[load[place] for _, load in columns] for place in capacity]
+    limits = [1.0] * len(jobs) + list(capacity.values())
+    found = linprog([-way.rate for way, _ in columns], rows, limits)
+    assert found.status == 0
+    return float(-found.fun)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[list[Way], Site]:
+    where = site(*draw(st.lists(st.integers(0, 2), min_size=1, max_size=3).filter(any)))
+    ways = []
+    for job in range(draw(st.integers(1, 5))):
+        for form in range(draw(st.integers(1, 3))):
+            values = draw(st.sets(st.sampled_from(VALUES), min_size=1))
+            workers, gpus = draw(st.integers(1, 6)), draw(st.integers(0, 2))
+            seen = on(where, *sorted(values), workers=workers, gpus=gpus)
+            rate = workers * draw(st.sampled_from([1.0, 2.2, 0.3]))
+            ways.append(Way(job, form, seen, workers, draw(st.integers(0, 2)), rate))
+    return ways, where
+
+
+@given(program=programs())
+def test_the_program_is_solved_to_the_optimum_of_the_reference(
+    program: tuple[list[Way], Site],
+) -> None:
+    ways, where = program
+    kinds = Kinds(where)
+    totals = kinds.totals([machine.capacity for machine in where.machines])
+    shares = time_shares(ways, kinds, totals)
+    earned = sum(share * way.rate for share, way in zip(shares, ways, strict=True))
+    assert earned == pytest.approx(reference(ways, where), abs=1e-6)
+    for job in {way.job for way in ways}:
+        own = [share for share, way in zip(shares, ways, strict=True) if way.job == job]
+        assert all(share >= 0 for share in own)
+        assert sum(own) <= 1 + 1e-6
+
+
+def test_a_kind_of_which_all_machines_are_down_gets_nothing() -> None:
+    where = site(1, 1)
+    ways = [Way(0, 0, on(where, "a"), 4, 0, 4.0), Way(0, 1, on(where, "b"), 4, 0, 8.0)]
+    assert time_shares(ways, Kinds(where), [[4, 8], [0, 0]]) == [1.0, 0.0]
+    assert time_shares(ways, Kinds(where), [[0, 0], [0, 0]]) == [0.0, 0.0]
+    assert time_shares([], Kinds(where), [[4, 8], [4, 8]]) == []
+
+
+def forms(where: Site, name: str, speeds: dict[str, float], work: float = 60.0) -> PolicyJob:
+    """A job of four workers, so much faster on each kind; times in minutes."""
+    made = [replace(on(where, v, work=4 * work / s), id=name, ps=()) for v, s in speeds.items()]
+    return replace(made[0], forms=tuple(made))
+
+
+def test_each_job_begins_on_the_kind_where_all_together_are_fastest() -> None:
+    """By itself, x would take b, too; together it pays to leave b to y."""
+    where = site(1, 1)
+    jobs = [forms(where, "x", {"a": 1.0, "b": 2.0}), forms(where, "y", {"a": 1.0, "b": 4.0})]
+    outcome = replay(Workload.of(where, jobs), Gavel())
+    assert [job.end for job in outcome.jobs] == [60.0, 15.0]
+    assert replay(Workload.of(where, jobs[:1]), Gavel()).jobs[0].end == 30.0
+
+
+def test_rounds_follow_the_shares() -> None:
+    """Three alike on a cluster of two: X = 2/3 each would do, but a vertex has (1, 1, 0), say.
+
+    A wide one of eight beside two of four workers, all of one hour: its X is 1 or theirs are. What
+    has X = 0 gets no turn, so the order is the wide one and then both, or both and then it.
+    """
+    work = [PlainJob(n, 0.0, 3600.0, g) for n, g in (("wide", 8), ("x", 4), ("y", 4))]
+    outcome = replay(rigid_workload(work, servers=1, gpus_per_server=8), Gavel())
+    assert sorted(job.end for job in outcome.jobs) in (
+        [3600.0] + [7200.0] * 2,
+        [3600.0] * 2 + [7200.0],
+    )
+
+
+def test_turns_go_by_share_over_time_received() -> None:
+    """Three jobs of three workers on four GPUs, one at a time; LP: sum of 3 X_m <= 4, X <= 1.
+
+    A vertex has X = 1, 1/3 and 0. At the first round the one with 1 goes first; in the second that
+    with 1/3 has received nothing and goes before it; then priorities are 1/6 and (1/3)/6 per
+    minute, (1/2)/6 and (1/3)/6, (1/3)/6 each, so the first goes on for two more rounds, and at the
+    tie the larger share.
+    """
+    jobs = [PolicyJob(name, 0.0, 3 * 600.0, ((0, 1),), (), 3, 3) for name in "xyz"]
+    where = Site(("gpu",), (Machine("n", (4.0,)),), 60.0)
+    policy, log = Gavel(), []
+
+    class Noting:
+        name, slotted, told_remaining, knows_forms = "noting", False, True, True
+
+        def __init__(self) -> None:
+            self.parameters: dict[str, object] = {}
+
+        def reset(self, site: Site) -> None:
+            policy.reset(site)
+
+        def decide(self, view):  # type: ignore[no-untyped-def]
+            plan = policy.decide(view)
+            if view.now <= 36.0:
+                log.append((view.now, sorted(policy._running), dict(policy._shares)))
+            return plan
+
+    replay(Workload.of(where, jobs), Noting())
+    shares = {job: share for (job, _), share in log[0][2].items()}
+    first, second, third = sorted(shares, key=lambda job: -shares[job])
+    assert [shares[k] for k in (first, second, third)] == pytest.approx([1, 1 / 3, 0], abs=1e-9)
+    assert [entry[0] for entry in log] == [0.0, 6.0, 12.0, 18.0, 24.0, 30.0, 36.0]
+    assert [entry[1] for entry in log] == [
+        [k] for k in (first, second, *[first] * 3, second, first)
+    ]
+
+
+def test_a_job_stays_in_the_form_that_it_began_in_and_waits_for_its_machine() -> None:
+    where = site(1, 1)
+    job = forms(where, "x", {"a": 1.0, "b": 2.0})
+    lost = replay(Workload.of(where, [job]), Gavel(), outages=[Outage(1, 10.0, 50.0)])
+    assert lost.jobs[0].end == 70.0
+
+
+def test_what_never_fits_is_rejected_with_its_reason() -> None:
+    where = site(1)
+    jobs = [on(where, "b"), replace(on(where, "a", workers=5), ps=())]
+    outcome = replay(Workload.of(where, jobs), Gavel())
+    assert [job.refusal for job in outcome.jobs] == [
+        "no machine for its workers has gpu b",
+        "does not fit the empty cluster",
+    ]
+
+
+def test_a_round_has_a_length() -> None:
+    with pytest.raises(ValueError, match="round_minutes: expected a finite number > 0, got 0"):
+        Gavel(round_minutes=0)
+    assert np.isfinite(Gavel().round_minutes)
