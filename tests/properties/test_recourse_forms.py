@@ -1,0 +1,143 @@
+"""Recourse with jobs in several forms on machines of several kinds."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import oasis
+from oasis import Form, Instance, OASiS, Recourse
+from oasis.online.recourse import Commitment, LearnedPrices, Planner, SampledFutures
+from oasis.online.recourse.live_job import LiveJob
+from tests.oracle import kinds
+
+CASES = range(60)
+COMMITMENTS: tuple[Commitment, ...] = ("none", "start", "arrival")
+
+
+@cache
+def solved(seed: int) -> tuple[Instance, float]:
+    given = kinds.instance(seed)
+    return given, kinds.optimum(given)
+
+
+def policies(given: Instance) -> list[Recourse]:
+    """Every level of commitment, and every rule of admission; also on a horizon that rolls."""
+    made = [Recourse(commitment, rounds=3) for commitment in COMMITMENTS]
+    return [
+        *made,
+        Recourse.from_instance(given, "arrival", min_utility_fraction=0.0, rounds=3),
+        Recourse.rolling(given.horizon, rounds=3),
+        Recourse.rolling(given.horizon, "arrival", patience=1, keep_admitted=True),
+    ]
+
+
+def test_a_run_is_feasible_and_never_worth_more_than_the_optimum() -> None:
+    forms, earned, best = set(), 0.0, 0.0
+    for seed in CASES:
+        given, optimum = solved(seed)
+        best += optimum
+        for k, policy in enumerate(policies(given)):
+            run = oasis.simulate(given, policy)
+            worth = oasis.verify(given, run)
+            assert worth <= optimum * (1 + 1e-9), (seed, k)
+            assert worth == pytest.approx(run.total_utility), (seed, k)
+            forms |= {schedule.form for schedule in run.schedules.values()}
+            earned += worth if k == 0 else 0.0
+    assert forms == {0, 1, 2}
+    assert earned > 0.8 * best
+
+
+def test_a_job_alone_earns_what_its_best_form_can() -> None:
+    several = 0
+    for seed in CASES:
+        given = kinds.instance(seed)
+        for job in given.jobs:
+            alone = replace(given, jobs=(job,))
+            optimum = kinds.optimum(alone)
+            for commitment in COMMITMENTS:
+                worth = oasis.verify(alone, oasis.simulate(alone, Recourse(commitment)))
+                assert worth == pytest.approx(optimum), (seed, job.id, commitment)
+            several += len(job.in_forms) > 1 and optimum > 0
+    assert several > 60
+
+
+def test_a_job_that_no_machine_admits_is_told_which_label() -> None:
+    given = kinds.instance(3)
+    nowhere = [Form(requires={"gpu": ["z"]}), Form(requires={"zone": ["north"]})]
+    plain = replace(given.jobs[0], forms=(), speeds=None, requires={"gpu": ["z"]})
+    for job in (plain, replace(plain, requires={}, forms=tuple(nowhere))):
+        for commitment in COMMITMENTS:
+            run = oasis.simulate(replace(given, jobs=(job,)), Recourse(commitment))
+            reason = "no machine admits it: label gpu of the worker servers; its workers require"
+            assert (run.decisions[0].reason or "").startswith(reason)
+
+
+@pytest.mark.parametrize("commitment", COMMITMENTS)
+def test_a_job_that_has_run_keeps_its_form_and_one_that_waits_may_change_it(
+    commitment: Commitment,
+) -> None:
+    changed = defaultdict(set)
+    for seed in range(150):
+        given = kinds.instance(seed)
+        planner = Planner(given.cluster, given.horizon, commitment=commitment)
+        jobs, begun = given.jobs_by_arrival(), {}
+        for now in range(given.horizon):
+            planner.advance(now)
+            for key, live in list(planner.plan.live.items()):
+                assert begun.setdefault(key, live.form) == live.form or not live.started
+                begun |= {} if live.started else {key: live.form}
+                if live.remaining == 0:
+                    planner.finish(key)
+            planner.replan({k: job for k, job in enumerate(jobs) if job.arrival == now})
+            for key, live in planner.plan.live.items():
+                if live.schedule is not None and not live.started:
+                    changed[seed, key].add(live.form)
+                    assert live.job.original == jobs[key].in_form(live.form)
+    assert any(len(forms) > 1 for forms in changed.values()) 
+
+
+def test_a_run_goes_on_from_its_state_and_a_quote_changes_nothing() -> None:
+    """At every slot the policy is replaced by one that was restored from plain data."""
+
+    class Restored(Recourse):
+        """Asks a copy of itself that was made from its state."""
+
+        def decide(self, view):  # type: ignore[no-untyped-def]
+            other = Recourse.rolling(self.lookahead, self.commitment, rounds=3)
+            other.reset(self._site)
+            other.restore(json.loads(json.dumps(self.state())))
+            other.withdrawn = list(self.withdrawn)
+            probe = replace(PROBE, arrival=int(view.now))
+            state = json.dumps(self.state())
+            quotes = [one.foresee(probe, int(view.now)) for one in (self, other)]
+            assert quotes[0] == quotes[1]
+            assert json.dumps(self.state()) == state
+            plan = super().decide(view)
+            assert other.decide(view) == plan
+            assert json.dumps(other.state()) == json.dumps(self.state())
+            return plan
+
+    for seed in range(40):
+        given = kinds.instance(seed)
+        PROBE = replace(given.jobs[0], id="probe")
+        for commitment in COMMITMENTS:
+            run = oasis.simulate(given, Restored.rolling(given.horizon, commitment, rounds=3))
+            oasis.verify(given, run)
+
+
+def test_on_three_kinds_of_machines_it_earns_at_least_what_oasis_does() -> None:
+    given = oasis.generate("kinds", jobs=40, seed=1)
+    assert {len(job.in_forms) for job in given.jobs} == {3}
+    printed = oasis.verify(given, oasis.simulate(given, OASiS.from_instance(given)))
+    for commitment in COMMITMENTS:
+        run = oasis.simulate(given, Recourse(commitment))
+        worth = oasis.verify(given, run)
+        print(commitment, worth, printed)
+        assert worth >= printed, commitment
+        assert {schedule.form for schedule in run.schedules.values()} == {0, 1, 2}
+        assert run.report["broken_promises"] == []
