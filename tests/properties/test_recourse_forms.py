@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 
 import pytest
 
 import oasis
-from oasis import Form, Instance, OASiS, Recourse
-from oasis.online.recourse import Commitment, LearnedPrices, Planner, SampledFutures
-from oasis.online.recourse.live_job import LiveJob
+from oasis import Cluster, Deadline, Form, Instance, Job, OASiS, Piecewise, Recourse, Server
+from oasis.model.utility import Utility
+from oasis.online.recourse import Commitment, Planner
 from tests.oracle import kinds
 
 CASES = range(60)
@@ -59,7 +58,7 @@ def test_a_job_alone_earns_what_its_best_form_can() -> None:
         for job in given.jobs:
             alone = replace(given, jobs=(job,))
             optimum = kinds.optimum(alone)
-            for commitment in COMMITMENTS:
+            for commitment in COMMITMENTS[:2]:  # on arrival, a rule may refuse it
                 worth = oasis.verify(alone, oasis.simulate(alone, Recourse(commitment)))
                 assert worth == pytest.approx(optimum), (seed, job.id, commitment)
             several += len(job.in_forms) > 1 and optimum > 0
@@ -78,27 +77,51 @@ def test_a_job_that_no_machine_admits_is_told_which_label() -> None:
 
 
 @pytest.mark.parametrize("commitment", COMMITMENTS)
-def test_a_job_that_has_run_keeps_its_form_and_one_that_waits_may_change_it(
-    commitment: Commitment,
-) -> None:
-    changed = defaultdict(set)
-    for seed in range(150):
+def test_a_job_that_has_run_keeps_its_form(commitment: Commitment) -> None:
+    for seed in CASES:
         given = kinds.instance(seed)
         planner = Planner(given.cluster, given.horizon, commitment=commitment)
-        jobs, begun = given.jobs_by_arrival(), {}
+        jobs, begun = given.jobs_by_arrival(), dict[int, int]()
         for now in range(given.horizon):
             planner.advance(now)
             for key, live in list(planner.plan.live.items()):
-                assert begun.setdefault(key, live.form) == live.form or not live.started
-                begun |= {} if live.started else {key: live.form}
+                if live.started:
+                    assert begun.setdefault(key, live.form) == live.form
+                    assert live.forms == ()
                 if live.remaining == 0:
                     planner.finish(key)
             planner.replan({k: job for k, job in enumerate(jobs) if job.arrival == now})
             for key, live in planner.plan.live.items():
-                if live.schedule is not None and not live.started:
-                    changed[seed, key].add(live.form)
+                if live.schedule is not None:
+                    assert begun.get(key, live.form) == live.form == live.schedule.form
                     assert live.job.original == jobs[key].in_form(live.form)
-    assert any(len(forms) > 1 for forms in changed.values()) 
+
+
+@pytest.mark.parametrize("commitment", ["none", "start"])
+def test_a_job_that_waits_is_planned_in_another_form_for_a_newcomer(commitment: Commitment) -> None:
+    """It waits for the fast machine, which a newcomer then needs more; so it takes the slow one."""
+    servers = tuple(Server(kind, {"gpu": 1.0}, labels={"gpu": kind}) for kind in "ab")
+    cluster = Cluster(("gpu",), servers, (), slot_seconds=1.0)
+
+    def job(name: str, slots: int, utility: Utility, forms: tuple[Form, ...] = ()) -> Job:
+        fast = {} if forms else {"requires": {"gpu": ["a"]}}
+        return Job(name, 0, 1, 1, slots, 1.0, 0.0, {"gpu": 1.0}, {}, utility, forms=forms, **fast)
+
+    either = Form(requires={"gpu": ["a"]}), Form(minibatches=6, requires={"gpu": ["b"]})
+    waits = job("waits", 1, Piecewise((0.0, 20.0), (10.0, 5.0)), either)
+    planner = Planner(cluster, 12, commitment=commitment)
+    planner.replan({0: job("first", 3, Deadline(90.0, 2.0)), 1: waits})
+    planned = planner.plan.live[1]
+    assert planned.schedule is not None
+    assert (planned.form, planned.remaining, planned.schedule.completion) == (0, 1, 3)
+    planner.advance(1)
+    planner.replan({2: replace(job("newcomer", 4, Deadline(90.0, 5.0)), arrival=1)})
+    assert planned.schedule is not None
+    assert (planned.form, planned.remaining, planned.schedule.completion) == (1, 6, 6)
+    planner.advance(2)
+    planner.cancel(2)  # what has run stays in its form, though the fast machine is free again
+    planner.replan({})
+    assert (planned.form, planned.done, planned.remaining) == (1, 1, 5)
 
 
 def test_a_run_goes_on_from_its_state_and_a_quote_changes_nothing() -> None:
@@ -122,7 +145,7 @@ def test_a_run_goes_on_from_its_state_and_a_quote_changes_nothing() -> None:
             assert json.dumps(other.state()) == json.dumps(self.state())
             return plan
 
-    for seed in range(40):
+    for seed in range(12):
         given = kinds.instance(seed)
         PROBE = replace(given.jobs[0], id="probe")
         for commitment in COMMITMENTS:
@@ -135,9 +158,8 @@ def test_on_three_kinds_of_machines_it_earns_at_least_what_oasis_does() -> None:
     assert {len(job.in_forms) for job in given.jobs} == {3}
     printed = oasis.verify(given, oasis.simulate(given, OASiS.from_instance(given)))
     for commitment in COMMITMENTS:
-        run = oasis.simulate(given, Recourse(commitment))
+        run = oasis.simulate(given, Recourse(commitment, rounds=3))
         worth = oasis.verify(given, run)
-        print(commitment, worth, printed)
         assert worth >= printed, commitment
         assert {schedule.form for schedule in run.schedules.values()} == {0, 1, 2}
         assert run.report["broken_promises"] == []

@@ -238,9 +238,7 @@ class Planner:
                 plan.insert(live)
         if self.admission is None:
             floor = self.params.min_utility_fraction
-            fresh = [
-                self._add(key, job, floor, forms.get(key, 0)) for key, job in arrivals.items()
-            ]
+            fresh = [self._add(key, job, floor, forms.get(key, 0)) for key, job in arrivals.items()]
             for live in by_density(plan, fresh):
                 plan.insert(live)
         else:
