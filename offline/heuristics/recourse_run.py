@@ -70,8 +70,8 @@ def follow_recourse(
     spent, so that the same limit in work gives the same run. A limit in seconds holds on a slow
     machine too: no round begins when a decision has had its part, and no decision once all is
     spent, as each also plans all live jobs anew. The run is then given up, and nothing of it is
-    kept. Without enough for one round, with nothing to gain, or where a job has several forms,
-    there is no run.
+    kept. Without enough for one round, or with nothing to gain, there is no run. Recourse does not
+    choose forms: a job runs in that which the simulator chooses.
 
     Parameters
     ----------
@@ -92,8 +92,7 @@ def follow_recourse(
     rounds = params.rounds
     if budget.limit is not None:
         rounds = min(rounds, int(budget.left / max(round_work, 1e-300)))
-    has_choice = len(arrays.forms) > len(arrays.jobs)  # recourse does not choose forms
-    if rounds < 1 or has_choice or budget.passed or best.is_proven:
+    if rounds < 1 or budget.passed or best.is_proven:
         return False
     best.state.enter(Phase.RECOURSE)
     seconds = None
