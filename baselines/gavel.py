@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from oasis.model.groups import GROUPS
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import NEVER_FITS, NOTHING, BasePolicy, Plan, PolicyJob, Site, View
 from oasis.scheduling.book import Counts
-from oasis.scheduling.job import admits
+from oasis.scheduling.job import LimitedDemand, admits
 
 LEAST = 1e-9  # of a share: below, it is rounding
 
@@ -53,20 +53,30 @@ class Kinds:
     ----------
     site : Site
         The machines.
+    jobs : iterable of PolicyJob
+        Jobs of one form. Labels that none of them asks for, such as a machine's own name, make no
+        kinds.
 
     Examples
     --------
+    >>> from oasis.model.forms import Requirement
+    >>> from oasis.model.groups import TaskGroup
     >>> from oasis.scheduling import Machine
     >>> machines = [Machine(f"n{k}", (4.0,), labels={"gpu": "ab"[k // 2]}) for k in range(3)]
-    >>> Kinds(Site(("gpu",), tuple(machines))).machines
-    [[0, 1], [2]]
+    >>> site = Site(("gpu",), tuple(machines))
+    >>> fast = site.limited(((0, 1),), TaskGroup.WORKER, Requirement({"gpu": ["b"]}))
+    >>> Kinds(site, [PolicyJob("j", 0.0, 1.0, fast)]).machines, Kinds(site, []).machines
+    ([[0, 1], [2]], [[0, 1, 2]])
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, jobs: Iterable[PolicyJob]) -> None:
         self._site = site
+        demands = (group.of(job) for job in jobs for group in GROUPS)
+        limits = {demand.machines for demand in demands if isinstance(demand, LimitedDemand)}
         found: dict[tuple[object, ...], list[int]] = {}
         for k, machine in enumerate(site.machines):
-            found.setdefault((machine.labels, machine.hosts), []).append(k)
+            admitted = frozenset(limit for limit in limits if k in limit)
+            found.setdefault((admitted, machine.hosts), []).append(k)
         self.machines = list(found.values())
 
     def admitting(self, job: PolicyJob, group: str) -> list[int]:
@@ -127,7 +137,7 @@ def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int
     ... }
     >>> ways = [Way(0, 0, on["a"], 4, 0, 4.0), Way(0, 1, on["b"], 4, 0, 8.0)]
     >>> ways += [Way(1, 0, on["a"], 4, 0, 4.0), Way(1, 1, on["b"], 4, 0, 4.0)]
-    >>> time_shares(ways, Kinds(site), [[4], [4]])
+    >>> time_shares(ways, Kinds(site, on.values()), [[4], [4]])
     [0.0, 1.0, 1.0, 0.0]
     """
     from oasis.solvers.lp import ColumnLp, LpColumn  # noqa: PLC0415 (needs an extra)
@@ -192,7 +202,7 @@ class Gavel(BasePolicy):
     received on that type since X was worked out, and each job runs at most once (section 5). Who
     has X_mj = 0 gets no turn.
 
-    Chosen: the types of a job are its forms, and the machines of a kind those with the same labels
+    Chosen: the types of a job are its forms, and the machines of a kind those that admit the same
     (`time_shares`, for any resources and with parameter servers); as one schedule has one form, the
     other forms of a job leave the program when it begins, and X is worked out anew at the next
     round. The throughput is in units of the first form, its workers times the work of the job in
@@ -244,7 +254,7 @@ class Gavel(BasePolicy):
     def reset(self, site: Site) -> None:
         # here, so that whoever has no solver hears of it before the run
         require("Gavel", "pulp", "highspy")
-        self._site, self._kinds = site, Kinds(site)
+        self._site = site
         self._placement = self._placing.on(site)
         self._counts.reset(self._placing.empty(site))
         self._length = self.round_minutes * 60.0 / site.unit_seconds
@@ -306,7 +316,8 @@ class Gavel(BasePolicy):
     def _share_out(self, view: View) -> None:
         """Solve the linear program; time received counts from now."""
         ways = self._ways()
-        shares = time_shares(ways, self._kinds, self._kinds.totals(view.capacity()))
+        kinds = Kinds(self._site, [way.seen for way in ways])
+        shares = time_shares(ways, kinds, kinds.totals(view.capacity()))
         self._shares = {(way.job, way.form): share for way, share in zip(ways, shares, strict=True)}
         self._received.clear()
         self._is_stale = False

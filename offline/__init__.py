@@ -7,7 +7,6 @@ require("solving offline", "pulp", "highspy")
 from oasis.solvers import Status
 from oasis.solvers.budget import Gap, NoImprovement, Stop, TimeLimit, WorkLimit
 from offline.benders.params import BendersParams
-from offline.both import BothParams
 from offline.column_generation.bound import ConfigurationBound, configuration_bound
 from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
 from offline.enumeration import EnumerationParams
@@ -19,7 +18,6 @@ from offline.solve import (
     AutoParams,
     solve,
     solve_benders,
-    solve_both,
     solve_brute_force,
     solve_configuration,
     solve_milp,
@@ -30,7 +28,6 @@ __all__ = [
     "METHODS",
     "AutoParams",
     "BendersParams",
-    "BothParams",
     "ColumnGenerationParams",
     "CompactParams",
     "ConfigurationBound",
@@ -51,7 +48,6 @@ __all__ = [
     "learn_prices",
     "solve",
     "solve_benders",
-    "solve_both",
     "solve_brute_force",
     "solve_configuration",
     "solve_milp",

@@ -111,7 +111,7 @@ class ProcessTask:
 
 
 class Helper:
-    """Works on a task in a process of its own from `head_start` on; a context manager.
+    """Works on a task in a process of its own; a context manager.
 
     Parameters
     ----------
@@ -121,8 +121,6 @@ class Helper:
         Learns what the process finds and proves; its budget is that of the solve.
     task : ProcessTask
         What the process works on.
-    head_start : float
-        Seconds after which the process is started, if nothing is proven by then.
 
     Attributes
     ----------
@@ -132,12 +130,9 @@ class Helper:
         Messages to it and from it.
     """
 
-    def __init__(
-        self, instance: Instance, state: SolveState, task: ProcessTask, head_start: float
-    ) -> None:
+    def __init__(self, instance: Instance, state: SolveState, task: ProcessTask) -> None:
         self.instance, self.state, self.task = instance, state, task
         self.process: subprocess.Popen[str] | None = None
-        self._head_start = head_start
         self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.partner = Partner(self._send)
@@ -162,6 +157,8 @@ class Helper:
 
     def __enter__(self) -> Helper:
         self.state.budget.stopping.listen = self.listen
+        if not self.state.is_proven:
+            self._start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -169,18 +166,14 @@ class Helper:
         self.close()
 
     def listen(self) -> None:
-        """Start the process once it is time, and take up what it has said since the last call.
+        """Take up what the process has said since the last call, and tell it what is new here.
 
         Raises
         ------
         SolverError
             If its schedules break a constraint, or its bound is below verified schedules.
         """
-        if self._is_over:
-            return
-        if self.process is None:
-            if self.state.budget.elapsed >= self._head_start and not self.state.is_proven:
-                self._start()
+        if self._is_over or self.process is None:
             return
         while not (self._is_over or self._messages.empty()):
             self.partner.pass_on(self._messages.get())

@@ -19,7 +19,6 @@ from oasis.solvers import SolveProgress, Status, highs
 from oasis.solvers.budget import Budget, Stop, stop_of
 from offline.benders.params import BendersParams
 from offline.benders.solve import Benders
-from offline.both import Both, BothParams
 from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import Configuration
 from offline.enumeration import Enumeration
@@ -34,7 +33,7 @@ LOGGER = logging.getLogger(__name__)
 
 # A new method is registered here, and documented in `solve` and in docs/cli.md.
 METHOD_BY_NAME: Mapping[str, type[Method[Any]]] = {
-    kind.name: kind for kind in (CompactMethod, Enumeration, Configuration, Benders, Both)
+    kind.name: kind for kind in (CompactMethod, Enumeration, Configuration, Benders)
 }
 AUTO = "auto"
 METHODS = (AUTO, *METHOD_BY_NAME)
@@ -60,18 +59,12 @@ class AutoParams(Params):
         Squares of the slots that each form has from its arrival on, summed, up to which
         the decomposition is better than column generation, however long the solve may take. For a
         solve of three minutes at most it is better up to `LONG_COUNTS`.
-    both_size : int
-        What `compact_size` counts, up to which the compact model proves as much in minutes as the
-        decomposition now and then, so that the two run together; beyond it, the decomposition
-        alone.
     milp : CompactParams
         What steers the compact model, if that is chosen.
     benders : BendersParams
         What steers the decomposition, if that is chosen.
     colgen : ConfigurationParams
         What steers the configuration LP with heuristics, if that is chosen.
-    both : BothParams
-        What steers the two that run together, if they are chosen.
 
     Examples
     --------
@@ -80,17 +73,15 @@ class AutoParams(Params):
     >>> import oasis
     >>> from offline import AutoParams, solve
     >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
-    >>> solve(instance, params=AutoParams(compact_size=0, both_size=0)).method
+    >>> solve(instance, params=AutoParams(compact_size=0)).method
     'benders'
     """
 
     compact_size: Count = 500
     counts_size: Count = 1_000_000
-    both_size: Count = 6_000
     milp: CompactParams = field(default_factory=CompactParams)
     benders: BendersParams = field(default_factory=BendersParams)
     colgen: ConfigurationParams = field(default_factory=ConfigurationParams)
-    both: BothParams = field(default_factory=BothParams)
 
     def method_for(self, instance: Instance, stop: Stop) -> Method[Any]:
         """Choose by the size of the instance and by the time that the solve has."""
@@ -104,7 +95,7 @@ class AutoParams(Params):
         is_short = min(limits, default=math.inf) <= SHORT
         if counts > (LONG_COUNTS if is_short else self.counts_size):
             return Configuration(self.colgen)
-        return Both(self.both) if size <= self.both_size else Benders(self.benders)
+        return Benders(self.benders)
 
 
 def solve(
@@ -127,12 +118,11 @@ def solve(
     ----------
     instance : Instance
         The problem; its original utilities count, without any floor.
-    method : {"auto", "milp", "benders", "both", "colgen", "bruteforce"}
+    method : {"auto", "milp", "benders", "colgen", "bruteforce"}
         "milp" is the compact model with HiGHS; "benders" a logic-based Benders decomposition, exact
-        as well; "both" these two in two processes that share what they learn (one after the other
-        with a limit of work, or on one core); "colgen" the configuration LP with heuristics;
-        "bruteforce" an enumeration of tiny instances, which ignores all limits. "auto" chooses by
-        the size of the instance and the time limit; docs/cli.md has its rules as a table.
+        as well; "colgen" the configuration LP with heuristics; "bruteforce" an enumeration of tiny
+        instances, which ignores all limits. "auto" chooses by the size of the instance and the time
+        limit; docs/cli.md has its rules as a table.
     stop : Stop, optional
         When to end: `TimeLimit`, `WorkLimit`, `Gap` and `NoImprovement`, combined by ``|``. What is
         met first ends the solve and is its status. The time is that of the method, after the run
@@ -140,9 +130,9 @@ def solve(
     seed : int
         Seed of every random choice, those of HiGHS included.
     params : Params or mapping, optional
-        What steers the method: `CompactParams`, `BendersParams`, `BothParams`,
-        `ConfigurationParams`, `EnumerationParams` or `AutoParams`, or the same as plain data, as
-        in ``result.parameters["params"]``.
+        What steers the method: `CompactParams`, `BendersParams`, `ConfigurationParams`,
+        `EnumerationParams` or `AutoParams`, or the same as plain data, as in
+        ``result.parameters["params"]``.
     warm_start : WarmStart or mapping of str to Schedule, optional
         A feasible solution by job id, such as ``run.schedules``, default OASiS's own. The result
         is never worse.
@@ -268,20 +258,6 @@ def solve_benders(instance: Instance, **options: Unpack[SolveOptions]) -> Offlin
     <Status.OPTIMAL: 'optimal'>
     """
     return solve(instance, Benders.name, **options)
-
-
-def solve_both(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
-    """Solve by decomposition and compact model together: `solve` with the method "both".
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline import solve_both
-    >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
-    >>> solve_both(instance).status
-    <Status.OPTIMAL: 'optimal'>
-    """
-    return solve(instance, Both.name, **options)
 
 
 def solve_configuration(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:

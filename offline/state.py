@@ -54,7 +54,6 @@ class Phase(StrEnum):
     ENUMERATION = "enumeration"
     DENSITY = "insertion by density"
     WINDOWS = "ruin and recreate in windows"
-    RECOURSE = "recourse"
     CONFIGURATION_LP = "configuration LP"
     CUTS_IN_SLOTS = "cuts on single slots"
     INSERTION = "insertion at the LP's prices"

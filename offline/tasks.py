@@ -27,7 +27,6 @@ from oasis.solvers import SolveProgress
 from oasis.solvers.budget import Budget
 from offline.benders.solve import Benders
 from offline.column_generation.solve import Configuration
-from offline.model.milp import CompactMethod
 from offline.problem import Method, OfflineProblem
 from offline.processes import Message, Partner, plain
 from offline.state import OnlinePrices, SolveState, WarmStart, read_prices
@@ -36,7 +35,6 @@ OTHERS = "another process"  # found what this one was told of
 SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent
 
 TASKS: Mapping[str, type[Method[Any]]] = {
-    "compact model": CompactMethod,
     "heuristics": Configuration,
     "schedule search": Benders,
 }

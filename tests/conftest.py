@@ -7,6 +7,7 @@ draws anew every time and searches twenty times longer.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -16,6 +17,9 @@ from hypothesis import HealthCheck, settings
 
 # `from tests.strategies import ...` must also work under a bare `pytest`
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+# Where this is set, each of the many processes that tests start compiles all that it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 _KUBERNETES = Path(__file__).resolve().parent / "kubernetes"
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

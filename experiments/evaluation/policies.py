@@ -36,6 +36,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import learned_from
 from oasis.online.search import Granularity, check_granularity
+from oasis.scheduling.capabilities import knows_forms
 from oasis.scheduling.policy import BasePolicy, Policy
 from oasis.scheduling.policy_check import (
     TOOLKIT,
@@ -357,6 +358,8 @@ class PolicyEntry:
         Whether it must know the instance; the others also run on plain traces.
     imported : type or None
         The class, if it is not one of the toolkit's registry but somebody's own.
+    knows_forms : bool
+        Whether it chooses the form of a job that has several.
     """
 
     name: str
@@ -366,6 +369,7 @@ class PolicyEntry:
     summary: str
     needs_instance: bool = False
     imported: type[Policy] | None = None
+    knows_forms: bool = False
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All options as plain data: those in `given`, and the defaults of the others.
@@ -489,6 +493,7 @@ def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
         policy,
         lambda _, **options: policy(**options),
         _summary(policy),
+        knows_forms=knows_forms(policy),
     )
 
 
@@ -512,10 +517,22 @@ RECOURSE_OPTIONS = {
 
 POLICIES: Mapping[str, PolicyEntry] = {
     OASIS: PolicyEntry(
-        OASIS, options_of(OasisOptions), OasisOptions, _oasis, _summary(oasis.OASiS), True
+        OASIS,
+        options_of(OasisOptions),
+        OasisOptions,
+        _oasis,
+        _summary(oasis.OASiS),
+        needs_instance=True,
+        knows_forms=knows_forms(oasis.OASiS),
     ),
     RECOURSE: PolicyEntry(
-        RECOURSE, RECOURSE_OPTIONS, _recourse, _recourse, _summary(oasis.Recourse), True
+        RECOURSE,
+        RECOURSE_OPTIONS,
+        _recourse,
+        _recourse,
+        _summary(oasis.Recourse),
+        needs_instance=True,
+        knows_forms=knows_forms(oasis.Recourse),
     ),
     **{name: _baseline(name, policy) for name, policy in baselines.ALL.items()},
 }

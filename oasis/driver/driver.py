@@ -15,6 +15,7 @@ from oasis.driver.books import BooksView, check_plan, choose_forms
 from oasis.driver.entry import Decided, Entry, Facts, Spec, Submitted
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.errors import InstanceError, OasisError, PolicyError
+from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.model.rest import later, rest_of
 from oasis.model.rounding import TOLERANCE
@@ -641,7 +642,7 @@ class Driver(Generic[Spec]):
         self.down.update(state["down"])
         for found in state["entries"]:
             spec = specs.get(found["uid"])
-            if spec is None or spec.generation != found["generation"]:
+            if spec is None or _was_edited(spec, found):
                 spec = as_it_was(found, spec)
             form = found.get("form", 0)
             entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)
@@ -677,11 +678,16 @@ class Driver(Generic[Spec]):
 
 
 def _differs(one: Submitted, other: Submitted) -> bool:
-    """Whether an edit changes what a policy plans with."""
+    """Whether an edit, or a change of what is around the job, changes what a policy plans with."""
     # Cheap, and true at almost every boundary.
-    if one.generation == other.generation:
+    if one is other or (one.generation == other.generation and one.job is other.job):
         return False
     return (one.job, one.initial_workers) != (other.job, other.initial_workers)
+
+
+def _was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
+    """Whether a job differs from the one that the state of its entry tells of."""
+    return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])
 
 
 def _in_form(job: Job, form: int) -> Job:

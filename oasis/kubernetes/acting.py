@@ -13,6 +13,7 @@ from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
 from oasis.kubernetes.names import NODE, TASK
 from oasis.kubernetes.objects.existing import BY_NAME, ExistingKind, is_suspended
+from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec, job_id
 from oasis.model.groups import GROUPS, TaskGroup
 
@@ -150,6 +151,25 @@ class Target:
     workers: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A pod that was made for a node that does not admit it.
+
+    Parameters
+    ----------
+    wanted : WantedPod
+        What it was made for.
+    rules : NodeRules
+        What it says of its nodes.
+    why : str
+        Which label or taint of the node is against it.
+    """
+
+    wanted: WantedPod
+    rules: NodeRules
+    why: str
+
+
 @dataclass(slots=True)
 class Steps:
     """What is to be done, in this order; deletions first.
@@ -162,6 +182,8 @@ class Steps:
         Uids of jobs whose gang is withdrawn.
     short : dict of str to str
         By uid of a job whose gang waits for room: the node that has too little.
+    refused : dict of str to Refusal
+        By uid of a job whose gang waits because a node does not admit a pod of it.
     failed : dict of str to Exception
         By uid of a job for which nothing can be done: the error that says why.
     """
@@ -169,6 +191,7 @@ class Steps:
     actions: list[Action] = field(default_factory=list)
     withdrawn: set[str] = field(default_factory=set)
     short: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, Refusal] = field(default_factory=dict)
     failed: dict[str, Exception] = field(default_factory=dict)
 
 
@@ -234,6 +257,7 @@ def reconcile(
     orphans: Iterable[tuple[str, Pod]],
     free: Free,
     stuck: frozenset[str] = frozenset(),
+    nodes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Steps:
     """Compare what is there with what is wanted.
 
@@ -247,6 +271,8 @@ def reconcile(
         What is left of each node; changed as room is given out.
     stuck : frozenset of str
         Uids of pods for which the scheduler has found no room for too long.
+    nodes : mapping of str to mapping, optional
+        Nodes by name: no gate is opened towards one that does not admit the pod.
     """
     steps = Steps()
     for uid, pod in orphans:
@@ -265,7 +291,8 @@ def reconcile(
             waiting.append((target, gated))
     for target, gated in waiting:
         try:
-            _place(target, gated, free, steps)
+            if not _is_refused(target, gated, nodes or {}, steps):
+                _place(target, gated, free, steps)
         except Exception as error:  # noqa: BLE001 (of this job: the others go on)
             steps.failed[target.spec.uid] = error
     # A job that failed half-way gets nothing done, because half of a change would break its gang.
@@ -340,6 +367,23 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
         elif p.is_gated(found):
             gated.append(pod)
     return gated if complete else []
+
+
+def _is_refused(
+    target: Target,
+    gated: list[WantedPod],
+    nodes: Mapping[str, Mapping[str, Any]],
+    steps: Steps,
+) -> bool:
+    """Whether a node of the gang does not admit its pod: then the scheduler would let it wait."""
+    for wanted in gated:
+        if wanted.node in nodes:
+            rules = NodeRules.of(target.pods[wanted.name]["spec"])
+            why = rules.refusal(nodes[wanted.node])
+            if why is not None:
+                steps.refused[target.spec.uid] = Refusal(wanted, rules, why)
+                return True
+    return False
 
 
 def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> None:

@@ -52,7 +52,7 @@ class Benders(Method[BendersParams]):
         duals = parts.neighbourhoods.duals
         prices = duals.worker_prices, duals.ps_prices
         task = ProcessTask("schedule search", Phase.REPLANNING, params, seed_of(rng), prices)
-        with Helper(problem.instance, state, task, head_start=0.0) as helper:
+        with Helper(problem.instance, state, task) as helper:
             return decomposition.run(helper)
 
     def prepared(

@@ -8,7 +8,6 @@ from offline.heuristics.params import (
     AlternationParams,
     InsertionParams,
     NeighbourhoodParams,
-    RecourseRunParams,
     RuinParams,
     WindowParams,
 )
@@ -99,8 +98,6 @@ class ConfigurationParams(Params):
         What steers sequential insertion.
     windows : WindowParams
         What steers ruin and recreate in windows of time, without prices.
-    recourse : RecourseRunParams
-        What steers the run of recourse at the start.
     ruin : RuinParams
         What steers ruin and recreate.
     alternation : AlternationParams
@@ -115,8 +112,6 @@ class ConfigurationParams(Params):
         Share of what is left after the bound, for cuts.
     start_share : float
         Share of the limit for the search in windows before the bound or beside it.
-    recourse_share : float
-        Share of the limit for the run of recourse.
     search_share : float
         Share of what is left after the bound, for insertion and ruin and recreate at its prices.
     second_process : bool
@@ -140,12 +135,10 @@ class ConfigurationParams(Params):
     cutting: CuttingParams = field(default_factory=CuttingParams)
     insertion: InsertionParams = field(default_factory=InsertionParams)
     windows: WindowParams = field(default_factory=WindowParams)
-    recourse: RecourseRunParams = field(default_factory=RecourseRunParams)
     ruin: RuinParams = field(default_factory=RuinParams)
     alternation: AlternationParams = field(default_factory=AlternationParams)
     neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
     start_share: Share = 0.05
-    recourse_share: Share = 0.1
     bound_share: Share = 0.25
     cutting_share: Share = 0.4
     search_share: Share = 0.05

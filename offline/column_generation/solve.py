@@ -13,7 +13,6 @@ from offline.column_generation.params import ConfigurationParams
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.neighbourhood import Neighbourhoods
 from offline.heuristics.recombination import Alternation, take_up
-from offline.heuristics.recourse_run import follow_recourse
 from offline.heuristics.ruin_and_recreate import DualValues, insert_in_orders, ruin_and_recreate
 from offline.heuristics.window_search import WindowSearch
 from offline.problem import Method, OfflineProblem, seed_of
@@ -56,11 +55,8 @@ class Heuristics:
         self.windows = WindowSearch(self.arrays, self.best, rng, params.windows)
 
     def start(self) -> None:
-        """Search without prices: ruin and recreate in windows of time, then a run of recourse."""
-        stop, params = self.stop, self.params
-        self.windows.start(stop.share(params.start_share).within(START_LIMIT))
-        part, seed = stop.share(params.recourse_share), seed_of(self.rng)
-        follow_recourse(self.problem.instance, self.arrays, self.best, seed, part, params.recourse)
+        """Search without prices: ruin and recreate in windows of time."""
+        self.windows.start(self.stop.share(self.params.start_share).within(START_LIMIT))
 
     def build(self, duals: DualValues) -> None:
         """Plan all jobs anew by their payoffs, then ruin and recreate at the prices."""
@@ -115,7 +111,7 @@ class Configuration(Method[ConfigurationParams]):
             return self._bound_and_improve(heuristics, prices)
         given = prices.worker, prices.ps
         task = ProcessTask("heuristics", Phase.WINDOWS, params, seed_of(rng), given)
-        with Helper(problem.instance, problem.state, task, head_start=0.0) as helper:
+        with Helper(problem.instance, problem.state, task) as helper:
             return self._bound_and_improve(heuristics, prices, helper)
 
     def assist(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offline.params import Amount, Count, Number, Params, Share
+from offline.params import Amount, Number, Params, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +73,6 @@ class WindowParams(Params):
     spread: Number = 6
     min_utility_fraction: Share = 1e-3
     patience: Number = 10
-
-
-@dataclass(frozen=True, slots=True)
-class RecourseRunParams(Params):
-    """A run of recourse for a start.
-
-    Parameters
-    ----------
-    rounds : int
-        Most rounds of ruin and recreate in a decision.
-    """
-
-    rounds: Count = 20
 
 
 @dataclass(frozen=True, slots=True)

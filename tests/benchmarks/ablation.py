@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import oasis
-from offline import both, processes, solve
+from offline import processes, solve
 from offline.benders import decomposition, dive, primal, repair, replanning, slot_model, subproblem
 from offline.benders import solve as benders
 from offline.column_generation import cutting, slot_cuts
@@ -31,7 +31,6 @@ from offline.column_generation import solve as colgen
 from offline.heuristics import (
     neighbourhood,
     recombination,
-    recourse_run,
     ruin_and_recreate,
     window_search,
 )
@@ -39,7 +38,7 @@ from offline.periods import bound, model, planning
 from tests.benchmarks.streams import calibrated
 
 SIZES = ("testbed", "20x50x50", "100x50x100", "300x50x400")
-METHOD = {"testbed": "both", "300x50x400": "colgen"}
+METHOD = {"300x50x400": "colgen"}
 DECOMPOSED = ("testbed", "20x50x50", "100x50x100")
 PRICED = ("300x50x400",)
 ALL = "all parts"
@@ -199,15 +198,9 @@ PARTS = (
         params={"cutting_share": 0.0},
     ),
     Part(
-        "a run of recourse",
-        (recourse_run,),
-        PRICED,
-        [Patch(colgen, "follow_recourse", nothing(None))],
-    ),
-    Part(
         "periods",
         (bound, model, planning),
-        ("300x50x100",),
+        ("100x50x100", "300x50x100"),
         method="colgen",
         cores=2,
     ),
@@ -224,14 +217,6 @@ PARTS = (
         [Patch(recombination, "recombined", better)],
         cores=2,
     ),
-    Part(
-        "the compact model beside",
-        (both,),
-        ("testbed", "20x10x20"),
-        method="benders",
-        cores=2,
-    ),
-    Part("both", (), ("testbed", "20x10x20"), method="both", cores=2),
     Part("the compact model alone", (), ("testbed", "20x10x20"), method="milp"),
     Part(
         "the second process",
@@ -270,8 +255,6 @@ def solved(part: Part, size: str, seed: int, limit: float) -> dict[str, Any]:
     """One solve without the part, as a row."""
     method = part.method or METHOD.get(size, "benders")
     params = dict(part.params)
-    if method == "both" and params:
-        params = {"benders": params}
     os.sched_setaffinity(0, sorted(CORES)[: part.cores])
     with switched_off(part.name), mock.patch.object(processes, "CHILD", child(part.name)):
         result = solve(instance(size, seed), method, time_limit=limit, params=params or None)

@@ -17,7 +17,6 @@ TITLES = {
     "milp": "compact HiGHS",
     "colgen": "column generation",
     "benders": "Benders decomposition",
-    "both": "decomposition and compact HiGHS",
     "cpsat": "CP-SAT",
 }
 

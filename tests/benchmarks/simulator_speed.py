@@ -17,6 +17,7 @@ from baselines import FIFO, LAS, SRTF
 from oasis.simulator import replay, rigid_workload
 from oasis.traces import read_philly_plain
 from tests.benchmarks import bare_loop
+from tests.philly_shape import philly_jobs
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 POLICIES = {policy.name: policy for policy in (FIFO, SRTF, LAS)}
@@ -29,11 +30,11 @@ ROW = "{:>14}  {:>6}  {:9}  {:6}  {:>7}  {:>9}  {:>5}  {:>20}"
 
 def chosen(trace, jobs=10_000, slices=5, clusters=CLUSTERS):
     """Slices of the trace and virtual clusters, by name."""
-    everyone = read_philly_plain(trace, max_gpus=8)
+    everyone = read_philly_plain(trace, max_gpus=8) if slices else []
     step = max(1, (len(everyone) - jobs) // max(1, slices - 1))
     found = {f"from {k * step}": everyone[k * step :][:jobs] for k in range(slices)}
     for name in clusters:
-        found[name] = read_philly_plain(trace, max_gpus=8, virtual_cluster=name)
+        found[name] = [job for job in philly_jobs(trace, name) if job.gpus <= 8]
     return found
 
 

@@ -16,7 +16,7 @@ from oasis.kubernetes.cluster.world import by_job
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, NODE_ROLE
+from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME
 from oasis.kubernetes.objects.manifests import rights
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
@@ -67,7 +67,7 @@ class Scene:
         """The servers of `cluster` as nodes, with `more` labels; waits until they are ready."""
         nodes = node_objects(cluster, DEFAULT_RESOURCES)
         for node in nodes:
-            labels = {NODE_ROLE: node["metadata"]["labels"][NODE_ROLE], **(more or {})}
+            labels = {**node["metadata"]["labels"], **(more or {})}
             self.plane.nodes.add(node["metadata"]["name"], node["status"]["allocatable"], labels)
         self.plane.nodes.wait_ready(*(node["metadata"]["labels"][HOSTNAME] for node in nodes))
 

@@ -10,8 +10,8 @@ from baselines import DRF, FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS
-from oasis.kubernetes.cluster.pods import REQUIRED
 from oasis.kubernetes.objects.manifests import CLUSTER_RIGHTS, OWN_RIGHTS
+from oasis.kubernetes.objects.node_affinity import REQUIRED
 from tests.kubernetes.adapter import (
     delete_job,
     edit_job,

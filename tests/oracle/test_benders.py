@@ -415,7 +415,7 @@ def test_whole_counts_that_take_too_long_hand_over_to_fractions(
 
 
 @pytest.mark.parametrize(
-    ("servers", "method"), [((2, 1), "milp"), ((6, 6), "both"), ((60, 60), "benders")]
+    ("servers", "method"), [((2, 1), "milp"), ((6, 6), "benders"), ((60, 60), "benders")]
 )
 def test_auto_leaves_only_the_smallest_instances_to_the_compact_model_alone(
     servers: tuple[int, int], method: str

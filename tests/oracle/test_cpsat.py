@@ -121,7 +121,7 @@ def assert_agrees_with_enumeration(instance: Instance) -> None:
 
 
 @with_ortools
-@pytest.mark.parametrize("seed", [*range(4), *FALSE_OPTIMA])
+@pytest.mark.parametrize("seed", [*range(2), *FALSE_OPTIMA])
 def test_cpsat_agrees_with_enumeration(seed):
     assert_agrees_with_enumeration(tiny_instance(seeded(seed)))
 
@@ -145,7 +145,7 @@ def test_cpsat_agrees_with_enumeration_on_500_instances(block):
 def test_a_limited_cpsat_encloses_the_optimum_from_the_warm_start_on():
     problem = hard()
     start = oasis.simulate(problem, oasis.OASiS.from_instance(problem))
-    result = cpsat.solve_cpsat(problem, warm_start=start.schedules, work_limit=1.0)
+    result = cpsat.solve_cpsat(problem, warm_start=start.schedules, work_limit=0.3)
     assert result.status is Status.WORK_LIMIT
     assert start.total_utility <= result.objective < result.upper_bound < math.inf
     assert oasis.verify(problem, result) == result.objective

@@ -98,10 +98,9 @@ def test_schedules_become_values_of_the_model_and_back() -> None:
         ("milp", None),
         ("benders", None),
         ("benders", {"master": {"whole_size": 0}}),
-        ("both", {"first_share": 0.5}),
         ("colgen", None),
     ],
-    ids=["milp", "benders", "benders with masters in fractions", "both", "colgen"],
+    ids=["milp", "benders", "benders with masters in fractions", "colgen"],
 )
 def test_every_method_agrees_with_the_enumeration(
     optima: dict[int, float], method: str, params: dict[str, Any] | None
@@ -120,7 +119,7 @@ def test_every_method_agrees_with_the_enumeration(
             assert found.status is Status.OPTIMAL, seed
 
 
-@pytest.mark.parametrize("method", ["milp", "benders", "both", "colgen"])
+@pytest.mark.parametrize("method", ["milp", "benders", "colgen"])
 def test_every_method_takes_gangs_without_parameter_servers(method: str) -> None:
     """All-reduce on a cluster that hosts no parameter server at all."""
     for seed in with_a_gang()[::4]:

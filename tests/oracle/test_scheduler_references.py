@@ -1,90 +1,126 @@
-"""FIFO, SJF, SRTF, SRSF and LAS against fifty independent lines, on Philly and on random jobs."""
+"""Policies of rigid jobs against independent ones, on Philly, its shape and random jobs.
+
+FIFO, SJF, SRTF, SRSF and LAS against fifty lines, LAS that keeps running jobs first against lists
+of its own, Gittins and finish-time fairness against exact fractions.
+"""
 
 import os
-from functools import cache
 from pathlib import Path
 from statistics import fmean
 
 import pytest
+import reference_moving_orders
+import reference_running_first
 import reference_schedulers as reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from baselines import FIFO, LAS, SJF, SRSF, SRTF
+from baselines import FIFO, LAS, SJF, SRSF, SRTF, FinishTimeFairness, Gittins
 from oasis import InstanceError
 from oasis.simulator import PlainJob, replay, rigid_workload
-from oasis.traces import read_philly_plain
-from tests.philly_shape import philly_shaped
+from tests.philly_shape import philly_jobs, philly_shaped
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 TRACE = DATA / "philly_sia.csv"
-PAIRS = {
-    "fifo": (FIFO, reference.fifo),
-    "sjf": (SJF, reference.sjf),
-    "srtf": (SRTF, reference.srtf),
-    "srsf": (SRSF, reference.srsf),
-    "las": (LAS, lambda jobs, servers, fills: reference.las(jobs, servers, 3600.0, fills)),
-}
 SERVERS = {"pooled": [64], "whole": [8] * 8}
 LINES = ("strict", "fit")
+# the policy with its levels in hours, and the reference with them in seconds
+PAIRS = {
+    "fifo": (lambda _, **line: FIFO(**line), lambda *given: reference.fifo(*given[:2], given[3])),
+    "sjf": (lambda _, **line: SJF(**line), lambda *given: reference.sjf(*given[:2], given[3])),
+    "srtf": (lambda _, **line: SRTF(**line), lambda *given: reference.srtf(*given[:2], given[3])),
+    "srsf": (lambda _, **line: SRSF(**line), lambda *given: reference.srsf(*given[:2], given[3])),
+    "las": (
+        lambda levels, **line: LAS(thresholds=levels, **line),
+        lambda jobs, servers, levels, fills: reference.las(jobs, servers, *levels, fills),
+    ),
+    "running-first": (
+        lambda levels, **line: LAS(thresholds=levels, order="running-first", **line),
+        reference_running_first.ends,
+    ),
+    "gittins": (
+        lambda levels, **line: Gittins(levels=levels, **line),
+        reference_moving_orders.gittins,
+    ),
+    "fairness": (
+        lambda levels, **line: FinishTimeFairness(lease=levels[0], **line),
+        lambda jobs, servers, levels, fills: reference_moving_orders.finish_time_fairness(
+            jobs, servers, *levels, fills
+        ),
+    ),
+}
+# seconds of the levels on traces and on random jobs; exact fractions take long on many jobs
+LEVELS = {
+    "las": ([3600], [9]),
+    "running-first": ([3600, 18_000], [8, 32]),
+    "gittins": ([900, 3600, 28_800], [4, 16, 32]),
+    "fairness": ([7200], [5]),
+}
+SHAPES = {"gittins": (250, 0, 120.0), "fairness": (200, 0, 120.0), "running-first": (400, 1)}
 plain_jobs = st.lists(
     st.tuples(st.integers(0, 40), st.integers(0, 30), st.sampled_from([1, 2, 4])),
     min_size=1,
-    max_size=25,
+    max_size=15,
 )
 
 
-def compare(jobs, policy, expected, placement):
+def compare(name, rows, servers, line, workload, levels):
     """Every job ends when the reference says, and so the means agree."""
-    outcome = replay(rigid_workload(jobs, 8, 8, placement), policy)
-    rows = [(job.submitted, job.duration, job.gpus) for job in jobs]
-    ends = expected(rows, SERVERS[placement], policy.line == "fit")
+    policy, expected = PAIRS[name]
+    outcome = replay(workload, policy(tuple(s / 3600 for s in levels), line=line))
+    ends = expected(rows, servers, levels, line == "fit")
     assert [times.end for times in outcome.jobs] == pytest.approx(ends, rel=1e-12)
-    means = fmean(end - job.submitted for end, job in zip(ends, jobs, strict=True))
-    assert f"{outcome.mean_completion:.6f}" == f"{means:.6f}"
+    mean = fmean(end - row[0] for end, row in zip(ends, rows, strict=True))
+    assert outcome.mean_completion == pytest.approx(mean, rel=1e-12)
     return outcome
 
 
-@cache
-def virtual_cluster():
-    """The jobs of one of Philly's clusters: the trace is long to read."""
-    return tuple(read_philly_plain(TRACE, virtual_cluster="0e4a51"))
+def compare_on(jobs, name, placement, line="strict"):
+    rows = [(int(job.submitted), int(job.duration), job.gpus) for job in jobs]
+    levels, _ = LEVELS.get(name, ([], []))
+    workload = rigid_workload(jobs, 8, 8, placement)
+    return compare(name, rows, SERVERS[placement], line, workload, levels)
 
 
 @pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")
-@pytest.mark.parametrize("placement", ["pooled", "whole"])
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("placement", SERVERS)
+@pytest.mark.parametrize("name", [name for name in PAIRS if name not in SHAPES])
 def test_every_job_of_a_philly_virtual_cluster_ends_when_the_reference_says(name, placement):
-    jobs = virtual_cluster()
+    jobs = philly_jobs(TRACE, "0e4a51")
     assert len(jobs) == 1435
-    policy, expected = PAIRS[name]
-    compare(jobs, policy(), expected, placement)
+    compare_on(jobs, name, placement)
 
 
 @pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize("placement", ["pooled", "whole"])
+@pytest.mark.parametrize("placement", SERVERS)
 @pytest.mark.parametrize("name", PAIRS)
 def test_every_job_of_a_trace_of_phillys_shape_ends_when_the_reference_says(name, placement, line):
-    policy, expected = PAIRS[name]
-    outcome = compare(philly_shaped(600, 1), policy(line=line), expected, placement)
-    assert sum(times.waiting > 0 for times in outcome.jobs) > 50  # the cluster is full at times
+    jobs = philly_shaped(*SHAPES.get(name, (600, 1)))
+    outcome = compare_on(jobs, name, placement, line)
+    if name == "running-first":
+        by_arrival = LAS(thresholds=(1.0, 5.0), line=line)
+        other = replay(rigid_workload(jobs, 8, 8, placement), by_arrival)
+        assert other.completions != pytest.approx(outcome.completions)
+    elif name in SHAPES:
+        assert sum(times.restarts for times in outcome.jobs) > 5
+    else:
+        assert sum(times.waiting > 0 for times in outcome.jobs) > 50  # it is full at times
 
 
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("name", PAIRS)
 @given(jobs=plain_jobs, servers=st.sampled_from([[4], [4, 4], [4, 4, 4]]))
 @example(jobs=[(0, 0, 1), (0, 0, 4), (0, 5, 4)], servers=[4])
+@example(jobs=[(0, 9, 2), (0, 9, 4), (1, 9, 2)], servers=[4])
+@example(  # a job arrives at 28, when another comes and goes
+    jobs=[(17, 12, 4), (19, 10, 1), (21, 8, 1), (23, 6, 1), (27, 0, 4), (28, 1, 2)],
+    servers=[4, 4],
+)
 def test_every_random_job_ends_when_the_reference_says(name, line, jobs, servers):
     jobs = sorted(jobs, key=lambda job: job[0])
-    policy, expected = PAIRS[name]
-    policy = policy(line=line)
-    if name == "las":
-        policy = LAS(thresholds=(0.0025,), line=line)
-        expected = lambda rows, room, fills: reference.las(rows, room, 9.0, fills)  # noqa: E731
     plain = [PlainJob(f"j{k}", *job) for k, job in enumerate(jobs)]
-    outcome = replay(rigid_workload(plain, len(servers), 4, "whole"), policy)
-    ends = expected(jobs, servers, line == "fit")
-    assert [times.end for times in outcome.jobs] == pytest.approx(ends, rel=1e-12)
+    _, levels = LEVELS.get(name, ([], []))
+    compare(name, jobs, servers, line, rigid_workload(plain, len(servers), 4, "whole"), levels)
 
 
 def test_jobs_larger_than_a_server_cannot_run_whole():

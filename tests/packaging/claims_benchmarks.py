@@ -381,7 +381,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "| `milp` | 1 |": "how many processes: the method has no other",
         "| `colgen` | 2: one looks": "ConfigurationParams.second_process",
         "| `benders` | 2: one looks for schedules; 1 if": "BendersParams.second_process",
-        "| `both` | 2 |": "BothParams.head_start",
         "see below | 1 |": "whose thread is one",
         "the end of the solve, 0 if": "a definition",
         """Nobody looked at 20x50x50 seeds 355 to 364, 100x50x100 seeds 33 to 42, 300x50x100 seeds

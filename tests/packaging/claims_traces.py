@@ -17,13 +17,14 @@ from oasis.scheduling import Allocation, Policy, PolicyJob, Site
 from oasis.scheduling.site import FINE, Machine
 from oasis.simulator import PlainJob, replay, rigid_workload
 from oasis.simulator.speed import Communication, Load
-from oasis.traces import PhillyOptions, read_philly_plain, swf, times
+from oasis.traces import PhillyOptions, swf, times
 from oasis.traces.mapping import RESOURCES
 from oasis.traces.openb import GB_PER_MIB
 from oasis.traces.swf import FIELDS
 from oasis.workloads import PRESETS
 from tests.packaging.claims_use import congested, has
 from tests.packaging.page_numbers import Claim, fixed, spelled, text_of, trace
+from tests.philly_shape import philly_jobs
 
 TRACES, SIMULATOR = "docs/traces.md", "docs/simulator.md"
 OTHERS = "docs/other-simulators.md"
@@ -110,11 +111,9 @@ def hours_of_a_slot(workers: int) -> str:
     return fixed(workers * congested().cluster.slot_seconds / 3600, 2)
 
 
-@cache
-def virtual_cluster() -> tuple[PlainJob, ...]:
-    """The jobs that the policies are compared with references on."""
-    path = trace("philly_sia.csv")
-    return tuple(read_philly_plain(path, virtual_cluster="0e4a51"))
+def virtual_cluster(name: str = "0e4a51") -> tuple[PlainJob, ...]:
+    """The jobs of a cluster of Philly's; on the first, policies are compared with references."""
+    return philly_jobs(trace("philly_sia.csv"), name)
 
 
 def means(policy: type[Policy]) -> tuple[str, ...]:
@@ -188,7 +187,7 @@ SLICES = (("6c71a0", 0, 500), ("6c71a0", 3000, 500), ("0e4a51", 300, 600), ("621
 @cache
 def slice_of(number: int) -> tuple[PlainJob, ...]:
     cluster, first, count = SLICES[number]
-    jobs = read_philly_plain(trace("philly_sia.csv"), virtual_cluster=cluster, max_gpus=8)
+    jobs = [job for job in virtual_cluster(cluster) if job.gpus <= 8]
     return tuple(jobs[first : first + count])
 
 

@@ -110,7 +110,7 @@ def test_nothing_is_added_while_another_process_writes(run: Oasis, tmp_path: Pat
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_a_killed_pass_leaves_a_whole_table_and_goes_on(tmp_path: Path) -> None:
     library = Library(tmp_path / "library")
-    words = ["library", "improve", "testbed, few jobs", "--work-limit", "0.2"]
+    words = ["library", "improve", "testbed, few jobs", "--work-limit", "0.1"]
     code = "from experiments.cli.main import main; main()"
     command = [sys.executable, "-c", code, *words, "--library", str(library.directory)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

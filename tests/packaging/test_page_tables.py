@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,17 +50,25 @@ def test_other_seeds_of_a_public_trace_give_the_ratios_on_the_page(number: int) 
 
 
 @cache
-def slices() -> dict[str, list[PlainJob]]:
+def chosen(slices: int, *clusters: str) -> dict[str, list[PlainJob]]:
     """The jobs of the benchmark of the simulator."""
-    found: dict[str, list[PlainJob]] = simulator_speed.chosen(trace("philly_sia.csv"))
+    path = trace("philly_sia.csv")
+    found: dict[str, list[PlainJob]] = simulator_speed.chosen(
+        path, slices=slices, clusters=clusters
+    )
     return found
 
 
-@pytest.mark.parametrize("number", range(22))
-def test_a_mean_of_the_benchmark_of_the_simulator_is_computed_again(number: int) -> None:
-    row = shown("simulator")[number]
+def by_size(row: dict[str, str]) -> Any:
+    marks = [pytest.mark.nightly] if int(row["jobs"]) > 8000 else []
+    return pytest.param(row, id=f"{row['jobs of']}-{row['placement']}", marks=marks)
+
+
+@pytest.mark.parametrize("row", [by_size(row) for row in shown("simulator")])
+def test_a_mean_of_the_benchmark_of_the_simulator_is_computed_again(row: dict[str, str]) -> None:
     assert row["policy"] == "fifo"
-    jobs = slices()[row["jobs of"]]
+    name = row["jobs of"]
+    jobs = (chosen(0, name) if name in simulator_speed.CLUSTERS else chosen(5))[name]
     outcome = replay(rigid_workload(jobs, 8, 8, row["placement"]), FIFO())
     found = (str(len(jobs)), f"{outcome.mean_completion:.4f}")
     assert (row["jobs"], row["mean completion (s)"]) == found

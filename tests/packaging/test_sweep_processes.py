@@ -35,7 +35,7 @@ ENVIRONMENT = {
 }
 
 GRID = """
-seeds = {count = 6}
+seeds = {count = 4}
 
 [[instances]]
 preset = "calibrated"
@@ -47,7 +47,7 @@ horizon = 60
 [[policies]]
 name = ["oasis", "rrh"]
 """
-CELLS = 24
+CELLS = 16
 TWO = """
 seeds = {count = 2}
 

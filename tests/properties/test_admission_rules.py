@@ -133,8 +133,8 @@ def test_what_costs_more_at_learned_prices_than_it_is_worth_is_refused(instance:
 
 
 def test_a_live_scheduler_with_learned_prices_goes_on_after_a_restart(tmp_path: object) -> None:
-    instance = oasis.generate("testbed", jobs=8, seed=4)
-    past = past_of(oasis.generate("testbed", jobs=8, seed=5))
+    instance = oasis.generate("testbed", jobs=4, seed=4)
+    past = past_of(oasis.generate("testbed", jobs=4, seed=5))
     path = f"{tmp_path}/saved"
     for admission in ("futures", "learned", "oasis"):
         whole, stopped = (

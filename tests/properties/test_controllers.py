@@ -45,7 +45,7 @@ CONTROLLERS = {
 EARLY = TrainingCurve.exponential(1.0, 0.1, 40.0)
 WORTH = (3.0, 1.0, None, 2.0, 2.0, 1.0)
 nightly = settings().max_examples > 100
-many = settings(max_examples=10_000 if nightly else 200)
+many = settings(max_examples=10_000 if nightly else 60)
 
 
 class Watched:

@@ -20,7 +20,7 @@ from offline.heuristics.best_solution import PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.problem import OfflineProblem
 from offline.state import OnlinePrices, SolveState, WarmStart
-from tests.strategies import crowded_instances
+from tests.strategies import crowded_instances, fewer
 
 SLACK = 1e-6
 
@@ -37,6 +37,7 @@ def parts_of(instance: Instance, params: BendersParams) -> Parts:
     return Benders(params).prepared(problem, state.budget, rng).parts
 
 
+@fewer(3)
 @given(
     crowded_instances(most_jobs=6, most_slots=6),
     st.integers(1, 3),

@@ -81,7 +81,7 @@ def test_interrupt_leaves_the_interval_so_far() -> None:
     assert result.objective < result.upper_bound == calls[-1].bound
 
 
-METHODS = ("bruteforce", "milp", "benders", "both", "colgen")
+METHODS = ("bruteforce", "milp", "benders", "colgen")
 
 
 def assert_no_bound_is_below_a_schedule(instance: oasis.Instance) -> None:

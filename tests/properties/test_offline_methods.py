@@ -7,7 +7,6 @@ instance is listed in `INEXACT`; all others must prove its optimum.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -212,20 +211,23 @@ def shuffled_jobs(instance: Instance, rng: np.random.Generator) -> Instance:
     return replace(instance, jobs=tuple(instance.jobs[k] for k in order))
 
 
-CHANGES = (shuffled_servers, split_groups, shuffled_jobs)
-Change = Callable[[Instance, np.random.Generator], Instance]
+def rewritten(instance: Instance, seed: int) -> Instance:
+    """The same instance with its servers split and in another order, and its jobs."""
+    rng = np.random.default_rng(seed)
+    for change in (split_groups, shuffled_servers, shuffled_jobs):
+        instance = change(instance, rng)
+    return instance
 
 
-@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("method", EXACT)
 @given(all_instances(most_servers=3), SEEDS)
 @fewer(4)
 def test_optimum_does_not_depend_on_how_the_instance_is_written(
-    method: str, change: Change, instance: Instance, seed: int
+    method: str, instance: Instance, seed: int
 ) -> None:
-    other = change(instance, np.random.default_rng(seed))
+    both = (instance, rewritten(instance, seed))
     try:
-        results = [solve(written, method, time_limit=None) for written in (instance, other)]
+        results = [solve(written, method, time_limit=None) for written in both]
     except ValueError:
         assume(False)
         raise
@@ -234,14 +236,13 @@ def test_optimum_does_not_depend_on_how_the_instance_is_written(
     assert same == pytest.approx(one, rel=PROOF, abs=DIGITS)
 
 
-@pytest.mark.parametrize("change", CHANGES)
 @given(all_instances(most_servers=3), SEEDS)
-@fewer(10)
+@fewer(4)
 def test_configuration_bound_does_not_depend_on_how_the_instance_is_written(
-    change: Change, instance: Instance, seed: int
+    instance: Instance, seed: int
 ) -> None:
-    other = change(instance, np.random.default_rng(seed))
-    one, same = (configuration_bound(written).bound for written in (instance, other))
+    both = (instance, rewritten(instance, seed))
+    one, same = (configuration_bound(written).bound for written in both)
     assert same == pytest.approx(one, rel=1e-5, abs=DIGITS)
 
 
@@ -289,7 +290,7 @@ def online_value(instance: Instance) -> float:
 
 @cache
 def busy(seed: int) -> tuple[Instance, float, OfflineResult]:
-    """An instance that "auto" gives to both, OASiS's value, and schedules worth more."""
+    """An instance that the decomposition gets, OASiS's value, and schedules worth more."""
     sizes = {"jobs": 20, "worker_servers": 6, "ps_servers": 6, "horizon": 15}
     instance = oasis.generate("calibrated", **sizes, seed=seed)
     better = solve_configuration(instance, work_limit=0.5)
@@ -302,7 +303,7 @@ def test_a_time_limit_never_loses_what_is_known(method: str, seconds: float) -> 
     instance, online, better = busy(0)
     assert better.objective > online > 0
     result = solve(instance, method, time_limit=seconds)
-    assert result.method == ("both" if method == "auto" else method)
+    assert result.method == ("benders" if method == "auto" else method)
     assert result.objective >= online * (1 - DIGITS)
     started = solve(instance, method, time_limit=seconds, warm_start=better.schedules)
     assert started.objective >= better.objective * (1 - DIGITS)
@@ -356,7 +357,7 @@ def test_bounds_of_a_busy_instance_are_at_least_what_any_policy_earns(seed: int)
     instance = oasis.generate("calibrated", **sizes, seed=seed)
     best = max(earned_by_all(instance).values())
     for method in LIMITED:
-        assert solve(instance, method, work_limit=0.7).upper_bound >= best * (1 - TRUST)
+        assert solve(instance, method, work_limit=0.3).upper_bound >= best * (1 - TRUST)
 
 
 @given(all_instances(most_servers=3), st.data())

@@ -57,17 +57,27 @@ def test_later_arrivals_never_change_an_earlier_decision(
 def test_decisions_are_irrevocable_and_the_ledger_only_grows(
     instance: Instance, make: Maker
 ) -> None:
+    """A quote before each commits nothing, and is what the decision then is."""
     scheduler = make(instance)
     made: list[oasis.Decision] = []
     before = ledger_of(scheduler)
     for job in instance.jobs_by_arrival():
+        quote = scheduler.quote(job)
+        assert quote == scheduler.quote(job)
+        assert same(before, ledger_of(scheduler))
+        assert scheduler.decisions == made
         made.append(scheduler.submit(job))
+        assert made[-1] == quote
         assert scheduler.decisions == made
         after = ledger_of(scheduler)
         for name, array in after.items():
             assert (array >= before[name] * (1 - 1e-12)).all()
         if not made[-1].admitted:
             assert same(before, after)
+            # also of jobs that could only complete when they are worth nothing any more
+            precious = replace(job, id=f"{job.id}!", utility=Constant(1e12))
+            explained = made[-1].rejection is not None
+            assert explained == scheduler.quote(precious).admitted
         before = after
 
 
@@ -88,22 +98,10 @@ def test_ledger_is_the_sum_of_the_schedules_and_prices_follow_from_it(
                 for r, name in enumerate(cluster.resources):
                     used[t, s, r] += n * getattr(jobs[job_id], group).get(name, 0.0)
         np.testing.assert_allclose(ledger[f"{group}_used"], used, rtol=1e-12)
+        assert (ledger[f"{group}_used"] <= capacity + 1e-9 * np.maximum(1.0, capacity)).all()
         price = getattr(scheduler.bounds, group)
         expected = price(ledger[f"{group}_used"], np.broadcast_to(capacity, used.shape))
         np.testing.assert_allclose(ledger[f"{group}_prices"], expected, rtol=1e-12)
-
-
-@given(all_instances(), schedulers())
-def test_usage_never_exceeds_capacity(instance: Instance, make: Maker) -> None:
-    scheduler = make(instance)
-    oasis.simulate(instance, scheduler)
-    for used, capacity in (
-        (scheduler.ledger.worker_used, instance.cluster.worker_capacity),
-        (scheduler.ledger.ps_used, instance.cluster.ps_capacity),
-    ):
-        allowed = capacity + 1e-9 * np.maximum(1.0, capacity)
-        assert (used <= allowed)[np.broadcast_to(capacity > 0, used.shape)].all()
-        assert (used[:, capacity == 0] <= 1e-9).all()
 
 
 def spelt_out(instance: Instance) -> Instance:
@@ -123,20 +121,6 @@ def test_groups_of_servers_are_only_a_shorthand(instance: Instance, make: Maker)
     assert np.array_equal(single.cluster.worker_capacity, instance.cluster.worker_capacity)
     decisions, others = (oasis.simulate(i, make(i)).decisions for i in (instance, single))
     assert decisions == others
-
-
-@given(all_instances(), schedulers())
-def test_quote_commits_nothing_and_equals_the_submit_that_follows(
-    instance: Instance, make: Maker
-) -> None:
-    scheduler = make(instance)
-    for job in instance.jobs_by_arrival():
-        before, now = ledger_of(scheduler), list(scheduler.decisions)
-        quote = scheduler.quote(job)
-        assert quote == scheduler.quote(job)
-        assert same(before, ledger_of(scheduler))
-        assert scheduler.decisions == now
-        assert scheduler.submit(job) == quote
 
 
 def scaled(utility: Utility, factor: float) -> Utility:
@@ -164,64 +148,57 @@ def rejections(instance: Instance, make: Maker) -> list[tuple[OASiS, Job, oasis.
 
 @fewer(3)
 @given(crowded_instances(most_jobs=8), schedulers())
-def test_smallest_utility_is_the_threshold_of_admission(instance: Instance, make: Maker) -> None:
-    for scheduler, job, rejection in rejections(instance, make):
-        smallest = rejection.smallest_utility
-        above = scheduler.quote(replace(job, utility=Constant(smallest * (1 + 1e-9) + 1e-300)))
-        assert above.admitted
-        assert above.completion is not None
-        assert above.completion <= rejection.smallest_utility_completion
-        assert above.cost == pytest.approx(smallest, rel=1e-9)
-        below = scheduler.quote(replace(job, utility=Constant(smallest * (1 - 1e-9))))
-        assert not below.admitted
-
-
-@given(all_instances(), schedulers())
-def test_rejection_is_explained_exactly_if_some_utility_would_be_admitted(
+def test_a_rejection_says_what_would_be_admitted_and_what_is_short(
     instance: Instance, make: Maker
 ) -> None:
-    """Also of jobs that could only complete when they are worth nothing any more."""
-    scheduler = make(instance)
-    for job in instance.jobs_by_arrival():
-        decision = scheduler.submit(job)
-        if not decision.admitted:
-            precious = replace(job, id=f"{job.id}!", utility=Constant(1e12))
-            explained = decision.rejection is not None
-            assert explained == scheduler.quote(precious).admitted
-
-
-@fewer(3)
-@given(crowded_instances(most_jobs=8), schedulers())
-def test_utility_factor_is_the_threshold_of_admission(instance: Instance, make: Maker) -> None:
-    """The floor is relative, so a multiple of a utility has the same completions that count."""
     for scheduler, job, rejection in rejections(instance, make):
-        factor = rejection.utility_factor
-        if factor is None:
-            assert not scheduler.quote(replace(job, utility=scaled(job.utility, 1e9))).admitted
-            continue
+        assert_smallest_utility_is_the_threshold(scheduler, job, rejection)
+        assert_utility_factor_is_the_threshold(scheduler, job, rejection)
+        assert_bottleneck_is_part_of_the_cost(instance.cluster, job, rejection)
+
+
+def assert_smallest_utility_is_the_threshold(
+    scheduler: OASiS, job: Job, rejection: oasis.Rejection
+) -> None:
+    smallest = rejection.smallest_utility
+    above = scheduler.quote(replace(job, utility=Constant(smallest * (1 + 1e-9) + 1e-300)))
+    assert above.admitted
+    assert above.completion is not None
+    assert above.completion <= rejection.smallest_utility_completion
+    assert above.cost == pytest.approx(smallest, rel=1e-9)
+    assert not scheduler.quote(replace(job, utility=Constant(smallest * (1 - 1e-9)))).admitted
+
+
+def assert_utility_factor_is_the_threshold(
+    scheduler: OASiS, job: Job, rejection: oasis.Rejection
+) -> None:
+    """The floor is relative, so a multiple of a utility has the same completions that count."""
+
+    def admitted(factor: float) -> bool:
+        return scheduler.quote(replace(job, utility=scaled(job.utility, factor))).admitted
+
+    factor = rejection.utility_factor
+    if factor is None:
+        assert not admitted(1e9)
+    else:
         assert factor >= 1 - 1e-9
-        above = replace(job, utility=scaled(job.utility, factor * (1 + 1e-6)))
-        below = replace(job, utility=scaled(job.utility, factor * (1 - 1e-6)))
-        assert scheduler.quote(above).admitted
-        assert not scheduler.quote(below).admitted
+        assert admitted(factor * (1 + 1e-6))
+        assert not admitted(factor * (1 - 1e-6))
 
 
-@fewer(3)
-@given(crowded_instances(most_jobs=8), schedulers())
-def test_bottleneck_is_part_of_what_the_job_would_pay(instance: Instance, make: Maker) -> None:
-    cluster = instance.cluster
-    for _, job, rejection in rejections(instance, make):
-        spot = rejection.bottleneck
-        if spot is None:
-            continue
-        assert spot.cost == pytest.approx(spot.share * rejection.smallest_utility, rel=1e-9)
-        assert 0 < spot.share <= 1 + 1e-12
-        assert getattr(job, spot.group)[spot.resource] > 0
-        ids = cluster.worker_ids if spot.group == "worker" else cluster.ps_ids
-        assert set(spot.servers) <= set(ids)
-        assert list(spot.slots) == sorted(set(spot.slots))
-        assert job.arrival <= spot.slots[0]
-        assert spot.slots[-1] <= rejection.smallest_utility_completion
+def assert_bottleneck_is_part_of_the_cost(
+    cluster: Cluster, job: Job, rejection: oasis.Rejection
+) -> None:
+    spot = rejection.bottleneck
+    if spot is None:
+        return
+    assert spot.cost == pytest.approx(spot.share * rejection.smallest_utility, rel=1e-9)
+    assert 0 < spot.share <= 1 + 1e-12
+    assert getattr(job, spot.group)[spot.resource] > 0
+    assert set(spot.servers) <= set(getattr(cluster, f"{spot.group}_ids"))
+    assert list(spot.slots) == sorted(set(spot.slots))
+    assert job.arrival <= spot.slots[0]
+    assert spot.slots[-1] <= rejection.smallest_utility_completion
 
 
 @given(all_instances(), schedulers(), st.data())

@@ -15,8 +15,8 @@ from oasis.solvers.budget import Budget, WorkCounter
 from offline import solve
 from tests.background import beside
 
-METHODS = ("milp", "benders", "both", "colgen", "auto")
-WORK = 0.2
+METHODS = ("milp", "benders", "colgen", "auto")
+WORK = 0.1
 
 
 def instance(seed: int, jobs: int = 8, worker_servers: int = 5) -> oasis.Instance:
@@ -46,7 +46,7 @@ def repeatable(document: dict[str, object]) -> str:
     return json.dumps(cleaned(document))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS[:-1])  # the ratio below is found by "auto"
 def test_the_same_work_gives_the_same_bytes_on_a_busy_machine(method: str) -> None:
     problem = instance(0)
     first = solve(problem, method, work_limit=WORK, seed=3)
@@ -67,7 +67,7 @@ def test_no_work_at_all_keeps_the_schedules_of_oasis(method: str) -> None:
     assert result.objective == pytest.approx(online.total_utility)
 
 
-@pytest.mark.parametrize("method", ["milp", "both", "auto"])  # both begins with benders
+@pytest.mark.parametrize("method", ["milp", "benders", "auto"])
 def test_unlimited_work_ends_with_a_proof(method: str) -> None:
     result = solve(instance(1, 5, 4), method, work_limit=float("inf"))
     assert result.status == "optimal"

@@ -35,12 +35,6 @@ def two_alpha_form(certificate: Certificate) -> float:
     return 2 * product + 2 * certificate.payoff_gap
 
 
-@given(small_instances(), schedulers())
-def test_offline_optimum_is_within_the_corrected_bound(instance: Instance, make: Maker) -> None:
-    _, certificate = run_of(instance, make)
-    assert solve(instance, method="bruteforce").objective <= at_most(certificate.upper_bound)
-
-
 @fewer(4)
 @given(all_instances(), schedulers())
 def test_milp_optimum_is_within_the_corrected_bound(instance: Instance, make: Maker) -> None:
@@ -60,24 +54,21 @@ def test_dual_value_of_the_final_prices_is_within_the_corrected_bound(
     assert dual <= at_most(certificate.upper_bound)
 
 
-@given(small_instances(), schedulers(floors=(0.0,)))
-def test_two_alpha_x_form_holds_without_a_floor(instance: Instance, make: Maker) -> None:
-    """Without a floor D_0 <= OPT / 2, so OPT <= 2 alpha_x P + 2 G."""
-    _, certificate = run_of(instance, make)
-    assert solve(instance, method="bruteforce").objective <= at_most(two_alpha_form(certificate))
-
-
-@given(small_instances(), schedulers(floors=(1e-3, 0.3)))
-def test_two_alpha_x_form_holds_up_to_what_the_floor_gives_away(
+@given(small_instances(), schedulers(floors=(0.0, 1e-3, 0.3)))
+def test_the_optimum_is_within_the_corrected_bound_and_within_two_alpha_x(
     instance: Instance, make: Maker
 ) -> None:
-    """OPT <= 2 alpha_x P + 2 G + phi sum_i (best utility of i)."""
+    """The latter up to what the floor gives away, phi sum_i (best utility of i).
+
+    OPT <= 2 alpha_x P + 2 G + that; without a floor, D_0 <= OPT / 2.
+    """
     _, certificate = run_of(instance, make)
     given_away = make.options["min_utility_fraction"] * math.fsum(
         float(job.utility(job.shortest_duration(instance.slot_seconds) - 1))
         for job in instance.jobs
     )
     optimum = solve(instance, method="bruteforce").objective
+    assert optimum <= at_most(certificate.upper_bound)
     assert optimum <= at_most(two_alpha_form(certificate) + given_away)
 
 

@@ -53,6 +53,7 @@ def _document(entry: PolicyEntry) -> dict[str, Any]:
     return {
         "summary": entry.summary,
         "needs_instance": entry.needs_instance,
+        "knows_forms": entry.knows_forms,
         "options": {
             name: {"type": kind_of(option), "default": option.default, "help": option.help}
             for name, option in entry.options.items()
@@ -72,7 +73,9 @@ def _list(entries: dict[str, PolicyEntry]) -> None:
 
 def _explain(name: str, entry: PolicyEntry) -> None:
     where = "instances alone" if entry.needs_instance else "instances, plain traces and workloads"
-    console.print_facts(name, [("what it does", entry.summary), ("runs on", where)])
+    forms = "chooses one of a job's" if entry.knows_forms else "any that fits, in the order given"
+    facts = [("what it does", entry.summary), ("runs on", where), ("forms", forms)]
+    console.print_facts(name, facts)
     console.print_text("")
     if not entry.options:
         console.print_text(f"{name} has no options.")

@@ -17,7 +17,8 @@ META = (
     *("deletionTimestamp", "ownerReferences"),
 )
 POD_SPEC = ("nodeName", "nodeSelector", "schedulingGates", "resources", "overhead")
-GATED_SPEC = (*POD_SPEC, "affinity")  # which is narrowed when the gate is opened
+# The affinity is narrowed when the gate is opened, if the node tolerates such a pod.
+GATED_SPEC = (*POD_SPEC, "affinity", "tolerations")
 CONTAINER = ("resources", "restartPolicy")
 POD_CONDITIONS = ("Ready", "PodScheduled")
 NODE_STATUS = ("allocatable", "conditions")
@@ -68,7 +69,7 @@ def kept_node(found: Mapping[str, Any]) -> Object:
     """
     return {
         "metadata": _metadata(found),
-        "spec": _parts(found.get("spec") or {}, ("unschedulable",)),
+        "spec": _parts(found.get("spec") or {}, ("unschedulable", "taints")),
         "status": _parts(found.get("status") or {}, NODE_STATUS),
     }
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from oasis.kubernetes.names import API_VERSION, HOSTNAME, JOB_UID, KIND, NODE_ROLE
+from oasis.kubernetes.names import API_VERSION, HOSTNAME, JOB_UID, KIND, NODE, NODE_ROLE
+from oasis.kubernetes.objects.job_forms import expressions_of
+from oasis.kubernetes.objects.node_affinity import narrowed
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
 from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError, describe
+from oasis.model.forms import Labels
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.job import Job
@@ -52,9 +55,26 @@ class Place:
     share: Fraction
 
 
+# Taints by which the control plane says that a node is away. A node has them for a moment longer
+# than its conditions say so, and for as long no new pod gets there.
+AWAY = frozenset(
+    f"node.kubernetes.io/{state}"
+    for state in (
+        "not-ready",
+        "unreachable",
+        "unschedulable",
+        "network-unavailable",
+        "out-of-service",
+    )
+)
+
+
 def is_usable(node: Mapping[str, Any]) -> bool:
     """Whether new pods may be put on `node`: Ready, not cordoned, not on its way out."""
-    if node["metadata"].get("deletionTimestamp") or (node.get("spec") or {}).get("unschedulable"):
+    spec = node.get("spec") or {}
+    if node["metadata"].get("deletionTimestamp") or spec.get("unschedulable"):
+        return False
+    if any(taint["key"] in AWAY for taint in spec.get("taints") or ()):
         return False
     conditions = (node.get("status") or {}).get("conditions") or ()
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
@@ -184,6 +204,7 @@ def site_of(
             ),
             place.hosts,
             FINE,
+            labels=Labels({NODE: place.node}),
         )
         for place in places
     )
@@ -255,38 +276,73 @@ def job_object(
     grace_seconds : int
         Time for a checkpoint.
     """
+    # What a job of several forms says itself is only what they leave out: each is written whole.
+    several = job.forms or job.speeds is not None
+    first = job.in_forms[0]
+    spec: Object = {
+        "utility": utility_object(job.utility, clock),
+        "work": {"epochs": first.epochs, **_work_object(first, clock, slot_seconds)},
+        "workers": {"maximum": first.chunks, **_pods_object(first, GROUPS[0], resources, template)},
+        "gracePeriodSeconds": grace_seconds,
+    }
+    if first.min_workers > 1:
+        spec["workers"]["minimum"] = first.min_workers
+    if any(form.needs_ps for form in job.in_forms):
+        spec["parameterServers"] = _pods_object(first, GROUPS[1], resources, template)
+    if several:
+        spec["forms"] = [
+            _form_object(form, clock, resources, slot_seconds) for form in job.in_forms
+        ]
+    else:
+        for name, required in (("workers", job.requires), ("parameterServers", job.ps_requires)):
+            if required and name in spec:
+                asked = narrowed(None, expressions_of(required), "matchExpressions")
+                spec[name]["template"]["spec"]["affinity"] = asked
+    meta = {"name": job.id, "namespace": namespace}
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": meta, "spec": spec}
+
+
+def _work_object(job: Job, clock: SlotClock, slot_seconds: float) -> Object:
+    """The work of a job of one form, but for its epochs."""
     # Both times keep their length in slots. That of the exchange follows from megabytes over
     # bandwidth, so the megabytes are scaled.
-    work = {
-        "epochs": job.epochs,
+    return {
         "chunks": job.chunks,
         "minibatches": job.minibatches,
         "minibatchSeconds": job.minibatch_time * clock.work_seconds,
         "gradientMb": job.gradient_mb * clock.work_seconds / slot_seconds,
     }
 
-    def pods(demand: Mapping[str, float]) -> Object:
-        asked = resources.requests(demand)
-        extended = {name: value for name, value in asked.items() if "/" in name}
-        container = {
-            "name": "train",
-            "image": "train",
-            "resources": {"requests": asked, "limits": extended},
-        }
-        return {"template": {"spec": {**(template or {}), "containers": [container]}}}
 
-    spec: Object = {
-        "utility": utility_object(job.utility, clock),
-        "work": work,
-        "workers": {"maximum": job.chunks, **pods(job.worker)},
-        "gracePeriodSeconds": grace_seconds,
+def _resources_object(demand: Mapping[str, float], resources: ResourceMap) -> Object:
+    asked = resources.requests(demand)
+    return {"requests": asked, "limits": {name: v for name, v in asked.items() if "/" in name}}
+
+
+def _pods_object(
+    job: Job, group: TaskGroup, resources: ResourceMap, template: Mapping[str, Any] | None
+) -> Object:
+    asked = _resources_object(group.of(job), resources)
+    container = {"name": "train", "image": "train", "resources": asked}
+    return {"template": {"spec": {**(template or {}), "containers": [container]}}}
+
+
+def _form_object(
+    form: Job, clock: SlotClock, resources: ResourceMap, slot_seconds: float
+) -> Object:
+    """A form of a job, with all that may differ from the others."""
+    counts = {"minimum": form.min_workers, "maximum": form.chunks}
+    worker, ps = (_resources_object(group.of(form), resources) for group in GROUPS)
+    made: Object = {
+        "work": _work_object(form, clock, slot_seconds),
+        "workers": {**counts, "resources": worker},
     }
-    if job.min_workers > 1:
-        spec["workers"]["minimum"] = job.min_workers
-    if job.needs_ps:
-        spec["parameterServers"] = pods(job.ps)
-    meta = {"name": job.id, "namespace": namespace}
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": meta, "spec": spec}
+    if form.requires:
+        made["requires"] = {name: list(values) for name, values in form.requires.items()}
+    if form.needs_ps:
+        required = {name: list(values) for name, values in form.ps_requires.items()}
+        made["parameterServers"] = {"resources": ps, **({"requires": required} if required else {})}
+    return made
 
 
 def utility_object(utility: Utility, clock: SlotClock) -> Object:
@@ -322,13 +378,13 @@ def node_objects(cluster: Cluster, resources: ResourceMap) -> list[Object]:
     """The servers of an instance as nodes, for clusters whose nodes are made up (kwok)."""
     found = []
     for group in GROUPS:
-        table = group.capacity(cluster).tolist()
-        for server, row in zip(group.ids(cluster), table, strict=True):
-            name = server.replace("#", "-")
+        servers = [(server, name) for server in group.servers(cluster) for name in server.ids]
+        for (server, made), row in zip(servers, group.capacity(cluster).tolist(), strict=True):
+            name = made.replace("#", "-")
             amounts = resources.requests(dict(zip(cluster.resources, row, strict=True)))
             # 110 pods is what a kubelet allows by default.
             amounts["pods"] = "110"
-            labels = {HOSTNAME: name, NODE_ROLE: str(group)}
+            labels = {**server.labels, HOSTNAME: name, NODE_ROLE: str(group)}
             found.append(
                 {
                     "apiVersion": "v1",

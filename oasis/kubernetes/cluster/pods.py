@@ -22,6 +22,7 @@ from oasis.kubernetes.objects.existing import (
     PodSet,
     items_of,
 )
+from oasis.kubernetes.objects.node_affinity import NAME, narrowed
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.job import Allocation, Tasks
@@ -29,7 +30,6 @@ from oasis.scheduling.job import Allocation, Tasks
 # A pod's name is its host name, which has at most 63 characters and no dots: 40 of the job's name
 # leave room for task, number and digest.
 LONGEST_PREFIX = 40
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"  # of the affinity to nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,32 +150,14 @@ def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict
         # gone, the node selector cannot change any more (422).
         {"op": "test", "path": f"{path}/name", "value": names.GATE},
         {"op": "add", "path": "/spec/nodeSelector", "value": selector},
-        {"op": "add", "path": "/spec/affinity", "value": narrowed(spec.get("affinity"), node)},
+        {"op": "add", "path": "/spec/affinity", "value": on_node(spec.get("affinity"), node)},
         {"op": "remove", "path": path},
     ]
 
 
-def narrowed(affinity: Mapping[str, Any] | None, node: str) -> dict[str, Any]:
-    """The affinity of a pod that may run on one node alone, whatever else it asks for.
-
-    Examples
-    --------
-    >>> narrowed(None, "n1")["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    {'nodeSelectorTerms': [{'matchFields': [{'key': 'metadata.name', 'operator': 'In', \
-'values': ['n1']}]}]}
-    """
-    made = deepcopy(dict(affinity or {}))
-    of_nodes = made["nodeAffinity"] = made.get("nodeAffinity") or {}
-    required = of_nodes[REQUIRED] = of_nodes.get(REQUIRED) or {}
-    asked = {"key": "metadata.name", "operator": "In", "values": [node]}
-    terms = required.get("nodeSelectorTerms")
-    if not terms:
-        required["nodeSelectorTerms"] = [{"matchFields": [asked]}]
-        return made
-    for term in terms:  # one of them has to hold, so each is narrowed; an empty one never holds
-        if term:
-            term["matchFields"] = [*(term.get("matchFields") or ()), asked]
-    return made
+def on_node(affinity: Mapping[str, Any] | None, node: str) -> dict[str, Any]:
+    """The affinity of a pod that may run on one node alone, whatever else it asks for."""
+    return narrowed(affinity, [{"key": NAME, "operator": "In", "values": [node]}], "matchFields")
 
 
 def is_gated(pod: Mapping[str, Any]) -> bool:

@@ -17,7 +17,6 @@ from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import FORMAT, Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.objects.conditions import ADMITTED
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, as_it_was
 from oasis.scheduling.policy import Policy
 
@@ -136,24 +135,11 @@ def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: flo
 
 
 def _from_objects(reconciler: Reconciler, specs: Mapping[str, JobSpec]) -> None:
-    """Jobs that were accepted before arrive again, with the work that their status says is left.
-
-    None arrives later than now: slots may be counted anew, and annotations may have been edited.
-    """
-    now = max(0, reconciler.clock.slot(reconciler.now()))
+    """Jobs that were accepted before arrive again, with the work that their status says is left."""
     for uid, spec in specs.items():
         with reconciler.handling(uid, "reading", reconciler.now()):
-            _remember(reconciler, uid, spec, now)
-
-
-def _remember(reconciler: Reconciler, uid: str, spec: JobSpec, now: int) -> None:
-    status = reconciler.statuses[uid].status
-    conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
-    if conditions.get(ADMITTED) == "True":
-        seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
-        done = seconds / reconciler.clock.work_seconds
-        reconciler.done[uid] = done
-        reconciler.driver.remember(spec, min(now, status.get("arrivalSlot", 0)), done)
+            if not reconciler.statuses[uid].is_without_node:  # they come back with their node
+                reconciler.remember(uid, spec)
 
 
 def _go_on_counting(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: float) -> None:

@@ -13,12 +13,12 @@ from typing import Any
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
-from oasis.kubernetes import names
 from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
 from oasis.kubernetes.cluster.pods import claims_of, matched
+from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.machines import Machines
@@ -26,7 +26,7 @@ from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.objects.conditions import PLACED, error_text
+from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
@@ -103,6 +103,7 @@ class Reconciler:
         self._policy_error: Exception | None = None  # that was logged last
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
+        self.admission = Admission(self.places, seen["nodes"])
         self._check_groups(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
 
@@ -154,8 +155,14 @@ class Reconciler:
         return self.reader.statuses
 
     def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
-        """Unfinished jobs that make sense, by uid, in order of creation."""
-        return self.reader.read(seen, self.driver, now)
+        """Unfinished jobs that make sense, by uid, in order of creation, with their nodes."""
+        specs, ours = self.reader.read(seen, self.driver, now), self.pods_of(seen)
+        self.admission.look(self.places, seen["nodes"])
+        self.admission.forget_others(specs)
+        return {
+            uid: self.admission.required(spec, ours.get(uid, {}).values())
+            for uid, spec in specs.items()
+        }
 
     @contextmanager
     def handling(self, uid: str, doing: str, now: float) -> Iterator[None]:
@@ -188,7 +195,7 @@ class Reconciler:
         ended = self._ended(ours, now)
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._with_hosts(specs, now)
+        specs = self._with_nodes(specs, now)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
         begin = time.perf_counter()
         outcome = self.driver.boundary(slot, facts)
@@ -220,22 +227,39 @@ class Reconciler:
         self.requests.forget_others(seen["pods"])
         return True
 
-    def _with_hosts(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
-        """The jobs but those that need parameter servers before any node takes them.
+    def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
+        """The jobs but those that no node admits, which wait for one.
 
-        A policy would reject them for good, though nodes may be labelled one by one.
+        A policy would reject them for good, though a node may come or get another label.
         """
-        if self.site.machines_for("ps"):
-            return dict(specs)
         live, found = self.driver.by_uid, {}
         for uid, spec in specs.items():
-            needed = spec.job.needs_ps if spec.ps_count is None else spec.ps_count > 0
-            if needed and uid not in live:
-                message = f"waits until a node takes parameter servers (label {names.NODE_ROLE})"
-                self.statuses[uid].say(PLACED, "False", "NoNode", message, now)
-            else:
-                found[uid] = spec
+            job, why = self.statuses[uid], self.admission.refused.get(uid)
+            if why is not None:
+                job.lacks_node(why, now)
+                self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+                continue
+            found[uid] = spec
+            if job.is_without_node and uid not in live:
+                self.remember(uid, spec)
+            job.has_node()
         return found
+
+    def remember(self, uid: str, spec: JobSpec) -> None:
+        """Let a job that was accepted before arrive again, with the work that its status says.
+
+        It arrives no later than now: slots may be counted anew, and annotations may be edited.
+        """
+        status = self.statuses[uid].status
+        conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
+        if conditions.get(ADMITTED) == "True":
+            seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
+            done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
+            arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))
+            form, given = status.get("form", 0), None
+            if spec.forms and "form" in status:  # it began in this form, and stays in it
+                given = in_form(spec, form).min_workers
+            self.driver.remember(spec, arrived, done, given, form)
 
     def _close(self, slot: int, seen: Seen, now: float) -> None:
         """Count the work up to the beginning of `slot`."""
@@ -288,9 +312,8 @@ class Reconciler:
         if entry is None:
             return
         with self.handling(uid, "following", at):
-            gang = w.working_gang(
-                self._wanted(entry, pods), pods, entry.spec.min_workers, entry.job.ps_needed
-            )
+            least = in_form(entry.spec, entry.form).min_workers
+            gang = w.working_gang(self._wanted(entry, pods), pods, least, entry.job.ps_needed)
             # A worker that was credited is gone. Of news that came together
             # the first counts, so that it earns nothing after it left.
             if broken_at is not None and not self.meter.working(uid) <= set(gang):
@@ -336,11 +359,12 @@ class Reconciler:
             for pod in pods.values()
         ]
         free: dict[str, dict[str, Fraction]] = {}
+        nodes: dict[str, Any] = {}
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
             free = w.free_room(nodes, seen["pods"], self.requests)
-        steps = reconcile(targets, orphans, free, self._stuck(ours, now))
+        steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes)
         steps.actions += [
             Switch(uid, found, kind, suspend=True)
             for uid, (kind, found) in self.existing.items()
@@ -365,7 +389,7 @@ class Reconciler:
         uid, slot = entry.spec.uid, self.driver.slot
         assert slot is not None
         return Target(
-            entry.spec,
+            in_form(entry.spec, entry.form),
             self._wanted(entry, pods),
             p.plan_hash(entry.allocation, self.places),
             pods,
@@ -394,6 +418,13 @@ class Reconciler:
             message = "the scheduler found no room for all pods; tried again in the next slot"
             if uid in self.statuses:
                 self.statuses[uid].say(PLACED, "False", "Withdrawn", message, now)
+        for uid, refusal in steps.refused.items():
+            wanted = refusal.wanted
+            if uid in self.reader.specs and uid in self.statuses:
+                form = in_form(self.reader.specs[uid], self.driver.by_uid[uid].form)
+                self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
+                message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
+                self.statuses[uid].say(PLACED, "False", "NotAdmitted", message, now)
         for uid, node in steps.short.items():
             if uid not in self._short:
                 self._short[uid] = node
@@ -521,3 +552,12 @@ class Reconciler:
         # A gauge keeps its last value, so phases that no job is in any more are set to 0.
         for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))
+
+
+def in_form(spec: JobSpec, form: int) -> JobSpec:
+    """The job in one of its forms; its owner may have taken forms away since it began."""
+    forms = spec.in_forms
+    if form >= len(forms):
+        expected = f"expected more than {form}: the job began in form {form}"
+        raise InstanceError("spec.forms", expected, len(forms))
+    return forms[form]

@@ -37,6 +37,7 @@ from oasis.scheduling.job import Allocation
 log = logging.getLogger("oasis.kubernetes")
 
 Status = dict[str, Any]
+NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
 STOPPED = frozenset({"Invalid", "Failed"})  # phases of jobs that nothing is done for until an edit
 
 
@@ -155,6 +156,24 @@ class StatusWriter:
             completes = time_text(self._clock.begin(decision.completion + 1))
         self.say(ADMITTED, "True", "Admitted", decision_message(decision, "", completes), now)
 
+    @property
+    def is_without_node(self) -> bool:
+        """Whether it waits because no node admits it, also under a former controller."""
+        said = {c["type"]: c["reason"] for c in self.status.get("conditions") or ()}
+        return said.get(PLACED) == NO_NODE
+
+    def lacks_node(self, message: str, now: float) -> None:
+        """No node admits the job, which nothing runs for until one does."""
+        if self.phase == "Running":
+            self.status["phase"] = "Waiting"
+        self.ended(now)
+        self.say(PLACED, "False", NO_NODE, message, now)
+
+    def has_node(self) -> None:
+        """A node admits it, perhaps again."""
+        if self.is_without_node:
+            self.status["conditions"] = without_condition(self.status["conditions"], PLACED)
+
     def rejected(
         self, reason: str, decision: Decision | None, again: float | None, now: float
     ) -> None:
@@ -230,6 +249,8 @@ class StatusWriter:
         before = self.phase
         self.status["phase"] = "Running" if workers else "Waiting"
         self.status["workers"] = workers
+        if entry.has_form and entry.spec.forms:
+            self.status["form"] = entry.form
         self.status["plan"] = [_slot(slot, held, places) for slot, held in ahead]
         self.progress(entry.done, entry.work)
         if workers:

@@ -151,7 +151,7 @@ def decision_message(decision: Decision | None, reason: str, completes: str | No
     return "".join(parts)
 
 
-WHOLE = ("arrivalSlot", "promisedSlot", "completionSlot", "workers", "observedGeneration")
+WHOLE = ("arrivalSlot", "promisedSlot", "completionSlot", "workers", "form", "observedGeneration")
 AMOUNTS = {
     "progress": ("workerSeconds", "total", "percent"),
     "resizes": ("count", "restarts", "seconds", "lastSeconds"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
+from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
     ON_REJECTION,
@@ -23,6 +24,7 @@ from oasis.kubernetes.objects.oasis_job import (
 )
 from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
 from oasis.model.errors import InstanceError, describe
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.validation import integer
 
@@ -359,6 +361,11 @@ def parse_existing(
         kind=kind.name,
         fixed_ps=None if servers is None else servers.count,
         part_names=(workers.name, None if servers is None else servers.name),
+        rules={
+            group: NodeRules.of(part.template["spec"], f"{part.path}.spec")
+            for group, part in zip(GROUPS, (workers, servers), strict=True)
+            if part is not None
+        },
     )
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes.names import KIND
+from oasis.kubernetes.objects.job_forms import specs_in_forms
+from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.forms import Form
+from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
@@ -24,6 +28,8 @@ UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
     "deadline": ("value", "deadlineSeconds"),
     "piecewise": ("delaysSeconds", "values"),
 }
+REQUIRED = ("utility", "work", "workers")  # of a spec
+OPTIONAL = ("parameterServers", "resizePolicy", "gracePeriodSeconds", "onRejection")
 BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
 
 
@@ -105,6 +111,10 @@ class JobSpec:
     part_names : tuple of (str, str or None)
         Of an object of another kind: which of its replicated jobs are the workers, and which the
         parameter servers if there are any; empty where there is only one template.
+    rules : mapping of TaskGroup to NodeRules
+        Which nodes its pods may go to, for each group that has a template.
+    forms : tuple of JobSpec
+        The job in each of its forms, as if it had no others; empty if it has one.
     """
 
     uid: str
@@ -123,11 +133,22 @@ class JobSpec:
     kind: str = KIND
     fixed_ps: int | None = None
     part_names: tuple[str, str | None] = ("", None)
+    rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)
+    forms: tuple[JobSpec, ...] = ()
 
     @property
     def id(self) -> str:
         """``namespace/name``; of other kinds than ours ``namespace/kind/name``."""
         return job_id(self.kind, self.namespace, self.name)
+
+    @property
+    def in_forms(self) -> tuple[JobSpec, ...]:
+        """The job in each of its forms; itself if it has one."""
+        return self.forms or (self,)
+
+    def needs_ps(self, job: Job) -> bool:
+        """Whether it has parameter servers as `job`, which is one of its forms."""
+        return job.needs_ps if self.ps_count is None else self.ps_count > 0
 
     @property
     def min_workers(self) -> int:
@@ -176,41 +197,50 @@ def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
     InstanceError
         Naming the field, such as ``spec.work.epochs``, and what was expected there.
     """
-    meta = found["metadata"]
     with located_at("spec"):
         spec = found.get("spec") or {}
-        check_keys(
-            spec,
-            ("utility", "work", "workers"),
-            ("parameterServers", "resizePolicy", "gracePeriodSeconds", "onRejection"),
-        )
-        workers, minimum, initial, maximum = _workers(spec["workers"])
-        worker_template = _template(workers.get("template"), "workers.template")
-        ps_template = None
-        if spec.get("parameterServers") is not None:
-            with located_at("parameterServers"):
-                check_keys(spec["parameterServers"], ("template",))
-                ps_template = _template(spec["parameterServers"]["template"], "template")
-        asked = requests_of(worker_template["spec"], "workers.template.spec")
-        ps_asked = (
-            requests_of(ps_template["spec"], "parameterServers.template.spec")
-            if ps_template
-            else {}
-        )
-        demands = demands_of(asked, ps_asked, resources, has_ps=ps_template is not None)
-        job = Job(
-            id=f"{meta['namespace']}/{meta['name']}",
-            arrival=0,
-            chunks=maximum,
-            worker=demands[0],
-            ps=demands[1],
-            utility=parse_utility(spec["utility"], clock),
-            min_workers=minimum,
-            **parse_work(spec["work"], maximum, clock),
-        )
-        resize = choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy")
-        on_rejection = choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection")
-        grace = integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds")
+        check_keys(spec, REQUIRED, (*OPTIONAL, "forms", "speeds"))
+        made = _in_one_form(found["metadata"], spec, clock, resources)
+        forms = []
+        for path, one in specs_in_forms(spec):
+            with located_at(path):
+                forms.append(_in_one_form(found["metadata"], one, clock, resources))
+    if not forms:
+        return made
+    job = replace(made.job, forms=tuple(_form_of(form.job) for form in forms))
+    return replace(made, job=job, forms=tuple(forms))
+
+
+def _form_of(job: Job) -> Form:
+    return Form(**{one.name: getattr(job, one.name) for one in fields(Form)})
+
+
+def _in_one_form(
+    meta: Mapping[str, Any], spec: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
+) -> JobSpec:
+    """The job as its spec says, whatever forms it has beside."""
+    workers, minimum, initial, maximum = _workers(spec["workers"])
+    worker_template = _template(workers.get("template"), "workers.template")
+    asked = requests_of(worker_template["spec"], "workers.template.spec")
+    rules = {TaskGroup.WORKER: NodeRules.of(worker_template["spec"], "workers.template.spec")}
+    ps_template, ps_asked = None, {}
+    if spec.get("parameterServers") is not None:
+        with located_at("parameterServers"):
+            check_keys(spec["parameterServers"], ("template",))
+            ps_template = _template(spec["parameterServers"]["template"], "template")
+            ps_asked = requests_of(ps_template["spec"], "template.spec")
+            rules[TaskGroup.PS] = NodeRules.of(ps_template["spec"], "template.spec")
+    demands = demands_of(asked, ps_asked, resources, has_ps=ps_template is not None)
+    job = Job(
+        id=f"{meta['namespace']}/{meta['name']}",
+        arrival=0,
+        chunks=maximum,
+        worker=demands[0],
+        ps=demands[1],
+        utility=parse_utility(spec["utility"], clock),
+        min_workers=minimum,
+        **parse_work(spec["work"], maximum, clock),
+    )
     return JobSpec(
         uid=meta["uid"],
         namespace=meta["namespace"],
@@ -222,9 +252,10 @@ def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
         ps=ps_template,
         worker_requests=asked,
         ps_requests=ps_asked,
-        resize=resize,
-        grace_seconds=grace,
-        on_rejection=on_rejection,
+        resize=choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy"),
+        grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
+        on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
+        rules=rules,
     )
 
 

@@ -173,7 +173,7 @@ def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
     """
     sidecars: Amounts = {}
     peak: Amounts = {}
-    for k, container in enumerate(_part(pod_spec, "initContainers", list_of(mapping), path) or ()):
+    for k, container in enumerate(part(pod_spec, "initContainers", list_of(mapping), path) or ()):
         asked = _asked(container, f"{path}.initContainers[{k}]")
         # A sidecar stays while the init containers after it run, so they ask for room beside it.
         if container.get("restartPolicy") == "Always":
@@ -182,17 +182,17 @@ def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
             peak = _most(peak, summed((sidecars, asked)))
     containers = (
         _asked(container, f"{path}.containers[{k}]")
-        for k, container in enumerate(_part(pod_spec, "containers", list_of(mapping), path) or ())
+        for k, container in enumerate(part(pod_spec, "containers", list_of(mapping), path) or ())
     )
     # What the pod as a whole asks for goes before the sum of its containers.
     total = _most(peak, summed((sidecars, *containers))) | _asked(pod_spec, path)
-    overhead = _part(pod_spec, "overhead", mapping, path) or {}
+    overhead = part(pod_spec, "overhead", mapping, path) or {}
     return summed(
         (total, {name: quantity(v, f"{path}.overhead.{name}") for name, v in overhead.items()})
     )
 
 
-def _part(owner: Mapping[str, Any], name: str, reader: Reader[T], path: str) -> T | None:
+def part(owner: Mapping[str, Any], name: str, reader: Reader[T], path: str) -> T | None:
     """A part that need not be there. No schema of the cluster looks into a template of pods."""
     with located_at(path):
         return entry(owner, name, optional(reader)) if name in owner else None
@@ -200,10 +200,10 @@ def _part(owner: Mapping[str, Any], name: str, reader: Reader[T], path: str) -> 
 
 def _asked(owner: Mapping[str, Any], path: str) -> Amounts:
     """Requests of a container, or of a pod as a whole."""
-    resources = _part(owner, "resources", mapping, path) or {}
+    resources = part(owner, "resources", mapping, path) or {}
     found = {}
     for kind in ("limits", "requests"):
-        asked = _part(resources, kind, mapping, f"{path}.resources") or {}
+        asked = part(resources, kind, mapping, f"{path}.resources") or {}
         for name, value in asked.items():
             found[name] = quantity(value, f"{path}.resources.{kind}.{name}")
     return found

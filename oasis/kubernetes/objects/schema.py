@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oasis.kubernetes.names import API_VERSION, GROUP, KIND, PLURAL, SINGULAR, VERSION
+from oasis.kubernetes.objects.job_forms import WORK
 from oasis.kubernetes.objects.oasis_job import (
     BY_MINIBATCH,
     DEFAULT_GRACE,
     ON_REJECTION,
+    REQUIRED,
     RESIZE,
     UTILITY_FIELDS,
 )
@@ -137,6 +139,64 @@ def _work() -> Schema:
     )
 
 
+def _requires(whose: str) -> Schema:
+    """Labels of nodes, each with the values that will do."""
+    values = {"type": "array", "minItems": 1, "items": {"type": "string"}}
+    return {
+        "type": "object",
+        "additionalProperties": values,
+        "description": f"Labels of the nodes of its {whose}, each with the values that will do; "
+        "beside what the template asks for.",
+    }
+
+
+def _forms() -> Schema:
+    resources = {
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+        "description": "Requests and limits of the first container.",
+    }
+    work = {name: _work()["properties"][name] for name in WORK}
+    counts = {
+        "minimum": _integer("Fewest workers of this form."),
+        "maximum": _integer("Most workers of this form."),
+    }
+    form = _object(
+        "One way to run the job: what it says goes before what the job says.",
+        {
+            "requires": _requires("workers"),
+            "work": _object("What differs in its work.", work),
+            "workers": _object("What differs in its workers.", {**counts, "resources": resources}),
+            "parameterServers": _object(
+                "What differs in its parameter servers.",
+                {"resources": resources, "requires": _requires("parameter servers")},
+            ),
+        },
+    )
+    description = "Ways to run the job, of which it runs in one from its beginning to its end."
+    return {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 50,
+        "items": form,
+        "description": description,
+    }
+
+
+def _speeds() -> Schema:
+    speeds = {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {"type": "number", "minimum": 0, "exclusiveMinimum": True},
+        "description": "By value of the label, how many times as fast as the work says.",
+    }
+    return _object(
+        "Forms that differ in the speed of their nodes alone, one for each value of a label.",
+        {"label": _text("The label of nodes that tells their speed."), "values": speeds},
+        ("label", "values"),
+    )
+
+
 def _spec() -> Schema:
     workers = _object(
         "The workers; each is a pod.",
@@ -185,13 +245,16 @@ def _spec() -> Schema:
                 *ON_REJECTION,
                 default=ON_REJECTION[0],
             ),
+            "forms": _forms(),
+            "speeds": _speeds(),
         },
-        ("utility", "work", "workers"),
+        REQUIRED,
         rules=[
+            _rule("!has(self.forms) || !has(self.speeds)", "expected either forms or speeds"),
             _rule(
                 "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
                 "work.chunks: expected at least workers.maximum",
-            )
+            ),
         ],
     )
 
@@ -266,6 +329,7 @@ def _status() -> Schema:
             "completionSlot": _integer("The slot in which it completed.", 0),
             "utility": _number("What it earned."),
             "workers": _integer("Workers that it holds in this slot.", 0),
+            "form": _integer("Index of the form that it runs in, in spec.forms or spec.speeds.", 0),
             "plan": {"type": "array", "items": _slot(), "description": "The next slots."},
             "progress": progress,
             "resizes": resizes,

@@ -111,6 +111,11 @@ class Nodes:
             within,
         )
 
+    def taint(self, name: str, *taints: str) -> None:
+        """Set the taints of the node, each as ``key=value:effect``; those of its state stay."""
+        others = [t for t in self._taints(name) if t["key"].startswith("node.kubernetes.io/")]
+        self._patch(name, {"spec": {"taints": [*others, *map(taint_object, taints)]}})
+
     def declare_dead(self, name: str) -> None:
         """Out of service: the control plane may forget the pods that were on it."""
         taint = {"key": _OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
@@ -161,3 +166,10 @@ class Nodes:
             if says and taints.isdisjoint({_NOT_READY, _UNREACHABLE}):
                 ready.add(node["metadata"]["name"])
         return ready
+
+
+def taint_object(text: str) -> dict[str, str]:
+    """A taint that is written as kubectl takes it."""
+    name, effect = text.split(":")
+    key, _, value = name.partition("=")
+    return {"key": key, "effect": effect} | ({"value": value} if value else {})

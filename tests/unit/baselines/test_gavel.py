@@ -86,7 +86,7 @@ def test_the_program_is_solved_to_the_optimum_of_the_reference(
     program: tuple[list[Way], Site],
 ) -> None:
     ways, where = program
-    kinds = Kinds(where)
+    kinds = Kinds(where, [way.seen for way in ways])
     totals = kinds.totals([machine.capacity for machine in where.machines])
     shares = time_shares(ways, kinds, totals)
     earned = sum(share * way.rate for share, way in zip(shares, ways, strict=True))
@@ -100,9 +100,24 @@ def test_the_program_is_solved_to_the_optimum_of_the_reference(
 def test_a_kind_of_which_all_machines_are_down_gets_nothing() -> None:
     where = site(1, 1)
     ways = [Way(0, 0, on(where, "a"), 4, 0, 4.0), Way(0, 1, on(where, "b"), 4, 0, 8.0)]
-    assert time_shares(ways, Kinds(where), [[4, 8], [0, 0]]) == [1.0, 0.0]
-    assert time_shares(ways, Kinds(where), [[0, 0], [0, 0]]) == [0.0, 0.0]
-    assert time_shares([], Kinds(where), [[4, 8], [4, 8]]) == []
+    kinds = Kinds(where, [way.seen for way in ways])
+    assert time_shares(ways, kinds, [[4, 8], [0, 0]]) == [1.0, 0.0]
+    assert time_shares(ways, kinds, [[0, 0], [0, 0]]) == [0.0, 0.0]
+    assert time_shares([], Kinds(where, []), [[8, 16]]) == []
+
+
+def test_a_label_that_no_job_asks_for_makes_no_kind() -> None:
+    """On a cluster each machine has its name as one; a gang need not fit on one machine."""
+    machines = tuple(Machine(f"n{k}", (4.0,), labels={"name": f"n{k}"}) for k in range(3))
+    where = Site(("gpu",), machines)
+    wide = PolicyJob("wide", 0.0, 8.0, ((0, 1),), min_workers=8, max_workers=8)
+    assert Kinds(where, [wide]).machines == [[0, 1, 2]]
+    named = where.limited(((0, 1),), TaskGroup.WORKER, Requirement({"name": ["n0", "n2"]}))
+    one = PolicyJob("one", 0.0, 8.0, named, min_workers=8, max_workers=8)
+    kinds = Kinds(where, [wide, one])
+    assert kinds.machines == [[0, 2], [1]]
+    ways = [Way(0, 0, one, 8, 0, 8.0)]
+    assert time_shares(ways, kinds, kinds.totals([[4], [4], [4]])) == [1.0]
 
 
 def forms(where: Site, name: str, speeds: dict[str, float], work: float = 60.0) -> PolicyJob:

@@ -1,7 +1,6 @@
 """The policies of simulators of GPU clusters on cases worked out by hand."""
 
 import os
-from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -14,8 +13,7 @@ from baselines.preemptive import LAS, SRSF, SRTF, Levels, Turns, check_levels, s
 from baselines.queues import EASY, FIFO, SJF, Misfits, Queued, check_line
 from oasis.scheduling import Allocation, BestFit, Machine, PolicyJob, Room, Site
 from oasis.simulator import Outage, PlainJob, replay, rigid_workload
-from oasis.traces import read_philly_plain
-from tests.philly_shape import philly_shaped
+from tests.philly_shape import philly_jobs, philly_shaped
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
 TRACE = DATA / "philly_sia.csv"
@@ -30,10 +28,9 @@ def ends(policy, rows, servers=1, gpus=4, **options):
     return [times.end for times in run(policy, rows, servers, gpus, **options).jobs]
 
 
-@cache
 def first_of_6c71a0():
     """The first 500 jobs of 1, 2, 4 or 8 GPUs: it has no others of at most 8."""
-    jobs = read_philly_plain(TRACE, virtual_cluster="6c71a0", max_gpus=8, jobs=500)
+    jobs = [job for job in philly_jobs(TRACE, "6c71a0") if job.gpus <= 8][:500]
     assert {job.gpus for job in jobs} == {1, 2, 4, 8}
     return tuple(jobs)
 

@@ -60,14 +60,13 @@ def places(data: Any, path: Path = ()) -> Iterator[Path]:
 
 def changed(document: Any, path: Path, value: Any) -> Any:
     """A copy with another value there; `...` leaves the part out."""
-    copied = copy.deepcopy(document)
-    owner = copied
-    for name in path[:-1]:
-        owner = owner[name]
-    if value is ...:
-        del owner[path[-1]]
+    copied, (name, *rest) = copy.copy(document), path
+    if rest:
+        copied[name] = changed(document[name], tuple(rest), value)
+    elif value is ...:
+        del copied[name]
     else:
-        owner[path[-1]] = value
+        copied[name] = value
     return copied
 
 

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from experiments.evaluation.description import OfferedLoad, describe_instance, is_wide, run_alone
+from experiments.evaluation.description import (
+    OfferedLoad,
+    describe_instance,
+    is_wide,
+    remarks,
+    run_alone,
+)
 from experiments.plotting.servers import plot_load
 from oasis import Cluster, Constant, Instance, Job, Server
 from tests import builders
@@ -128,3 +134,17 @@ def test_the_picture_has_a_curve_for_each_of_the_scarcest_resources() -> None:
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels[-1] == "all there is"
     assert len(labels) == 5
+
+
+def test_labels_forms_and_what_no_server_admits_are_told() -> None:
+    made = oasis.generate("kinds", jobs=6, seed=1)
+    found = describe_instance(made).to_dict()
+    assert found["labels"] == {"gpu": {"k80": 3, "p100": 3, "v100": 3}}
+    assert (found["forms"], found["requiring"]) == ({"3": 6}, 6)
+    # each job in the form that is best for it alone, by trying all of them
+    for job, alone in zip(made.jobs, describe_instance(made).alone, strict=True):
+        ways = [replace(made, jobs=(form,)) for form in job.in_forms]
+        assert alone.utility == max(describe_instance(way).most_utility for way in ways)
+    lost = replace(made.jobs[0], speeds=None, requires={"gpu": ["h100"]})
+    told = describe_instance(replace(made, jobs=(lost,)))
+    assert next(remarks(told)) == "1 job can never run: no server has the label gpu as it must be"

@@ -14,6 +14,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.conditions import time_text
+from oasis.kubernetes.objects.node_affinity import NodeRules
 from tests.unit.kubernetes.fake_api import FakeConnection
 
 EPOCH = 1_000_000.0
@@ -164,6 +165,10 @@ class Played:
             self.pods[action.name] = made
         elif isinstance(action, Open):
             pod = self.pods[action.pod["metadata"]["name"]]
+            nodes = {each["metadata"]["name"]: each for each in self.nodes}
+            at = nodes[pod["metadata"]["annotations"][names.NODE]]
+            refusal = NodeRules.of(pod["spec"]).refusal(at)
+            assert refusal is None, "the scheduler would let it wait for ever"
             spec = {**pod["spec"], "nodeName": pod["metadata"]["annotations"][names.NODE]}
             spec["schedulingGates"] = []
             since = time_text(self.now())

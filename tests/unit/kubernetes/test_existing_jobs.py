@@ -29,7 +29,7 @@ from oasis.kubernetes.cluster.pods import (
     claimed,
     claims_of,
     matched,
-    narrowed,
+    on_node,
     plan_hash,
     sending_patch,
 )
@@ -48,6 +48,7 @@ from oasis.kubernetes.objects.existing import (
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.errors import InstanceError
+from oasis.model.groups import TaskGroup
 from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.site import FINE, Machine, Site
@@ -238,7 +239,7 @@ def test_the_patch_opens_the_gate_and_leaves_other_marks_alone() -> None:
     assert sent[0]["op"] == "test"
     added = {op["path"]: op["value"] for op in sent if op["op"] == "add"}
     assert added["/spec/nodeSelector"] == {names.HOSTNAME: "host"}
-    assert added["/spec/affinity"] == narrowed(None, "n1")
+    assert added["/spec/affinity"] == on_node(None, "n1")
     assert added["/metadata/labels/oasis-scheduler.io~1job-uid"] == "u"
     assert added["/metadata/annotations/oasis-scheduler.io~1slot"] == "7"
     bare = pod("a")
@@ -420,3 +421,15 @@ def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them
     assert list(reader.read({"jobs": [one, other]}, drives, 0.0)) == ["one", "other"]
     one["metadata"]["resourceVersion"] = "7"  # its status was written
     assert list(reader.read({"jobs": [other, one]}, drives, 0.0)) == ["one", "other"]
+
+
+def test_its_template_says_which_nodes_its_pods_may_go_to() -> None:
+    found = job(2)
+    found["spec"]["template"]["spec"] |= {"nodeSelector": {"gpu": "h100"}}
+    rules = read(found).rules
+    assert list(rules) == ["worker"]
+    other = {"metadata": {"name": "n", "labels": {"gpu": "t4"}}, "spec": {}}
+    assert rules[TaskGroup.WORKER].refusal(other) == "label gpu is not h100"
+    found["spec"]["template"]["spec"] |= {"tolerations": [{"operator": "Never", "key": "a"}]}
+    with pytest.raises(InstanceError, match=r"spec\.template\.spec\.tolerations\[0\]\.oper"):
+        read(found)

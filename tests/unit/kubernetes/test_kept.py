@@ -13,8 +13,9 @@ from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, Res
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_ours, is_usable, places_of
-from oasis.kubernetes.cluster.pods import REQUIRED, WantedPod, claimed, sending_patch
+from oasis.kubernetes.cluster.pods import WantedPod, claimed, sending_patch
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
+from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_existing_edits import stored
 from tests.unit.kubernetes.test_existing_jobs import job
@@ -54,7 +55,7 @@ def pod(gated: bool, **meta: Any) -> dict[str, Any]:
             "overhead": {"cpu": "250m"},
             "resources": {"requests": {"cpu": "8"}},
             "volumes": [{"name": "token", "projected": {"sources": [{}] * 3}}],
-            "tolerations": [{"key": "a"}] * 2,
+            "tolerations": [{"key": "a"}, {"operator": "Exists"}],
             "nodeSelector": {"zone": "z"},
             "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": []}]}}},
             **({"schedulingGates": gates} if gated else {"nodeName": "n"}),
@@ -102,10 +103,13 @@ def test_of_a_pod_everything_is_kept_that_is_read(gated: bool, meta: dict[str, A
     assert read(kept) == read(whole)
     assert kept_pod(kept) == kept, "what an own write answered may be cut down twice"
     text = json.dumps(kept)
-    for gone in ("fieldsV1", "volumes", "tolerations", "image", "Initialized", "hostIPs"):
+    for gone in ("fieldsV1", "volumes", "image", "Initialized", "hostIPs"):
         assert gone in json.dumps(whole)
         assert gone not in text
-    assert ("affinity" in kept["spec"]) == gated, "nobody asks for it once the gate is open"
+    for name in ("affinity", "tolerations"):
+        assert (name in kept["spec"]) == gated, "nobody asks for it once the gate is open"
+    if gated:
+        assert NodeRules.of(kept["spec"]) == NodeRules.of(whole["spec"])
     assert whole == pod(gated, **meta), "the whole one is left as it was"
 
 
@@ -129,7 +133,11 @@ def test_of_a_node_everything_is_kept_that_is_read() -> None:
             "labels": {NODE_ROLE: "both", HOSTNAME: "h1"},
             "managedFields": FIELDS,
         },
-        "spec": {"unschedulable": True, "podCIDR": "10.0.0.0/24"},
+        "spec": {
+            "unschedulable": True,
+            "podCIDR": "10.0.0.0/24",
+            "taints": [{"key": "a", "effect": "NoSchedule"}],
+        },
         "status": {
             "allocatable": {"cpu": "8", "nvidia.com/gpu": "4"},
             "capacity": {"cpu": "8"},

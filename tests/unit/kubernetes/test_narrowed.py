@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.pods import REQUIRED, narrowed
+from oasis.kubernetes.cluster.pods import on_node
+from oasis.kubernetes.objects.node_affinity import REQUIRED
 
 
 def by_name(node: str) -> dict[str, Any]:
@@ -17,7 +18,7 @@ def by_name(node: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("affinity", [None, {}, {"nodeAffinity": None}, {"nodeAffinity": {}}])
 def test_a_pod_without_wishes_is_sent_to_its_node_by_name(affinity: Any) -> None:
-    required = narrowed(affinity, "n1")["nodeAffinity"][REQUIRED]
+    required = on_node(affinity, "n1")["nodeAffinity"][REQUIRED]
     assert required == {"nodeSelectorTerms": [{"matchFields": [by_name("n1")]}]}
 
 
@@ -33,7 +34,7 @@ def test_the_own_wishes_of_a_pod_hold_beside_the_node() -> None:
         },
     }
     before = deepcopy(affinity)
-    found = narrowed(affinity, "n1")
+    found = on_node(affinity, "n1")
     assert affinity == before
     assert found["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == [
         {"matchExpressions": [zone], "matchFields": [by_name("n1")]},

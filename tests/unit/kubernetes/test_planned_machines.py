@@ -37,6 +37,11 @@ def test_a_node_more_or_another_amount_is_growth_and_a_node_less_is_a_loss() -> 
     cordoned = deepcopy(before)
     cordoned["nodes"][0]["spec"] = {"unschedulable": True}
     assert machines.lost(cordoned) == {0}
+    for key, lost in (("not-ready", {0}), ("unreachable", {0}), ("memory-pressure", set())):
+        tainted = deepcopy(before)
+        taint = {"key": f"node.kubernetes.io/{key}", "effect": "NoSchedule"}
+        tainted["nodes"][0]["spec"] = {"taints": [taint]}
+        assert machines.lost(tainted) == lost, "away is what the control plane calls away"
 
 
 def test_a_node_is_crowded_when_others_ask_more_than_they_did() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Delete, Open, Steps, Target, reconcile
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import is_gated, narrowed, plan_hash, pod_object, wanted_pods
+from oasis.kubernetes.cluster.pods import is_gated, on_node, plan_hash, pod_object, wanted_pods
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.scheduling.job import Allocation
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES, plain
@@ -155,5 +155,5 @@ def test_opening_tests_the_gate_and_adds_the_node() -> None:
         assert (test["op"], test["value"]) == ("test", names.GATE)
         host = select["value"][names.HOSTNAME]
         assert host in {"n0", "n1", "p0"}
-        assert narrow["value"] == narrowed(None, host)
+        assert narrow["value"] == on_node(None, host)
         assert remove == {"op": "remove", "path": "/spec/schedulingGates/0"}

@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-from offline import both
 from offline import processes as helper
 from offline.benders import solve as benders
 from offline.column_generation import solve as colgen
@@ -15,7 +14,7 @@ from offline.column_generation import solve as colgen
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Methods start a second process, whatever this machine has."""
-    for method in (benders, both, colgen):
+    for method in (benders, colgen):
         monkeypatch.setattr(method, "has_second_core", lambda: True)
 
 

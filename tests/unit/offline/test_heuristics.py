@@ -76,8 +76,9 @@ def test_a_heuristic_finds_feasible_schedules_and_the_same_again(name: str) -> N
     assert best.state.incumbent == pytest.approx(best.value)
     values = [m.objective for m in best.state.history if m.objective is not None]
     assert values == sorted(values)
-    assert improved(name, 0).solution.by_id.keys() == best.solution.by_id.keys()
-    assert improved(name, 0).value == best.value
+    again = improved(name, 0)
+    assert again.solution.by_id.keys() == best.solution.by_id.keys()
+    assert again.value == best.value
 
 
 @pytest.mark.parametrize("name", ["insertion", "ruin and recreate", "neighbourhoods"])

@@ -28,7 +28,6 @@ PUBLIC = {
     "bruteforce": offline.solve_brute_force,
     "colgen": offline.solve_configuration,
     "benders": offline.solve_benders,
-    "both": offline.solve_both,
 }
 STARTS = (None, {}, ONLINE.schedules, WarmStart({}))
 
@@ -115,7 +114,7 @@ def test_oasis_runs_once_or_not_at_all(
     runs: list[str], method: str, start: dict[str, Schedule] | WarmStart | None
 ) -> None:
     solve(TINY, method, work_limit=0.3, warm_start=start)
-    needs_prices = method in ("benders", "both", "colgen")
+    needs_prices = method in ("benders", "colgen")
     assert len(runs) == (1 if start is None or needs_prices else 0)
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import oasis
 from offline import solve
 from offline.benders.params import BendersParams, MasterParams
-from offline.both import BothParams
 from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
 from offline.enumeration import EnumerationParams
 from offline.heuristics.params import NeighbourhoodParams
@@ -25,7 +24,6 @@ from offline.solve import METHOD_BY_NAME, METHODS, AutoParams
 KINDS = (
     AutoParams,
     BendersParams,
-    BothParams,
     ConfigurationParams,
     CompactParams,
     EnumerationParams,
@@ -114,9 +112,7 @@ def test_a_result_has_the_parameters_that_it_can_be_made_again_with(method: str)
 
 
 def test_parameters_reach_the_method_that_auto_chooses() -> None:
-    params = AutoParams(
-        compact_size=0, both_size=0, benders=BendersParams(master=MasterParams(window=7))
-    )
+    params = AutoParams(compact_size=0, benders=BendersParams(master=MasterParams(window=7)))
     for given_params in (params, params.to_dict()):
         result = solve(TINY, params=given_params)
         assert result.method == "benders"

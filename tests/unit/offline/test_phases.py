@@ -36,7 +36,7 @@ def test_a_method_enters_only_phases_that_the_page_names_for_it() -> None:
     for method in METHODS[1:]:
         seen: list[SolveProgress] = []
         problem = tiny if method == "bruteforce" else instance
-        solve(problem, method, work_limit=0.5, on_progress=seen.append)
+        solve(problem, method, work_limit=0.2, on_progress=seen.append)
         assert seen
         for phase in {news.phase for news in seen}:
             assert {"all", method} & set(table()[phase]), (method, phase)
@@ -54,7 +54,7 @@ def test_rule_of_auto_is_the_one_in_the_code() -> None:
         for n in re.findall(r"^\| (?:size|counts).*? ([\d,]{3,})", CLI, re.M)
     ]
     auto = AutoParams()
-    assert numbers == [auto.compact_size, LONG_COUNTS, auto.counts_size, auto.both_size]
+    assert numbers == [auto.compact_size, LONG_COUNTS, auto.counts_size]
     (seconds,) = re.findall(r"above (\d+) s, or none", CLI)
     assert float(seconds) == SHORT
 
@@ -63,7 +63,7 @@ def test_rule_of_auto_is_the_one_in_the_code() -> None:
     ("jobs", "horizon", "stop", "method"),
     [
         (2, 8, Stop(), "milp"),
-        (50, 30, TimeLimit(60), "both"),
+        (50, 30, TimeLimit(60), "benders"),
         (50, 100, Stop(), "benders"),
         (50, 300, TimeLimit(SHORT), "benders"),
         (50, 300, TimeLimit(SHORT + 1), "colgen"),

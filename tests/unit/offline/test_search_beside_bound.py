@@ -37,7 +37,6 @@ PARAMS = ConfigurationParams.from_dict(
     {
         "process_limit": 0.0,
         "start_share": 0.0,
-        "recourse_share": 0.0,
         "insertion": {"orders": 1},
         "ruin": {"patience": 1},
         "alternation": {"first_turn": 0.1},

@@ -15,7 +15,7 @@ from offline.state import Phase, trivial_bound
 # No method proves it in a few seconds.
 CONGESTED = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)
 HARD = oasis.generate("testbed", jobs=60, seed=2)  # a gap of 9 % after 20 s
-LIMITED = ("milp", "colgen", "benders", "both")
+LIMITED = ("milp", "colgen", "benders")
 
 
 def outcome(result: OfflineResult) -> tuple[object, ...]:
@@ -51,16 +51,16 @@ def test_a_gap_ends_a_solve_in_seconds_too(method: str) -> None:
 
 @pytest.mark.parametrize("method", LIMITED)
 def test_no_improvement_ends_the_solve_at_the_same_point_always(method: str) -> None:
-    criteria = {"work_limit": 1000.0, "no_improvement": 0.2}
+    criteria = {"work_limit": 1000.0, "no_improvement": 0.05}
     one, same = (solve(CONGESTED, method, **criteria) for _ in range(2))  # type: ignore[arg-type]
     assert one.status is Status.NO_IMPROVEMENT
     assert outcome(one) == outcome(same)
-    assert one.parameters["no_improvement"] == 0.2
+    assert one.parameters["no_improvement"] == 0.05
 
 
 @pytest.mark.parametrize("method", LIMITED)
 def test_seconds_without_improvement_end_a_solve_without_a_limit(method: str) -> None:
-    result = solve(HARD, method, time_limit=None, no_improvement=0.3)
+    result = solve(HARD, method, time_limit=None, no_improvement=0.1)
     assert result.status is Status.NO_IMPROVEMENT
     assert 1e-6 < result.gap < math.inf
 
@@ -68,14 +68,14 @@ def test_seconds_without_improvement_end_a_solve_without_a_limit(method: str) ->
 @pytest.mark.parametrize("method", LIMITED)
 def test_what_is_met_first_ends_the_solve(method: str) -> None:
     criteria = {"gap": 1e-4, "no_improvement": 900.0}
-    result = solve(CONGESTED, method, work_limit=0.5, **criteria)  # type: ignore[arg-type]
+    result = solve(CONGESTED, method, work_limit=0.1, **criteria)  # type: ignore[arg-type]
     assert result.status is Status.WORK_LIMIT
 
 
 def test_a_proof_is_a_proof_whatever_gap_was_asked_for() -> None:
     sizes = {"jobs": 2, "worker_servers": 1, "ps_servers": 1, "horizon": 3}
     small = oasis.generate("testbed", **sizes, seed=3)
-    for method in ("milp", "benders", "both", "bruteforce"):
+    for method in ("milp", "benders", "bruteforce"):
         result = solve(small, method, time_limit=None, gap=1e-9, no_improvement=1e6)
         assert result.status is Status.OPTIMAL
 
@@ -84,7 +84,7 @@ def test_a_ratio_takes_the_criteria_of_its_solve() -> None:
     ratio = competitive_ratio(CONGESTED, time_limit=None, gap=2.0)
     assert ratio.offline.status is Status.GAP_LIMIT
     assert not ratio.proven
-    ratio = competitive_ratio(CONGESTED, work_limit=900.0, no_improvement=0.2)
+    ratio = competitive_ratio(CONGESTED, work_limit=900.0, no_improvement=0.05)
     assert ratio.offline.status is Status.NO_IMPROVEMENT
 
 

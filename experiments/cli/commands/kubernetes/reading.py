@@ -40,6 +40,7 @@ from experiments.cli.options import AsJson, Output, Picture, ResultFile, known, 
 from experiments.cli.results import deliver, write_instance
 from oasis.driver.live import remembered
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
+from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
 from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, job_items, parse_existing
@@ -294,6 +295,10 @@ def quote(
     clock = clock_of(memory)
     with located_at(source=file):
         spec = parse_job(found, clock, resource_map(gpu, bandwidth, storage))
+    from oasis.kubernetes.api.resources import NODES  # noqa: PLC0415 (needs an extra)
+
+    nodes, _ = objects.list_all(NODES)
+    spec = Admission(places_of(nodes, None), nodes).required(spec, ())
     policy = planner_of(memory)
     # A job that is submitted now is decided on at the next boundary.
     now = max(clock.slot(time.time()) + 1, memory["driver"]["slot"])
@@ -404,7 +409,11 @@ def import_cluster(
     pods, _ = objects.list_all(PODS)
     places = places_of(nodes.values(), share(ps_share))
     site = site_of(places, nodes, foreign_use(pods), resources, clock.work_seconds)
-    specs = list(_jobs_there(objects, jobs, clock, resources))
+    admission = Admission(places, nodes.values())
+    specs = [
+        (slot, age, admission.required(spec, ()))
+        for slot, age, spec in _jobs_there(objects, jobs, clock, resources)
+    ]
     known = [slot for slot, _, _ in specs if slot is not None]
     first, last = min(known, default=0), max(known, default=0)
     # By slot, then in order of creation, as the controller takes jobs in.

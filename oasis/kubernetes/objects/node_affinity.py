@@ -1,0 +1,348 @@
+"""Which nodes admit a pod, as the cluster's own scheduler judges.
+
+Its filters NodeName, NodeUnschedulable, TaintToleration and NodeAffinity (Kubernetes 1.36). What it
+prefers does not matter here, nor does the room that is left, which the plan counts itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from oasis.kubernetes.objects.quantities import part
+from oasis.model.document import entry, list_of, mapping, object_of, text
+from oasis.model.errors import InstanceError, located_at
+
+Node = Mapping[str, Any]
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"  # of the affinity to nodes
+BLOCKING = ("NoSchedule", "NoExecute")  # effects of taints that keep new pods away
+EFFECTS = ("", *BLOCKING, "PreferNoSchedule")
+UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+NAME = "metadata.name"  # the one field that terms may ask for
+SET, KEY, ORDER = ("In", "NotIn"), ("Exists", "DoesNotExist"), ("Gt", "Lt")
+INTEGER = re.compile(r"[+-]?[0-9]+")
+WIDEST = 1 << 63  # integers that are compared have 64 bits
+_WORD = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_DOMAIN = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+LABEL_VALUE = re.compile(f"(?:{_WORD})?")
+LABEL_NAME = re.compile(rf"(?:{_DOMAIN}(?:\.{_DOMAIN})*/)?{_WORD}")
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """What a term asks of one label of a node, or of its name.
+
+    Parameters
+    ----------
+    key : str
+        Name of the label; ``metadata.name`` in `Term.fields`.
+    operator : {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}
+        How its value is compared.
+    values : tuple of str
+        With what.
+    """
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Whether a node with these labels has what is asked for.
+
+        Examples
+        --------
+        >>> Expression("gpu", "NotIn", ("t4",)).holds({})
+        True
+        """
+        found = labels.get(self.key)
+        if self.operator == "In":
+            return found in self.values
+        if self.operator == "NotIn":  # where the label is missing, too
+            return found not in self.values
+        if self.operator in KEY:
+            return (found is not None) == (self.operator == "Exists")
+        # What is no integer is neither above nor below.
+        has, limit = _integer(found), _integer(self.values[0])
+        if has is None or limit is None:
+            return False
+        return has > limit if self.operator == "Gt" else has < limit
+
+    def __str__(self) -> str:
+        """What is wrong with a node for which it does not hold."""
+        name = self.key if self.key == NAME else f"label {self.key}"
+        words = {
+            "In": "is not",
+            "NotIn": "is",
+            "Exists": "is missing",
+            "DoesNotExist": "is there",
+            "Gt": "is not above",
+            "Lt": "is not below",
+        }
+        return " ".join((name, words[self.operator], " or ".join(self.values))).rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a required affinity: all of it has to hold, or another term.
+
+    Parameters
+    ----------
+    labels, fields : tuple of Expression
+        About the labels and about the name of a node. Without any, it holds nowhere.
+    """
+
+    labels: tuple[Expression, ...]
+    fields: tuple[Expression, ...]
+
+    def refusal(self, name: str, labels: Mapping[str, str]) -> str | None:
+        """Why it does not hold for a node; None if it does."""
+        if not self.labels and not self.fields:
+            return "an empty term of its affinity holds nowhere"
+        asked = [(each, labels) for each in self.labels]
+        asked += [(each, {NAME: name}) for each in self.fields]
+        return next((str(each) for each, found in asked if not each.holds(found)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A toleration of a pod.
+
+    Parameters
+    ----------
+    key, effect : str
+        Of the taints that it is about; empty: of all.
+    value : str or None
+        Theirs; None: any.
+    """
+
+    key: str
+    value: str | None
+    effect: str
+
+    def tolerates(self, taint: Mapping[str, Any]) -> bool:
+        """Whether it is about `taint`."""
+        return (
+            self.effect in ("", taint["effect"])
+            and self.key in ("", taint["key"])
+            and self.value in (None, taint.get("value") or "")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRules:
+    """All that a pod says of the nodes that it may go to.
+
+    Parameters
+    ----------
+    node : str
+        The only node, by its name; empty: any.
+    selector : frozenset of (str, str)
+        Labels that a node must have.
+    terms : tuple of Term or None
+        Of which one must hold; None: it has no required affinity.
+    tolerations : frozenset of Toleration
+        Of taints.
+
+    Examples
+    --------
+    >>> rules = NodeRules.of({"nodeSelector": {"gpu": "h100"}})
+    >>> rules.refusal({"metadata": {"name": "n1", "labels": {"gpu": "t4"}}, "spec": {}})
+    'label gpu is not h100'
+    """
+
+    node: str
+    selector: frozenset[tuple[str, str]]
+    terms: tuple[Term, ...] | None
+    tolerations: frozenset[Toleration]
+
+    @classmethod
+    def of(cls, pod_spec: Mapping[str, Any], path: str = "spec") -> NodeRules:
+        """Read the spec of a pod, which stands at `path`.
+
+        Raises
+        ------
+        InstanceError
+            Naming the field, if the API server would refuse such a pod.
+        """
+        selector = part(pod_spec, "nodeSelector", object_of(label_value), path) or {}
+        with located_at(f"{path}.nodeSelector"):
+            for name in selector:
+                label_name(name)
+        affinity = part(pod_spec, "affinity", mapping, path) or {}
+        of_nodes = part(affinity, "nodeAffinity", mapping, f"{path}.affinity") or {}
+        terms = part(of_nodes, REQUIRED, _terms, f"{path}.affinity.nodeAffinity")
+        tolerations = part(pod_spec, "tolerations", list_of(_toleration), path) or ()
+        return cls(
+            part(pod_spec, "nodeName", text, path) or "",
+            frozenset(selector.items()),
+            terms,
+            frozenset(tolerations),
+        )
+
+    def refusal(self, node: Node) -> str | None:
+        """Why the scheduler does not admit such a pod to `node`; None if it does."""
+        name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
+        if self.node not in ("", name):
+            return f"spec.nodeName is {self.node}"
+        for key, value in sorted(self.selector):
+            if labels.get(key) != value:
+                return f"label {key} is not {value}"
+        if self.terms is not None:
+            refusals = [term.refusal(name, labels) for term in self.terms]
+            if all(refusals):
+                return " and ".join(str(each) for each in dict.fromkeys(refusals))
+        return next(
+            (f"taint {taint_text(taint)} is not tolerated" for taint in self.untolerated(node)),
+            None,
+        )
+
+    def untolerated(self, node: Node) -> Iterator[Mapping[str, Any]]:
+        """Taints of `node` that keep such a pod away."""
+        spec = node.get("spec") or {}
+        cordon = [UNSCHEDULABLE] if spec.get("unschedulable") else []
+        for taint in (*(spec.get("taints") or ()), *cordon):
+            tolerated = any(each.tolerates(taint) for each in self.tolerations)
+            if taint["effect"] in BLOCKING and not tolerated:
+                yield taint
+
+
+def narrowed(
+    affinity: Mapping[str, Any] | None, asked: list[dict[str, Any]], where: str
+) -> dict[str, Any]:
+    """The affinity of a pod that asks for more of its node.
+
+    Parameters
+    ----------
+    affinity : mapping or None
+        What it asks for already, which holds beside it.
+    asked : list of dict
+        Expressions, as the API server takes them.
+    where : {"matchExpressions", "matchFields"}
+        Whether they are about labels or about the name.
+
+    Examples
+    --------
+    >>> fast = [{"key": "gpu", "operator": "In", "values": ["h100"]}]
+    >>> narrowed(None, fast, "matchExpressions")["nodeAffinity"][REQUIRED]
+    {'nodeSelectorTerms': [{'matchExpressions': [{'key': 'gpu', 'operator': 'In', \
+'values': ['h100']}]}]}
+    """
+    made = deepcopy(dict(affinity or {}))
+    of_nodes = made["nodeAffinity"] = made.get("nodeAffinity") or {}
+    required = of_nodes[REQUIRED] = of_nodes.get(REQUIRED) or {}
+    terms = required.get("nodeSelectorTerms")
+    if not terms:
+        required["nodeSelectorTerms"] = [{where: asked}]
+        return made
+    for term in terms:  # one of them has to hold, so each is narrowed; an empty one never holds
+        if term.get("matchExpressions") or term.get("matchFields"):
+            term[where] = [*(term.get(where) or ()), *asked]
+    return made
+
+
+def taint_text(taint: Mapping[str, Any]) -> str:
+    """A taint as ``kubectl taint`` takes it.
+
+    Examples
+    --------
+    >>> taint_text({"key": "team", "value": "a", "effect": "NoSchedule"})
+    'team=a:NoSchedule'
+    """
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint['key']}{value}:{taint['effect']}"
+
+
+def _integer(value: str | None) -> int | None:
+    """An integer of 64 bits as labels write it, without the underscores that Python would take."""
+    if value is None or not INTEGER.fullmatch(value):
+        return None
+    found = int(value)
+    return found if -WIDEST <= found < WIDEST else None
+
+
+def label_name(value: Any) -> str:
+    """The name of a label as the API server takes it."""
+    if not LABEL_NAME.fullmatch(text(value)):
+        raise InstanceError("", "expected the name of a label", value)
+    return str(value)
+
+
+def label_value(value: Any) -> str:
+    """The value of a label as the API server takes it; it may be empty."""
+    if not LABEL_VALUE.fullmatch(text(value)):
+        raise InstanceError("", "expected the value of a label", value)
+    return str(value)
+
+
+def _terms(data: Any) -> tuple[Term, ...]:
+    found = part(mapping(data), "nodeSelectorTerms", list_of(_term), "") or ()
+    if not found:
+        raise InstanceError("nodeSelectorTerms", "expected at least one term")
+    return found
+
+
+def _term(data: Any) -> Term:
+    mapping(data)
+    return Term(
+        part(data, "matchExpressions", list_of(_label_expression), "") or (),
+        part(data, "matchFields", list_of(_field_expression), "") or (),
+    )
+
+
+def _label_expression(data: Any) -> Expression:
+    found = _expression(data, (*SET, *KEY, *ORDER))
+    with located_at("key"):
+        label_name(found.key)
+    for k, value in enumerate(found.values):
+        with located_at(f"values[{k}]"):
+            label_value(value)
+    if found.operator in SET:
+        fits, expected = bool(found.values), "expected at least one"
+    elif found.operator in KEY:
+        fits, expected = not found.values, "expected none"
+    else:
+        fits, expected = len(found.values) == 1, "expected one"
+    if not fits:
+        raise InstanceError("values", f"{expected} beside {found.operator}")
+    return found
+
+
+def _field_expression(data: Any) -> Expression:
+    found = _expression(data, SET)
+    if found.key != NAME:
+        raise InstanceError("key", f"expected {NAME}", found.key)
+    if len(found.values) != 1:
+        raise InstanceError("values", f"expected one beside {found.operator}")
+    return found
+
+
+def _expression(data: Any, operators: tuple[str, ...]) -> Expression:
+    operator = entry(data, "operator", text)
+    _among(operator, operators, "operator")
+    return Expression(
+        entry(data, "key", text), operator, part(data, "values", list_of(text), "") or ()
+    )
+
+
+def _toleration(data: Any) -> Toleration:
+    mapping(data)
+    key, operator, value, effect = (
+        part(data, name, text, "") or "" for name in ("key", "operator", "value", "effect")
+    )
+    _among(operator, ("", "Equal", "Exists"), "operator")
+    _among(effect, EFFECTS, "effect")
+    if not key and operator != "Exists":
+        raise InstanceError("operator", "expected Exists beside no key", operator)
+    if operator == "Exists" and value:
+        raise InstanceError("value", "expected none beside Exists", value)
+    return Toleration(key, None if operator == "Exists" else value, effect)
+
+
+def _among(value: str, words: tuple[str, ...], path: str) -> None:
+    if value not in words:
+        expected = ", ".join(word for word in words if word)
+        raise InstanceError(path, f"expected one of {expected}", value)

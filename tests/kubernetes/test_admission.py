@@ -1,0 +1,266 @@
+"""The scheduler itself is asked: which nodes admit a pod, and whether it admits what is planned."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from kubernetes.dynamic.exceptions import DynamicApiError
+
+from oasis.kubernetes.cluster.pods import on_node
+from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.reconciler import Reconciler
+from oasis.kubernetes.names import NODE_ROLE
+from oasis.kubernetes.objects.node_affinity import NodeRules
+from tests.kubernetes.adapter import rigid
+from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.scene import Scene
+from tests.kubernetes.stepped import CLOCK, Stepped
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.test_node_affinity import (
+    KEYS,
+    NODES,
+    REFUSED,
+    affinity,
+    asks,
+    by_name,
+    expressions,
+    template,
+)
+
+TEMPLATES = 200
+
+
+def add_nodes(cluster: Cluster, draw: random.Random) -> dict[str, Any]:
+    """Six nodes: one without labels, one that is cordoned, three with taints; as they are then."""
+    nodes = cluster.plane.nodes
+    for name in NODES:
+        drawn = {key: draw.choice(values) for key, values in KEYS.items() if draw.random() < 0.8}
+        labels = {} if name == "n0" else drawn
+        nodes.add(name, {"cpu": "1000", "pods": "10000"}, labels)
+    nodes.wait_ready(*NODES)
+    nodes.taint("n2", "team=x:NoSchedule")
+    nodes.taint("n3", "team=y:NoExecute", "gpu:NoSchedule")
+    nodes.taint("n4", "gpu=x:PreferNoSchedule", "team:NoSchedule")
+    nodes.cordon("n5")
+    until(lambda: len(nodes.read("n5")["spec"].get("taints") or ()) == 1, "n5 is tainted")
+    return {name: nodes.read(name) for name in NODES}
+
+
+def pod(name: str, rules: dict[str, Any], node: str) -> dict[str, Any]:
+    """A pod with these rules that may go to one node, if to any."""
+    spec = {**rules, "affinity": on_node(rules.get("affinity"), node)}
+    container = {"name": "train", "image": "train"}
+    return {"metadata": {"name": name}, "spec": {**spec, "containers": [container]}}
+
+
+def verdicts(cluster: Cluster) -> dict[str, bool]:
+    """By name of the pod, whether the scheduler admitted it; those that it has looked at."""
+    found = {}
+    for name, made in cluster.read().items():
+        for each in made["status"].get("conditions") or ():
+            if each["type"] == "PodScheduled":
+                found[name] = each["status"] == "True"
+    return found
+
+
+def test_the_scheduler_admits_what_the_rules_admit(cluster: Cluster) -> None:
+    draw = random.Random(1)
+    nodes = add_nodes(cluster, draw)
+    expected = {}
+    for k in range(TEMPLATES):
+        rules = template(draw)
+        for name, node in nodes.items():
+            cluster.create(pod(f"t{k}-{name}", rules, name))
+            expected[f"t{k}-{name}"] = NodeRules.of(rules).refusal(node) is None
+    until(lambda: len(verdicts(cluster)) == len(expected), "it has looked at all pods", 180.0)
+    assert verdicts(cluster) == expected
+    share = sum(expected.values()) / len(expected)
+    assert 0.2 < share < 0.8, f"both verdicts are tried: {share:.0%} are admitted"
+
+
+@pytest.mark.parametrize(("spec", "said"), REFUSED)
+def test_the_api_server_refuses_what_is_bad_input(
+    cluster: Cluster, spec: dict[str, Any], said: str
+) -> None:
+    made = {
+        "metadata": {"name": "bad"},
+        "spec": {**spec, "containers": [{"name": "a", "image": "a"}]},
+    }
+    with pytest.raises(DynamicApiError) as caught:
+        cluster.create(made)
+    assert caught.value.status in (400, 422), said
+
+
+# -- what is planned -------------------------------------------------------------------------------
+
+KINDS = {"n0": {"gpu": "t4"}, "n1": {"gpu": "a100", "zone": "b"}, "n2": {"gpu": "h100"}}
+ANY: dict[str, Any] = {"tolerations": [{"key": "team", "operator": "Exists"}]}
+SPECS: dict[str, dict[str, Any]] = {  # of pods
+    "anywhere": {},
+    "tolerant": ANY,
+    "h100": {"nodeSelector": {"gpu": "h100"}, **ANY},
+    "h100-without-toleration": {"nodeSelector": {"gpu": "h100"}},
+    "b200": {"nodeSelector": {"gpu": "b200"}},
+    "not-t4": affinity(expressions(asks("gpu", "NotIn", "t4"))),
+    "t4-or-zone-b": affinity(
+        expressions(asks("gpu", "In", "t4")), expressions(asks("zone", "Exists"))
+    ),
+    "named": affinity(by_name("In", "n1")),
+}
+NO_NODE = {"h100-without-toleration", "b200"}
+
+
+def three_kinds(cluster: Cluster) -> Scene:
+    """Nodes of three kinds, of which one has a taint."""
+    scene, nodes = Scene(cluster.plane, cluster.namespace, CLOCK), cluster.plane.nodes
+    for name, labels in KINDS.items():
+        room = {GPU: "4", "cpu": "96", "memory": "1Ti"}
+        nodes.add(name, room, {NODE_ROLE: "worker", **labels})
+    nodes.wait_ready(*KINDS)
+    nodes.taint("n2", "team=x:NoSchedule")
+    return scene
+
+
+def gang(scene: Scene, name: str, spec: dict[str, Any], workers: int, slots: int) -> dict[str, Any]:
+    made = rigid(scene, name, workers, slots)
+    made["spec"]["workers"]["template"]["spec"] |= spec
+    return made
+
+
+def reason(scene: Scene, name: str) -> str | None:
+    """Why a job is placed or not, in one word."""
+    conditions = scene.statuses()[name].get("conditions") or ()
+    return next((c["reason"] for c in conditions if c["type"] == "Placed"), None)
+
+
+def nodes_by_job(scene: Scene) -> dict[str, set[str]]:
+    """Where the pods of each job are bound."""
+    found: dict[str, set[str]] = {}
+    for pods in scene.our_pods().values():
+        for each in pods.values():
+            owner = each["metadata"]["ownerReferences"][0]["name"]
+            found.setdefault(owner, set()).add(each["spec"].get("nodeName", ""))
+    return found
+
+
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse"])
+def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
+    cluster: Cluster, name: str
+) -> None:
+    """`Stepped` waits in each slot until the scheduler has bound all that was planned."""
+    scene = three_kinds(cluster)
+    nodes = {each: cluster.plane.nodes.read(each) for each in KINDS}
+    seen: dict[str, set[str]] = {}
+
+    def arrivals(slot: int) -> list[dict[str, Any]]:
+        if slot > 1:
+            return []
+        return [gang(scene, f"{kind}-{slot}", spec, 2, 2) for kind, spec in SPECS.items()]
+
+    def over(reconciler: Reconciler) -> bool:
+        for owner, where in nodes_by_job(scene).items():
+            seen.setdefault(owner, set()).update(where)
+        slot = reconciler.driver.slot
+        return slot is not None and slot >= 2 and not reconciler.driver.entries
+
+    stepped = Stepped(scene, policy(name), arrivals, over)
+    stepped.run()
+    for kind, spec in SPECS.items():
+        for slot in (0, 1):
+            job = f"{kind}-{slot}"
+            if kind in NO_NODE:
+                assert (scene.phases()[job], reason(scene, job)) == ("Pending", "NoNode")
+                continue
+            assert scene.phases()[job] == "Completed"
+            rules = NodeRules.of(spec)
+            assert all(rules.refusal(nodes[node]) is None for node in seen[job]), job
+    assert stepped.controller.metrics.withdrawn._value.get() == 0
+    said = {c["type"]: c for c in scene.statuses()["b200-0"]["conditions"]}["Placed"]["message"]
+    assert said == "no node admits its workers: label gpu is not b200 (3 nodes)"
+
+
+def test_taints_and_labels_of_running_jobs(cluster: Cluster) -> None:
+    """NoSchedule leaves a gang where it is, NoExecute moves it; a label lets one begin."""
+    scene, nodes = three_kinds(cluster), cluster.plane.nodes
+    where: list[dict[str, set[str]]] = []
+
+    def arrivals(slot: int) -> list[dict[str, Any]]:
+        if slot:
+            return []
+        mine = affinity(expressions(asks("gpu", "In", "a100", "h100")))
+        return [
+            gang(scene, "moves", mine, 2, 7),
+            gang(scene, "waits", {"nodeSelector": {"gpu": "b200"}}, 2, 2),
+        ]
+
+    def sees(node: str, what: str) -> bool:
+        store = stepped.controller.watchers["nodes"].store
+        found = {each["metadata"]["name"]: each for each in store.items()}[node]
+        return what in str(found["spec"].get("taints")) + str(found["metadata"]["labels"])
+
+    def in_slot(_: Controller) -> None:
+        where.append(nodes_by_job(scene))
+        slot = len(where) - 1
+        if slot == 1:
+            nodes.taint("n1", "new:NoSchedule")
+            until(lambda: sees("n1", "new"), "the taint is seen")
+        if slot == 3:
+            nodes.label("n2", {"gpu": "a100"})
+            nodes.taint("n2")
+            nodes.taint("n1", "new:NoExecute")
+            nodes.label("n0", {"gpu": "b200"})
+            until(lambda: sees("n1", "NoExecute") and sees("n0", "b200"), "all is seen")
+
+    def over(reconciler: Reconciler) -> bool:
+        return len(where) > 1 and not reconciler.driver.entries
+
+    stepped = Stepped(scene, policy("recourse"), arrivals, over, in_slot)
+    stepped.run()
+    assert [each.get("moves") for each in where[:4]] == [{"n1"}] * 4
+    assert [each.get("waits") for each in where[:4]] == [None] * 4
+    assert [each.get("moves") for each in where[4:7]] == [{"n2"}] * 3
+    assert [each.get("waits") for each in where[4:6]] == [{"n0"}] * 2
+    assert scene.phases() == {"moves": "Completed", "waits": "Completed"}
+    assert scene.statuses()["moves"]["completionSlot"] <= 7
+    assert stepped.controller.metrics.withdrawn._value.get() == 0
+
+
+def test_the_form_that_is_chosen_decides_where_the_pods_run(cluster: Cluster) -> None:
+    scene = three_kinds(cluster)
+    where: dict[str, set[str]] = {}
+    two = {"requests": {"cpu": "1"}, "limits": {GPU: "2"}}
+
+    def arrivals(slot: int) -> list[dict[str, Any]]:
+        if slot:
+            return []
+        made = [gang(scene, f"j{k}", ANY, 2, 4) for k in range(2)]
+        fast = {"requires": {"gpu": ["h100"]}, "workers": {"resources": two}}
+        fast["work"] = {"workerSeconds": 4 * scene.clock.work_seconds}
+        for each in made:
+            each["spec"]["forms"] = [fast, {"requires": {"gpu": ["t4"]}}]
+        speeds = {"label": "gpu", "values": {"a100": 2.0}}
+        made.append(gang(scene, "quick", {}, 2, 4))
+        made[-1]["spec"]["speeds"] = speeds
+        return made
+
+    def over(reconciler: Reconciler) -> bool:
+        where.update(nodes_by_job(scene))
+        return reconciler.driver.slot is not None and not reconciler.driver.entries
+
+    stepped = Stepped(scene, policy("fifo"), arrivals, over)
+    stepped.run()
+    assert where == {"j0": {"n2"}, "j1": {"n0"}, "quick": {"n1"}}
+    statuses = scene.statuses()
+    assert {name: status["form"] for name, status in statuses.items()} == {
+        "j0": 0,
+        "j1": 1,
+        "quick": 0,
+    }
+    assert {name: status["completionSlot"] for name, status in statuses.items()} == {
+        "j0": 1,
+        "j1": 3,
+        "quick": 1,
+    }

@@ -1,0 +1,362 @@
+"""What the plan places is what the scheduler admits; what no node admits waits and says why."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from experiments.evaluation.policies import POLICIES
+from oasis.kubernetes import names
+from oasis.kubernetes.acting import Create
+from oasis.kubernetes.control.admission import NOWHERE
+from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
+from tests.unit.kubernetes.played import GPU, SLOT, Played, job, node, pods
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.test_node_affinity import KEYS, NODES, template
+
+AGAIN = "arrive once more"
+
+
+def on(name: str, gpus: int = 4, *taints: str, **labels: str) -> dict[str, Any]:
+    """A node for workers with these labels and taints, each taint as key:effect."""
+    made = node(name, "worker", gpus)
+    made["metadata"]["labels"] |= labels
+    made["spec"]["taints"] = [
+        dict(zip(("key", "effect"), taint.split(":"), strict=True)) for taint in taints
+    ]
+    return made
+
+
+def asking(name: str, workers: int, slots: int, **spec: Any) -> dict[str, Any]:
+    """A job of so many workers for so many slots; `spec` is that of its pods."""
+    template = pods(cpu="1", gpu="1")
+    template["spec"] |= spec
+    counts = {"minimum": workers, "maximum": workers, "template": template}
+    return job(name, slots=float(workers * slots), **counts)
+
+
+def played(name: str, *nodes: dict[str, Any]) -> Played:
+    made = Played(policy(name))
+    change(made, *nodes)
+    made.restart()
+    return made
+
+
+def change(made: Played, *nodes: dict[str, Any]) -> None:
+    """The nodes are these now, and one for parameter servers."""
+    made.nodes = [*nodes, node("p0", "ps", 0)]
+
+
+def places(made: Played, uid: str) -> dict[str, int]:
+    """Running workers of a job by node."""
+    found: dict[str, int] = {}
+    for pod in made.pods.values():
+        if pod["metadata"]["labels"][names.JOB_UID] == uid and "nodeName" in pod["spec"]:
+            found[pod["spec"]["nodeName"]] = found.get(pod["spec"]["nodeName"], 0) + 1
+    return found
+
+
+def affinity(*terms: Any) -> dict[str, Any]:
+    return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}}
+
+
+IN_FAST = {"matchExpressions": [{"key": "gpu", "operator": "In", "values": ["h100", "a100"]}]}
+KINDS = (on("n0", 4, gpu="t4"), on("n1", 4, gpu="h100"), on("n2", 4, "team:NoSchedule", gpu="a100"))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(
+    ("spec", "admitted"),
+    [
+        ({}, {"n0", "n1"}),
+        ({"nodeSelector": {"gpu": "h100"}}, {"n1"}),
+        (affinity(IN_FAST), {"n1"}),
+        ({"tolerations": [{"operator": "Exists"}], **affinity(IN_FAST)}, {"n1", "n2"}),
+    ],
+)
+def test_each_policy_places_where_the_scheduler_admits(
+    name: str, spec: dict[str, Any], admitted: set[str]
+) -> None:
+    made = played(name, *KINDS)
+    uid = made.submit(asking("j", 4 * len(admitted), 2, **spec))
+    made.run(1)
+    assert places(made, uid) == dict.fromkeys(admitted, 4)
+    made.run(3)
+    assert made.phase(uid) == "Completed"
+
+
+def test_a_job_that_no_node_admits_says_why_and_runs_once_one_comes() -> None:
+    made = played("fifo", *KINDS)
+    uid = made.submit(asking("j", 2, 2, nodeSelector={"gpu": "b200"}))
+    other = made.submit(asking("other", 2, 9))
+    made.run(2)
+    assert made.phase(uid) == "Pending"
+    why = "no node admits its workers: label gpu is not b200 (3 nodes)"
+    assert made.said(uid, "Placed") == ("False", "NoNode", why)
+    change(made, *KINDS, on("n3", 4, gpu="b200"))
+    made.run(1)
+    assert places(made, uid) == {"n3": 2}
+    assert made.status(uid)["arrivalSlot"] == 2
+    made.run(2)
+    assert made.phase(uid) == "Completed"
+    assert made.phase(other) == "Running"
+
+
+def test_each_reason_is_counted() -> None:
+    made = played("fifo", *KINDS)
+    uid = made.submit(asking("j", 2, 2, **affinity({**IN_FAST}), nodeSelector={"zone": "z"}))
+    made.run(1)
+    assert made.said(uid, "Placed")[2].endswith("label zone is not z (3 nodes)")
+    made.edit(uid, workers=asking("j", 2, 2, nodeSelector={"gpu": "a100"})["spec"]["workers"])
+    made.run(1)
+    assert made.said(uid, "Placed")[2].endswith(
+        "label gpu is not a100 (2 nodes), taint team:NoSchedule is not tolerated (1 node)"
+    )
+
+
+def test_an_edit_or_a_label_makes_it_admitted() -> None:
+    for repair in ("edit", "label"):
+        made = played("oasis", *KINDS)
+        uid = made.submit(asking("j", 2, 2, nodeSelector={"gpu": "b200"}))
+        made.run(2)
+        if repair == "edit":
+            made.edit(uid, workers=asking("j", 2, 2)["spec"]["workers"])
+        else:
+            change(made, on("n0", 4, gpu="b200"), *KINDS[1:])
+        made.run(1)
+        assert made.workers(uid) == 2, repair
+
+
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse"])
+def test_pods_stay_where_new_ones_may_not_come(name: str) -> None:
+    """Labels and NoSchedule are about new pods alone, and nobody else notices."""
+    made = played(name, *KINDS)
+    uid = made.submit(asking("j", 4, 6, nodeSelector={"gpu": "h100"}))
+    made.run(2)
+    before = set(made.pods)
+    change(made, KINDS[0], on("n1", 4, "new:NoSchedule", gpu="t4"), KINDS[2])
+    late = made.submit(asking("late", 4, 2, nodeSelector={"gpu": "h100"}))
+    made.run(2)
+    assert set(made.pods) == before
+    assert made.said(late, "Placed")[1] == "NoNode"
+    made.run(3)
+    assert made.phase(uid) == "Completed"
+    assert made.status(uid)["completionSlot"] == 5
+
+
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse"])
+def test_noexecute_evicts_and_the_job_goes_on_elsewhere(name: str) -> None:
+    made = played(name, *KINDS)
+    uid = made.submit(asking("j", 2, 6, nodeSelector={"gpu": "h100"}))
+    made.run(2)
+    change(made, on("n0", 4, gpu="h100"), on("n1", 4, "bad:NoExecute", gpu="h100"))
+    made.run(1)
+    assert places(made, uid) == {"n0": 2}
+    assert made.status(uid)["arrivalSlot"] == 0
+    made.run(4)
+    assert made.status(uid)["completionSlot"] == 5
+    assert made.status(uid)["progress"]["percent"] == 100
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_job_that_lost_its_only_node_waits_and_comes_back(name: str, restarted: bool) -> None:
+    made = played(name, *KINDS)
+    uid = made.submit(asking("j", 2, 4, nodeSelector={"gpu": "h100"}))
+    made.run(2)
+    change(made, KINDS[0], on("n1", 4, "bad:NoExecute", gpu="h100"))
+    made.run(2)
+    assert (made.workers(uid), made.phase(uid)) == (0, "Waiting")
+    assert made.said(uid, "Placed")[1] == "NoNode"
+    if restarted:
+        made.restart()
+        made.run(1)
+        assert made.phase(uid) == "Waiting"
+    change(made, *KINDS)
+    made.run(1)
+    assert places(made, uid) == {"n1": 2}
+    made.run(3)
+    assert made.phase(uid) == "Completed"
+    assert made.status(uid)["arrivalSlot"] == 0
+    assert made.status(uid)["progress"]["percent"] == 100
+
+
+def test_no_gate_is_opened_towards_a_node_that_was_tainted_since(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its gang waits for the next slot instead of being withdrawn."""
+    made = played("fifo", on("n0", 4, gpu="h100"), on("n1", 4, gpu="t4"))
+    uid = made.submit(asking("j", 2, 2, nodeSelector={"gpu": "h100"}))
+    made.slot += 1
+    made.reconciler.boundary_if_due(made.now(), made.seen())
+    for action in made.reconciler.steps(made.seen(), set(), made.now()).actions:
+        assert isinstance(action, Create)
+        made._carry_out(action)
+    change(made, on("n0", 4, "new:NoSchedule", gpu="h100"), on("n1", 4, gpu="h100"))
+    steps = made.reconciler.steps(made.seen(), set(), made.now())
+    assert (steps.actions, steps.withdrawn) == ([], set())
+    assert steps.refused[uid].why == "taint new:NoSchedule is not tolerated"
+    assert "NotAdmitted" in caplog.text or made.reconciler.statuses[uid].news
+    made.run(1)
+    assert places(made, uid) == {"n1": 2}
+    assert made.measured("oasis_gangs_withdrawn_total") == 0
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_a_job_that_grows_where_its_pods_only_stay(other: bool) -> None:
+    """It gets no further pod there: it moves if another node admits it, or goes on as it is."""
+    made = played("drf", on("n0", 2, gpu="h100"), on("n1", 4, gpu="t4"))
+    template = asking("j", 1, 1, nodeSelector={"gpu": "h100"})["spec"]["workers"]["template"]
+    first = made.submit(asking("first", 1, 3, nodeSelector={names.HOSTNAME: "n0"}))
+    uid = made.submit(job("j", slots=20.0, minimum=1, maximum=2, template=template))
+    made.run(2)
+    assert (places(made, uid), places(made, first)) == ({"n0": 1}, {"n0": 1})
+    tainted = on("n0", 2, "new:NoSchedule", gpu="h100")
+    change(made, tainted, on("n1", 4, gpu="t4"))
+    made.run(1)
+    before = set(made.pods)
+    made.run(1)  # the room of the other job is free now, but no new pod may come
+    assert made.phase(first) == "Completed"
+    assert places(made, uid) == {"n0": 1}
+    assert "NotAdmitted" in {reason for _, reason, *_ in made.reconciler.statuses[uid].news}
+    if other:
+        change(made, tainted, on("n1", 4, gpu="h100"))
+    made.run(3)
+    assert places(made, uid) == ({"n1": 2} if other else {"n0": 1})
+    if not other:
+        assert {name for name, pod in made.pods.items() if "nodeName" in pod["spec"]} < before
+    assert made.status(uid)["progress"]["workerSeconds"] >= 5 * SLOT
+    assert made.measured("oasis_gangs_withdrawn_total") == 0
+
+
+def test_what_is_added_to_the_pods_of_others_is_learned_from_them() -> None:
+    """The pods of a TrainJob ask for what its runtime says, which the object does not hold."""
+    made = played("fifo", *KINDS)
+    uid = made.submit(asking("j", 1, 2))
+    made.slot += 1
+    made.reconciler.boundary_if_due(made.now(), made.seen())
+    for action in made.reconciler.steps(made.seen(), set(), made.now()).actions:
+        made._carry_out(action)
+    (at,) = {pod["metadata"]["annotations"][names.NODE] for pod in made.pods.values()}
+    other = {"n0": "h100", "n1": "t4"}[at]
+    for pod in made.pods.values():
+        pod["spec"]["nodeSelector"] = {"gpu": other}
+    assert uid in made.reconciler.steps(made.seen(), set(), made.now()).refused
+    made.slot += 1
+    made.reconciler.boundary_if_due(made.now(), made.seen())
+    entry = made.reconciler.driver.by_uid[uid]
+    assert entry.spec.job.requires == {names.NODE: ("n1" if at == "n0" else "n0",)}
+
+
+def test_what_a_node_says_while_it_is_away_is_no_edit(caplog: pytest.LogCaptureFixture) -> None:
+    made = played("oasis", *KINDS)
+    uid = made.submit(asking("j", 2, 4))
+    made.run(1)
+    away = on("n0", 4, "node.kubernetes.io/not-ready:NoExecute", gpu="t4")
+    change(made, away, *KINDS[1:])
+    made.run(1)
+    assert places(made, uid) == {"n1": 2}
+    assert made.reconciler.driver.by_uid[uid].spec.job.requires == {names.NODE: ("n0", "n1")}
+    assert AGAIN not in caplog.text
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_takeover_keeps_the_plan_unless_the_verdict_changed(
+    changed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = played("oasis", *KINDS)
+    uid = made.submit(asking("j", 2, 5, nodeSelector={"gpu": "t4"}))
+    made.run(2)
+    before = set(made.pods)
+    if changed:
+        change(made, on("n0", 4, "bad:NoExecute", gpu="t4"), on("n1", 4, gpu="t4"), KINDS[2])
+    made.restart()
+    made.run(1)
+    assert (set(made.pods) == before) is not changed
+    assert places(made, uid) == ({"n1": 2} if changed else {"n0": 2})
+    assert AGAIN not in caplog.text
+
+
+def test_the_name_of_no_node_is_required_where_none_admits() -> None:
+    """A form that no node admits keeps its index."""
+    made = played("fifo", *KINDS)
+    slow = {"requires": {"gpu": ["t4"]}}
+    body = asking("j", 2, 2)
+    body["spec"]["forms"] = [{"requires": {"gpu": ["b200"]}}, slow]
+    uid = made.submit(body)
+    made.run(1)
+    entry = made.reconciler.driver.by_uid[uid]
+    assert [one.requires for one in entry.spec.job.in_forms] == [NOWHERE, {names.NODE: ("n0",)}]
+    assert places(made, uid) == {"n0": 2}
+    assert made.status(uid)["form"] == 1
+    assert json.loads(json.dumps(made.reconciler.state()))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_form_that_is_chosen_decides_the_pods(name: str) -> None:
+    """Half as many GPUs for a worker on the fast nodes, and half of the time."""
+    made = played(name, KINDS[0], on("n1", 4, gpu="h100"))
+    body = asking("j", 2, 4)
+    two = {"requests": {"cpu": "1", GPU: "2"}}
+    seconds = 2 * SLOT * 2
+    body["spec"]["forms"] = [
+        {
+            "requires": {"gpu": ["h100"]},
+            "workers": {"resources": two},
+            "work": {"workerSeconds": seconds},
+        },
+        {"requires": {"gpu": ["t4"]}},
+    ]
+    first, second = (
+        made.submit(body),
+        made.submit({**body, "metadata": {"name": "k", "namespace": "ns"}}),
+    )
+    made.run(1)
+    forms = {uid: made.status(uid)["form"] for uid in (first, second) if places(made, uid)}
+    for uid, form in forms.items():
+        assert places(made, uid) == {("n1", "n0")[form]: 2}
+    if name not in ("oasis", "recourse"):  # they weigh costs; to the others, the first that fits
+        assert sorted(forms.values()) == [0, 1]
+    for pod in made.pods.values():
+        at = pod["spec"]["nodeName"]
+        asked = pod["spec"]["containers"][0]["resources"]["requests"]
+        assert asked[GPU] == ("2" if at == "n1" else "1")
+        terms = pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+        kind = "h100" if at == "n1" else "t4"
+        assert {"key": "gpu", "operator": "In", "values": [kind]} in terms[0]["matchExpressions"]
+    made.restart()
+    made.run(4)
+    for uid, form in forms.items():
+        assert made.phase(uid) == "Completed"
+        assert made.status(uid)["completionSlot"] == (1 if form == 0 else 3)
+
+
+TAINTED = ((), (), ("team:NoSchedule",), ("gpu:NoExecute", "team:PreferNoSchedule"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "drf", "srtf"])
+def test_a_plan_on_nodes_that_stay_as_they_are_is_never_refused(name: str, seed: int) -> None:
+    """`Played` refuses to open a gate where the scheduler would not admit the pod."""
+    draw = random.Random(seed)
+    nodes = [on(each, 4, *draw.choice(TAINTED)) for each in NODES]
+    for each in nodes:
+        drawn = {key: draw.choice(values) for key, values in KEYS.items() if draw.random() < 0.8}
+        each["metadata"]["labels"] |= drawn
+    made = played(name, *nodes)
+    bodies = [asking(f"j{k}", draw.randint(1, 6), 2, **template(draw)) for k in range(8)]
+    rules = [NodeRules.of(body["spec"]["workers"]["template"]["spec"]) for body in bodies]
+    admitting = [sum(each.refusal(one) is None for one in nodes) for each in rules]
+    uids = [made.submit(body) for body in bodies]
+    for _ in range(12):
+        made.run(1)
+        assert not made.reconciler.steps(made.seen(), set(), made.now()).refused
+    for uid, count, body in zip(uids, admitting, bodies, strict=True):
+        if not count:
+            assert made.said(uid, "Placed")[1] == "NoNode"
+        fits = body["spec"]["workers"]["minimum"] <= 4 * count
+        assert (made.phase(uid) == "Completed") == fits
+    assert made.measured("oasis_gangs_withdrawn_total") == 0
