@@ -57,10 +57,9 @@ def from_nothing(instance: Instance) -> WarmStart:
         ("milp", None),
         ("benders", None),
         ("benders", {"master": {"whole_size": 0}}),
-        ("both", {"first_share": 0.5}),
         ("colgen", None),
     ],
-    ids=["bruteforce", "milp", "benders", "benders with masters in fractions", "both", "colgen"],
+    ids=["bruteforce", "milp", "benders", "benders with masters in fractions", "colgen"],
 )
 def test_every_method_agrees_with_the_definition(
     optima: dict[int, float], method: str, params: dict[str, Any] | None
@@ -233,5 +232,5 @@ def test_prices_are_learnt_from_days_with_forms(optima: dict[int, float]) -> Non
     for seed in list(optima)[:5]:
         instance = of_kinds(seed)
         learned = learn_prices([instance])
-        assert learned.jobs == instance.jobs_by_arrival()
+        assert learned.jobs == tuple(instance.jobs_by_arrival())
         assert np.isfinite(learned.worker).all()
