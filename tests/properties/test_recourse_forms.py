@@ -104,8 +104,8 @@ def test_a_job_that_waits_is_planned_in_another_form_for_a_newcomer(commitment: 
     cluster = Cluster(("gpu",), servers, (), slot_seconds=1.0)
 
     def job(name: str, slots: int, utility: Utility, forms: tuple[Form, ...] = ()) -> Job:
-        fast = {} if forms else {"requires": {"gpu": ["a"]}}
-        return Job(name, 0, 1, 1, slots, 1.0, 0.0, {"gpu": 1.0}, {}, utility, forms=forms, **fast)
+        made = Job(name, 0, 1, 1, slots, 1.0, 0.0, {"gpu": 1.0}, {}, utility, forms=forms)
+        return made if forms else replace(made, requires={"gpu": ["a"]})
 
     either = Form(requires={"gpu": ["a"]}), Form(minibatches=6, requires={"gpu": ["b"]})
     waits = job("waits", 1, Piecewise((0.0, 20.0), (10.0, 5.0)), either)
@@ -131,6 +131,7 @@ def test_a_run_goes_on_from_its_state_and_a_quote_changes_nothing() -> None:
         """Asks a copy of itself that was made from its state."""
 
         def decide(self, view):  # type: ignore[no-untyped-def]
+            assert self.lookahead is not None
             other = Recourse.rolling(self.lookahead, self.commitment, rounds=3)
             other.reset(self._site)
             other.restore(json.loads(json.dumps(self.state())))
