@@ -22,6 +22,7 @@ from oasis import (
     Server,
 )
 from oasis.model.utility import Utility
+from oasis.online import rolling
 from oasis.online.recourse import Commitment, Planner
 from oasis.online.recourse.live_job import LiveJob, grid_of
 from tests.oracle import kinds
@@ -138,6 +139,9 @@ def test_a_job_that_waits_is_planned_in_another_form_for_a_newcomer(commitment: 
     planner.cancel(2)  # what has run stays in its form, though the fast machine is free again
     planner.replan({})
     assert (planned.form, planned.done, planned.remaining) == (1, 1, 5)
+    entry = json.loads(json.dumps(rolling.live_to_dict(planned)))
+    again = rolling.live_from_dict(entry, ON_AB, 12, planner.grid, 0.0)
+    assert (again.form, again.forms, again.remaining, again.job) == (1, (), 5, planned.job)
 
 
 def test_a_run_goes_on_from_its_state_and_a_quote_changes_nothing() -> None:
