@@ -158,7 +158,7 @@ class Commitments:
         # A quote copies the whole state. What never changes is shared, which saves most of that.
         kept: list[object] = [self.cluster, self.bounds]
         for live in self.live.values():
-            kept += [live.job, live.table, live.schedule]
+            kept += [live.job, live.table, live.schedule, live.whole]
         return deepcopy(self, {id(thing): thing for thing in kept})
 
     def _release(self, live: LiveJob) -> None:

@@ -107,7 +107,7 @@ def live_to_dict(live: LiveJob) -> dict[str, Any]:
     """Plain data of a live job; its table and its demands on the grid follow from the job."""
     return {
         "key": live.key,
-        "job": job_to_dict(live.job.original),
+        "job": job_to_dict(live.whole),
         "remaining": live.remaining,
         "done": live.done,
         "promise": live.promise,
@@ -122,7 +122,11 @@ def live_from_dict(
 ) -> LiveJob:
     """The inverse of `live_to_dict`; `end` and `floor` are those that it was made with."""
     job, form = job_from_dict(entry["job"]), entry.get("form", 0)
-    live = LiveJob.of(entry["key"], job, cluster, end, grid, floor, form)
+    several = len(job.in_forms) > 1  # of what is left of a job that had several, `form` is the one
+    live = LiveJob.of(entry["key"], job, cluster, end, grid, floor, 0 if several else form)
+    live.be_in(form)
+    if entry["done"]:
+        live.forms = ()
     for name in ("remaining", "done", "promise", "value"):
         setattr(live, name, entry[name])
     if entry["schedule"]:

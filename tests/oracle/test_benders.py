@@ -216,12 +216,13 @@ def test_limits_close_to_a_plan_allow_it_and_what_completes_a_little_later(
     best = optimum(instance)
     model = CountModel(OfflineArrays.of(instance))
     planned = model.completions(model.values_of(best))
-    assert planned == {name: s.completion for name, s in best.items() if name in model.index}
+    known = ((c.index, best.get(c.job.id)) for c in model.jobs)
+    assert planned == {form: s.completion for form, s in known if s is not None}
     near = model.near(planned, window)
     for schedules in (best, {}):
         assert_within(near, model.values_of(schedules))
     for c in model.jobs:
-        first = planned.get(c.job.id, math.inf)
+        first = planned.get(c.index, math.inf)
         for slot, variable in c.done.items():
             assert near[variable.name] == (0, int(first <= slot <= first + window))
 

@@ -374,6 +374,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     THEORY: {
         "A minimum above 1": DEFINED,
+        "OSDI 2020) and Sia (Jayaram Subramanya and others, SOSP 2023)": REFERENCE,
         "in its slot of arrival has delay 0": DEFINED,
         "equals that of four other searches": "the table at the end names them",
         "rests on three observations": "they follow",

@@ -28,7 +28,14 @@ from oasis.solvers import PROOF
 from oasis.solvers.budget import LEAST_PROGRESS
 from oasis.workloads import PRESETS
 from oasis.workloads import presets as machines
-from oasis.workloads.presets import DECAY, MIX, PRIORITY
+from oasis.workloads.presets import (
+    DECAY,
+    KINDS,
+    KINDS_SHAPE,
+    MIX,
+    PRIORITY,
+    STEPS_PER_SECOND,
+)
 from offline.benders.params import BendersParams
 from offline.column_generation.params import ConfigurationParams
 from offline.periods.bound import PeriodParams
@@ -350,6 +357,22 @@ def pairs() -> tuple[str, ...]:
     )
 
 
+def times_as_fast(model: str) -> float:
+    """A V100 beside a K80."""
+    slow, _, fast = STEPS_PER_SECOND[model]
+    return fast / slow
+
+
+def demanded_of_kinds() -> float:
+    """The least that instances of the preset ask for, each job in its fastest form, of all GPUs."""
+    asked = []
+    for seed in range(5):
+        made = oasis.generate("kinds", seed=seed)
+        work = sum(min(form.work(made.slot_seconds) for form in job.in_forms) for job in made.jobs)
+        asked.append(work / (4 * len(made.cluster.worker_ids) * made.horizon))
+    return min(asked)
+
+
 def decays() -> tuple[str, ...]:
     none, sensitive, critical = DECAY
     shares = [f"{100 * share:g}" for share in MIX]
@@ -386,6 +409,29 @@ DRAWN = [
         lambda: sizes_of("calibrated"),
     ),
     Claim(WORKLOADS, "| `testbed` | @ | @ + @ | @ | @ s |", lambda: sizes_of("testbed")),
+    Claim(WORKLOADS, "| `kinds` | @ | @ + @ | @ | @ s |", lambda: sizes_of("kinds")),
+    Claim(
+        WORKLOADS,
+        "Not of the paper. @ machines each with @ K80, P100 and V100",
+        lambda: ("Three", spelled(int(KINDS_SHAPE[0]))),
+        lambda: PRESETS["kinds"].worker_servers == 3 * len(KINDS),
+    ),
+    Claim(WORKLOADS, "so on), @ cores and @ GB, chosen", lambda: ends(KINDS_SHAPE[1:])),
+    Claim(
+        WORKLOADS,
+        "targets are @-@ slots. Each job is of one of @ models",
+        lambda: (*ends(PRESETS["kinds"].target), spelled(len(STEPS_PER_SECOND))),
+    ),
+    Claim(
+        WORKLOADS,
+        "a V100 is @ times as fast as a K80 for ResNet-50, twice for A3C, and slower",
+        lambda: (spelled(round(times_as_fast("ResNet-50"))),),
+        lambda: (
+            round(times_as_fast("A3C")) == 2
+            and times_as_fast("recommendation") < 1
+            and demanded_of_kinds() >= 0.95
+        ),
+    ),
     Claim(
         WORKLOADS,
         "| worker: GPU, cores, memory GB | @-@, @-@, @-@ | @-@, @-@, @-@ |",
@@ -585,10 +631,17 @@ ALLOWED: dict[str, dict[str, str]] = {
         "($10^6$ bytes)": "a unit",
         "| integer, 1 to `chunks`": "the range; an error of the page's table is outside it",
         "the deadline, then 0": "a definition",
+        "`form`, where that is not 0": "a definition",
     },
     WORKLOADS: {
         "ResNet-50/101/152, VGG-11": "names of networks",
         "dual-port 10 GbE card": "the paper's",
+        "machines with GPUs of three kinds": "the claim of their names",
+        "K80, P100 and V100": "names of GPUs",
+        '`labels: {"gpu": "k80"}`': "a name",
+        "multiple of a P100": "a name",
+        "OSDI 2020": "a year",
+        "for ResNet-50, twice for A3C": "names of networks",
         "with 200 jobs gives the 100 + 100 jobs of": "shares of one half each",
         "delta / (E M) - 2 e / b": "the formula of kappa: gradients there and back",
         "length / (E M) - 2 e / b": "the same",

@@ -60,11 +60,11 @@ def whole(
     return highs.solve(problem)
 
 
-def known_plan(model: CountModel, names: list[str]) -> Mapping[str, float]:
+def known_plan(model: CountModel, forms: list[int]) -> Mapping[str, float]:
     """A plan in whole numbers in which these jobs alone may complete."""
     model.require(pulp.LpInteger, pulp.LpInteger)
     slots = range(model.arrays.horizon)
-    solution = whole(model, model.completing(dict.fromkeys(names, slots)), [], None)
+    solution = whole(model, model.completing(dict.fromkeys(forms, slots)), [], None)
     return {name: float(round(value)) for name, value in solution.values.items()}
 
 
@@ -85,12 +85,12 @@ def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
 ) -> None:
     model = CountModel(OfflineArrays.of(instance))
     assume(model.jobs)
-    horizon, ids = instance.horizon, [c.job.id for c in model.jobs]
-    known = known_plan(model, data.draw(st.lists(st.sampled_from(ids), unique=True)))
+    horizon, forms = instance.horizon, [c.index for c in model.jobs]
+    known = known_plan(model, data.draw(st.lists(st.sampled_from(forms), unique=True)))
     first, last = sorted(data.draw(st.tuples(*[st.integers(0, horizon)] * 2)))
     slots = range(first, last)
-    ends = {name: horizon - data.draw(st.integers(0, horizon)) for name in ids}
-    near = model.completing({name: range(end) for name, end in ends.items()})
+    ends = {form: horizon - data.draw(st.integers(0, horizon)) for form in forms}
+    near = model.completing({form: range(end) for form, end in ends.items()})
     if data.draw(st.booleans()):
         near = narrowed(near, model.kept(known, slots))
     elif data.draw(st.booleans()):
@@ -128,7 +128,7 @@ def test_a_plan_in_which_nothing_is_open_is_the_known_one_or_none(instance: Inst
     """With half of the room that its counts need, it is none, though no variable is left."""
     model = CountModel(OfflineArrays.of(instance))
     assume(model.jobs)
-    known = known_plan(model, [c.job.id for c in model.jobs])
+    known = known_plan(model, [c.index for c in model.jobs])
     limits = {v.name: (known[v.name], known[v.name]) for v in model.problem.variables()}
     found = close_plan(model, limits, Budget(), PARAMS)
     assert found.values == known

@@ -58,9 +58,9 @@ def test_a_dive_is_worth_what_it_says_and_no_more_than_there_is(
     assert found is not None
     units, done = found
     work = np.array([c.work for c in model.jobs])
-    fill = Fill.of(units, np.array([done.get(c.job.id, -1) for c in model.jobs]))
+    fill = Fill.of(units, np.array([done.get(c.index, -1) for c in model.jobs]))
     assert (fill.workers.sum(axis=0) <= work).all()
-    planned = math.fsum(c.utility[done[c.job.id]] for c in model.jobs if c.job.id in done)
+    planned = math.fsum(c.utility[done[c.index]] for c in model.jobs if c.index in done)
     if not fill.shortfall(work).any():  # else the last slot found no server for something
         assert planned <= optimum * (1 + SLACK) + SLACK
     offered: list[PartialSolution] = []

@@ -166,8 +166,8 @@ def test_rounds_never_end_below_the_optimum(instance: Instance, slots: int, step
     plan = planning.completions
     assert planning.values is not None
     assert_kept(periods.model.whole(room), planning.values)
-    worth = sum(c.utility[plan[c.job.id]] for c in master.jobs if c.job.id in plan)
+    worth = sum(c.utility[plan[c.index]] for c in master.jobs if c.index in plan)
     assert worth <= state.bound * (1 + SLACK) + SLACK
     for c in master.jobs:
-        if c.job.id in plan:
-            assert plan[c.job.id] - c.job.arrival + 1 >= c.work / c.parallel
+        if c.index in plan:
+            assert plan[c.index] - c.job.arrival + 1 >= c.work / c.parallel

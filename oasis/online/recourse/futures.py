@@ -121,7 +121,7 @@ class SampledFutures:
     @property
     def seen(self) -> tuple[Job, ...]:
         """The last arrivals; none where past jobs are known."""
-        return tuple(replace(live.job.original, arrival=slot) for slot, live in self._known)
+        return tuple(replace(live.whole, arrival=slot) for slot, live in self._known)
 
     @property
     def shared(self) -> Iterable[object]:

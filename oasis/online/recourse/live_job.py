@@ -77,7 +77,7 @@ class LiveJob:
     key : int
         Its place in the order of arrival.
     job : GridJob
-        The job, with demands on the planner's grid.
+        The job in its form, with demands on the planner's grid.
     table : (T - a,) float array
         f(d) by delay d; 0 where a completion counts as worthless.
     last : int
@@ -96,6 +96,11 @@ class LiveJob:
         What the planned completion adds to the value of the plan; 0 if it is not planned.
     form : int
         Index of the form that `job` is in, in `Job.in_forms` of the job that arrived.
+    whole : Job
+        The job that arrived, with all its forms.
+    forms : tuple of LiveJob
+        It in each form that it may still be planned in, of which nothing changes; empty for a job
+        of one form, and once it has run.
     """
 
     key: int
@@ -104,11 +109,13 @@ class LiveJob:
     last: int
     size: float
     remaining: int
+    whole: Job
     done: int = 0
     promise: int | None = None
     schedule: Schedule | None = None
     value: float = 0.0
     form: int = 0
+    forms: tuple[LiveJob, ...] = ()
 
     @classmethod
     def of(
@@ -121,18 +128,44 @@ class LiveJob:
         min_utility_fraction: float,
         form: int = 0,
     ) -> LiveJob:
-        """A job, in its form with that index, that has just arrived."""
-        work = job.work(cluster.slot_seconds)
+        """A job that has just arrived; its first form has the index `form`."""
+        seconds, several = cluster.slot_seconds, len(job.in_forms) > 1
+        ways = list(enumerate(job.in_forms, form))
+        admitted = [(k, one) for k, one in ways if cluster.unmet(one) is None]
         # Utilities are asked for again and again while jobs come and go: they are computed once.
         table = np.asarray(job.utility(np.arange(horizon - job.arrival)), dtype=np.float64)
-        shortest = job.shortest_duration(cluster.slot_seconds)
+        durations = [one.shortest_duration(seconds) for _, one in admitted]
+        shortest = min(durations, default=len(table) + 1)
         # The floor is a share of the best that the job could have got, not of what is left to get.
         best = float(table[shortest - 1]) if shortest <= len(table) else 0.0
         table = np.where(table >= min_utility_fraction * best, table, 0.0)
         counted = np.flatnonzero(table) if best > 0 else np.zeros(0, dtype=np.int64)
         last = job.arrival + int(counted[-1]) if len(counted) else NEVER
-        size = dominant_share(job, cluster)
-        return cls(key, on_grid(job, grid), table, last, size, work, form=form)
+        made = [
+            cls(
+                key,
+                on_grid(one, grid),
+                table,
+                last,
+                dominant_share(one, cluster),
+                one.work(seconds),
+                job,
+                form=k,
+            )
+            for k, one in admitted or ways[:1]
+        ]
+        return replace(made[0], forms=tuple(made)) if several else made[0]
+
+    @property
+    def in_forms(self) -> tuple[LiveJob, ...]:
+        """The job in each form that it may still be planned in; itself if there is one."""
+        return self.forms or (self,)
+
+    def be_in(self, form: int) -> None:
+        """Be in the form with this index, of which nothing has been done."""
+        if form != self.form:
+            (one,) = [each for each in self.forms if each.form == form]
+            self.form, self.job, self.size, self.remaining = form, one.job, one.size, one.remaining
 
     @property
     def started(self) -> bool:
@@ -153,14 +186,17 @@ class LiveJob:
         counted = np.flatnonzero(table)
         last = slot + int(counted[-1]) if len(counted) else NEVER
         job = replace(self.job, arrival=slot)
-        return LiveJob(key, job, table, last, self.size, self.remaining, form=self.form)
+        forms = tuple(form.arriving(key, slot, end) for form in self.forms)
+        return replace(self, key=key, job=job, table=table, last=last, forms=forms)
 
     def begin(self, now: int) -> int:
         """The first slot from `now` on in which it may run."""
         return max(now, self.job.arrival)
 
     def earliest(self, now: int) -> int:
-        """The first slot in which it could complete on an idle cluster."""
+        """The first slot in which it could complete on an idle cluster, in any form."""
+        if self.forms:
+            return min(form.earliest(now) for form in self.forms)
         # At most N_i workers in a slot (3), so that many slots at
         # least; the double minus rounds up.
         return self.begin(now) - 1 - (-self.remaining // self.job.chunks)
@@ -175,7 +211,10 @@ class LiveJob:
         return slot + int((worth >= share * worth[0]).sum()) - 1  # no utility grows with time
 
     def rest(self, now: int, until: int, lift: float = 0.0) -> Rest:
-        """What is left, with completions up to `until`, each worth `lift` more than it is."""
+        """What is left of a job of one form, with completions up to `until`.
+
+        Each is worth `lift` more than it is.
+        """
         first = self.earliest(now)
         utility = self.table[first - self.job.arrival : until - self.job.arrival + 1] + lift
         # A search asks the logarithms only which completions count;
@@ -192,6 +231,7 @@ class LiveJob:
         work = int(rows[: np.searchsorted(rows[:, SLOT], now), COUNT].sum())
         self.schedule = self.schedule.since(now)
         self.done += work
+        self.forms = ()  # once it has run, it stays in its form
         self.remaining = max(0, self.remaining - work)  # a minimum may do more than is left
         return work
 

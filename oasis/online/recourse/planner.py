@@ -17,6 +17,7 @@ from oasis.online.recourse.futures import SampledFutures
 from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
 from oasis.online.recourse.working_plan import WorkingPlan
+from oasis.online.rejection import Reason
 
 
 def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
@@ -219,25 +220,29 @@ class Planner:
         else:
             servers.lose(server)
 
-    def replan(self, arrivals: Mapping[int, Job]) -> dict[int, str]:
-        """Plan everything again, with new jobs by key; who is turned away or given up, and why."""
+    def replan(
+        self, arrivals: Mapping[int, Job], forms: Mapping[int, int] | None = None
+    ) -> dict[int, str]:
+        """Plan everything again, with new jobs by key; who is turned away or given up, and why.
+
+        What is left of a job that ran in one of several forms has the index of it in `forms`.
+        """
         begin = self._clock()
-        gone: dict[int, str] = {}
-        plan = self.plan
+        plan, forms = self.plan, forms or {}
+        gone = {key: why for key, job in arrivals.items() if (why := self._unmet(job))}
+        arrivals = {key: job for key, job in arrivals.items() if key not in gone}
         # Jobs that lost their place and have a promise choose first: to all
         # others a later completion costs utility alone.
         for live in by_density(plan, plan.unplanned()):
             if live.promise is not None:
                 plan.insert(live)
         if self.admission is None:
-            fresh = [
-                self._add(key, job, self.params.min_utility_fraction)
-                for key, job in arrivals.items()
-            ]
+            floor = self.params.min_utility_fraction
+            fresh = [self._add(key, job, floor, forms.get(key, 0)) for key, job in arrivals.items()]
             for live in by_density(plan, fresh):
                 plan.insert(live)
         else:
-            gone |= self._admit(arrivals, self.admission)
+            gone |= self._admit(arrivals, forms, self.admission)
         # With a rule of admission the plan is one of promises: it is packed
         # anew only where one of them has no place.
         displaced = any(live.promise is not None for live in plan.unplanned())
@@ -281,9 +286,14 @@ class Planner:
         limit = self._seconds if self.rounds_given is None else None
         return limit is not None and self._clock() - begin >= limit
 
-    def _add(self, key: int, job: Job, floor: float) -> LiveJob:
+    def _unmet(self, job: Job) -> str | None:
+        """Why no machine admits a job, in the form that stands first; None if one does."""
+        unmet = [self._cluster.unmet(form) for form in job.in_forms]
+        return f"{Reason.LABELS}: {unmet[0]}" if all(unmet) else None
+
+    def _add(self, key: int, job: Job, floor: float, form: int) -> LiveJob:
         end = self._horizon if self._patience is None else job.arrival + self._patience
-        live = LiveJob.of(key, job, self._cluster, end, self.grid, floor)
+        live = LiveJob.of(key, job, self._cluster, end, self.grid, floor, form)
         self.plan.live[key] = live
         return live
 
@@ -291,7 +301,9 @@ class Planner:
         del self.plan.live[live.key]
         self.record.leave(live, completed)
 
-    def _admit(self, arrivals: Mapping[int, Job], rule: AdmissionRule) -> dict[int, str]:
+    def _admit(
+        self, arrivals: Mapping[int, Job], forms: Mapping[int, int], rule: AdmissionRule
+    ) -> dict[int, str]:
         """Promise a completion to each job for which there is a schedule that pays."""
         plan = self.plan
         refused: dict[int, str] = {}
@@ -301,7 +313,8 @@ class Planner:
             # same object means the same prices.
             if bounds is not None and bounds is not plan.bounds:
                 plan.set_prices(bounds)
-            live, mark = self._add(key, job, rule.min_utility_fraction), plan.mark
+            live = self._add(key, job, rule.min_utility_fraction, forms.get(key, 0))
+            mark = plan.mark
             # Moving others is tried only where the newcomer finds no place beside them.
             is_planned = plan.insert(live) or self._make_room(live)
             if is_planned and rule.accepts(live, plan):

@@ -18,7 +18,7 @@ from oasis.model.instance_file import (
     job_to_dict,
 )
 from oasis.model.job import Job
-from oasis.model.rest import rest_of
+from oasis.model.rest import later, rest_of
 from oasis.model.summary import called
 from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online import rolling
@@ -106,6 +106,7 @@ class Recourse:
     name = "recourse"
     told_remaining = True
     plans_in_model = True
+    knows_forms = True
 
     def __init__(
         self,
@@ -316,12 +317,13 @@ class Recourse:
         if planner.plan.ledger.end > reach:  # slots have come within reach
             planner.extend(reach)
         answer = Plan()
-        renewed, late = self._renewed(view, planner) if self.keep_admitted else ({}, set())
+        forms: dict[int, int] = {}
+        renewed, late = self._renewed(view, planner, forms) if self.keep_admitted else ({}, set())
         # If nothing happened, the plan is what it was and is only
         # carried out: no search, no random numbers.
         if view.arrived or view.lost or view.returned or changed or renewed:
             arrivals = {job.index: rolling.source_of(job, self.name) for job in view.arrived}
-            answer.rejected = planner.replan(renewed | arrivals)
+            answer.rejected = planner.replan(renewed | arrivals, forms)
         # Time alone makes jobs hopeless, too, also where nothing was planned again.
         answer.rejected |= planner.give_up()
         self._note(view, planner, answer.rejected, broken)
@@ -352,7 +354,8 @@ class Recourse:
         changed = False
         for job in view.jobs():
             live = planner.plan.live.get(job.index)
-            if live is None:
+            # Of a job that may still be in any form the view says the work in one of them.
+            if live is None or live.forms:
                 continue
             left = rolling.work_left(job, view)
             if rolling.differs(live, left):
@@ -360,22 +363,31 @@ class Recourse:
                 changed = True
         return changed
 
-    def _renewed(self, view: View, planner: Planner) -> tuple[dict[int, Job], set[int]]:
+    def _renewed(
+        self, view: View, planner: Planner, forms: dict[int, int]
+    ) -> tuple[dict[int, Job], set[int]]:
         """What is left of the jobs whose patience is over, as jobs that arrive now, by index.
 
-        Also those among them that were still promised a completion.
+        Also those among them that were still promised a completion. Notes in `forms` in which form
+        they are.
         """
         assert self.lookahead is not None
         reach, now = rolling.reach_of(self.lookahead), planner.now
         promised = {key for key, live in planner.plan.live.items() if live.promise is not None}
+        before = dict(planner.plan.live)
         gone = planner.give_up()
-        renewed = {
-            job.index: rest_of(
-                rolling.source_of(job, self.name), rolling.work_left(job, view), now, reach
-            )
-            for job in view.jobs()
-            if job.index in gone
-        }
+        renewed = {}
+        for job in view.jobs():
+            if job.index not in gone:
+                continue
+            source, live = rolling.source_of(job, self.name), before[job.index]
+            if live.forms:  # it has not run: it may still be in any form
+                utility = later(source.utility, now - source.arrival, reach)
+                renewed[job.index] = replace(source, arrival=now, utility=utility)
+            else:
+                one, left = source.in_form(live.form), rolling.work_left(job, view)
+                renewed[job.index] = rest_of(one, left, now, reach)
+                forms[job.index] = live.form
         return renewed, promised & gone.keys()
 
     def _note(self, view: View, planner: Planner, gone: Mapping[int, str], broken: int) -> None:
@@ -473,7 +485,7 @@ class Recourse:
         kept: list[object] = [self._site, self._cluster, self.params, plan.bounds]
         kept += [self._bounds, self._learned, *(() if rule is None else rule.shared)]
         for live in plan.live.values():
-            kept += [live.job, live.table, live.schedule]
+            kept += [live.job, live.table, live.schedule, live.whole, live.forms]
         return deepcopy(self, {id(thing): thing for thing in kept})
 
     # -- what lasts --------------------------------------------------------------------------------

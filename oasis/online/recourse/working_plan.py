@@ -85,13 +85,16 @@ class WorkingPlan:
         """An amount above the cost of every schedule of a promised job; 0 for all other jobs."""
         if self.bounds is None or live.promise is None:
             return 0.0
-        rent = 0.0
-        for group in GROUPS:
-            demand = as_array(group.of(live.job), self.cluster.resources)
-            rent += float(demand @ group.of(self.bounds).upper)
-        # U for every worker-slot, each of which may need a minimum of
-        # workers; twice that covers rounding.
-        return 2.0 * rent * live.remaining * live.job.min_workers
+        lifts = []
+        for form in live.in_forms:
+            rent = 0.0
+            for group in GROUPS:
+                demand = as_array(group.of(form.job), self.cluster.resources)
+                rent += float(demand @ group.of(self.bounds).upper)
+            # U for every worker-slot, each of which may need a minimum of
+            # workers; twice that covers rounding.
+            lifts.append(2.0 * rent * form.remaining * form.job.min_workers)
+        return max(lifts)  # the same in every form, so that it favours none
 
     # -- value -------------------------------------------------------------------------------------
 
@@ -118,13 +121,18 @@ class WorkingPlan:
         return live.utility_at(completion) * bonus * self.params.discount**ahead
 
     def density(self, live: LiveJob) -> float:
-        """Worth at the earliest completion there could be, for each worker-slot and its share."""
-        first = live.earliest(self.now)
-        if first > live.deadline:
-            return 0.0
-        # A gang holds a whole minimum even for its last worker-slot.
-        work = max(live.remaining, live.job.min_workers)
-        return self.worth(live, first) / (work * live.size)
+        """Worth at the earliest completion there could be, for each worker-slot and its share.
+
+        Of several forms that counts in which this is most.
+        """
+        densities = []
+        for form in live.in_forms:
+            first = form.earliest(self.now)
+            # A gang holds a whole minimum even for its last worker-slot.
+            work = max(form.remaining, form.job.min_workers)
+            worth = self.worth(live, first) if first <= live.deadline else 0.0
+            densities.append(worth / (work * form.size))
+        return max(densities)
 
     def planned(self) -> list[LiveJob]:
         """Jobs that have a schedule, in order of arrival."""
@@ -196,6 +204,7 @@ class WorkingPlan:
             self.ledger.release(live.job, live.schedule, self.bounds)
         live.schedule = schedule
         if schedule is not None:
+            live.be_in(schedule.form)
             self.ledger.commit(live.job, schedule, self.bounds)
         self._value(live)
 
@@ -204,15 +213,25 @@ class WorkingPlan:
 
     def find(self, live: LiveJob) -> Schedule | None:
         """Where `insert` would plan `live`; None if no completion pays."""
-        # A job that would be late even alone needs no search.
-        first, last = live.earliest(self.now), min(live.deadline, self.ledger.end - 1)
-        if first > last:
-            return None
         # A promised job has its utility lifted above any cost, so that no price makes it unplanned.
-        search = Search(live.job, self.ledger, rest=live.rest(self.now, last, self._lift(live)))
-        split = search.best() if self.bounds is not None else self._earliest(search, last)
-        self.insertions += 1
-        return search.schedule(split) if split is not None else None
+        last, lift = min(live.deadline, self.ledger.end - 1), self._lift(live)
+        best: tuple[Search, Split] | None = None
+        for form in live.in_forms:
+            # A job that would be late even alone needs no search.
+            if form.earliest(self.now) > last:
+                continue
+            rest = form.rest(self.now, last, lift)
+            search = Search(form.job, self.ledger, rest=rest, form=form.form)
+            split = search.best() if self.bounds is not None else self._earliest(search, last)
+            self.insertions += 1
+            if split is None:
+                continue
+            if self.bounds is None:
+                # Nothing but the completion counts: a later form must complete before this one.
+                best, last = (search, split), search.start + split.completion - 1
+            elif best is None or _rank(split) > _rank(best[1]):
+                best = search, split
+        return best[0].schedule(best[1]) if best is not None else None
 
     def _earliest(self, search: Search, last: int) -> Split | None:
         """At prices that no utility notices, the earliest completion is the best one."""
@@ -228,6 +247,11 @@ class WorkingPlan:
             if split is not None or until == last:
                 return split
             width *= self.params.widening
+
+
+def _rank(split: Split) -> tuple[float, int]:
+    """Splits from the same slot on are compared by it: by payoff, then the earlier completion."""
+    return split.payoff, -split.completion
 
 
 def prefer_early(ledger: Ledger, growth: float) -> None:

@@ -11,6 +11,7 @@ import pytest
 import oasis
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import job_object, node_objects
+from oasis.kubernetes.objects import job_forms
 from oasis.kubernetes.objects.node_affinity import REQUIRED
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
@@ -67,6 +68,13 @@ def test_what_a_form_leaves_out_is_the_jobs_own() -> None:
     assert containers == [{"name": "train", "resources": asked}]
     assert found.in_forms[1].ps == plain.ps
     assert found.worker == plain.worker, "the templates of the job are left as they were"
+
+
+def test_an_expression_asks_for_each_label() -> None:
+    assert job_forms.expressions_of({"gpu": ["a100", "h100"], "zone": ["b"]}) == [
+        {"key": "gpu", "operator": "In", "values": ["a100", "h100"]},
+        {"key": "zone", "operator": "In", "values": ["b"]},
+    ]
 
 
 def test_a_form_is_what_the_job_would_be_that_says_so_itself() -> None:

@@ -218,7 +218,10 @@ def test_jobs_that_complete_soon_are_placed_first() -> None:
         found = run._placed(0, {}, values, np.array([1, 1]), lambda: 0.0, work())
         assert found is not None
         placed = total(found[1], "worker").tolist()
-        assert dict(zip(run.model.index, placed, strict=True)) == {"soon": 1, "late": 0}
+        assert {c.job.id: n for c, n in zip(run.model.jobs, placed, strict=True)} == {
+            "soon": 1,
+            "late": 0,
+        }
 
 
 @pytest.mark.parametrize(("placements", "wanted"), [(1, [3, 2]), (2, [3, 2, 2])])

@@ -59,11 +59,11 @@ def forbidding(model: CountModel) -> list[Row]:
 
 def name(model: CountModel, which: str, group: str, slot: int) -> str:
     """The variable of a job's count in a slot."""
-    return model.jobs[model.index[which]].units(group)[slot, 0].name
+    return model.jobs["ab".index(which)].units(group)[slot, 0].name
 
 
 def test_size_and_trivial_bound_count_every_job_at_its_best(model: CountModel) -> None:
-    assert model.index == {"a": 0, "b": 1}
+    assert [(c.index, c.owner, c.form) for c in model.jobs] == [(0, 0, 0), (1, 1, 0)]
     assert model.size == 2 + 1
     assert model.trivial_bound == 12.0
 
@@ -133,21 +133,21 @@ def test_limits_near_a_plan_leave_later_completions_of_its_jobs_alone(model: Cou
     """Jobs that do not complete have no counts either, others none after they complete."""
     done = [{t: v.name for t, v in c.done.items()} for c in model.jobs]
     of_a, of_b = ([name(model, j, group, 1) for group in GROUPS] for j in "ab")
-    limits = model.near({"a": 0}, 0)
+    limits = model.near({0: 0}, 0)
     assert limits == dict.fromkeys([done[0][1], done[1][1], *of_a, *of_b], (0, 0)) | {
         done[0][0]: (0, 1)
     }
-    limits = model.near({"a": 0, "b": 1}, 1)
+    limits = model.near({0: 0, 1: 1}, 1)
     assert limits == dict.fromkeys([*done[0].values(), *done[1].values()], (0, 1))
-    limits = model.near({"a": 1}, 5)
+    limits = model.near({0: 1}, 5)
     assert [t for t, u in done[0].items() if limits[u] == (0, 1)] == [1]
     assert not limits.keys() & set(of_a)
 
 
 def test_completion_is_where_its_variable_is_above_one_half(model: CountModel) -> None:
     a, b = ({t: v.name for t, v in c.done.items()} for c in model.jobs)
-    assert model.completions({a[0]: 0.4, a[1]: 0.6, b[1]: 0.5}) == {"a": 1}
-    assert model.completions({a[0]: 1.0, b[1]: 0.51}) == {"a": 0, "b": 1}
+    assert model.completions({a[0]: 0.4, a[1]: 0.6, b[1]: 0.5}) == {0: 1}
+    assert model.completions({a[0]: 1.0, b[1]: 0.51}) == {0: 0, 1: 1}
     assert model.completions({}) == {}
 
 

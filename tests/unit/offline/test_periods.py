@@ -204,7 +204,7 @@ def test_a_round_of_two_jobs_proves_the_optimum() -> None:
     periods.round(budget)
     assert periods.best.state.bound == pytest.approx(8.0)
     assert periods.is_settled
-    assert planned(periods, FREE).completions == {"a": 5, "b": 4}
+    assert planned(periods, FREE).completions == {0: 5, 1: 4}
 
 
 def planned(periods: PeriodBound, room: FloatArray, **params: Any) -> Planning:
@@ -219,7 +219,7 @@ def test_a_plan_uses_no_more_than_its_room() -> None:
     """Job a has two worker-slots to do in slot 3 at least, beside which b has no room in slot 4."""
     periods = periods_of(CROSSING, slots=3)
     periods.relax(periods.best.state.budget)
-    assert planned(periods, np.array([1.0, 1.0, 1.0, 0.0, 0.5, 0.5])).completions == {"a": 5}
+    assert planned(periods, np.array([1.0, 1.0, 1.0, 0.0, 0.5, 0.5])).completions == {0: 5}
     assert planned(periods, np.zeros(6)).completions == {}
 
 
@@ -228,7 +228,7 @@ def test_a_plan_begins_each_period_with_what_is_left_to_it() -> None:
     periods = periods_of(CROSSING, slots=3)
     periods.relax(periods.best.state.budget)
     room = np.array([1.0, 0.25, 0.25, 1.0, 1.0, 1.0])
-    assert planned(periods, room).completions == {"a": 5, "b": 4}
+    assert planned(periods, room).completions == {0: 5, 1: 4}
     assert planned(periods, 0.4 * room).completions == {}
 
 
@@ -248,7 +248,7 @@ def test_a_plan_gets_better_where_jobs_may_change() -> None:
     assert plan.completions == {}
     plan.improve(periods.best.state.budget.within(0.05))
     assert whole.costs @ plan.values == pytest.approx(38.0)
-    assert plan.completions["d"] == 5
+    assert plan.completions[3] == 5
 
 
 def test_jobs_that_are_not_free_complete_as_they_do() -> None:
@@ -315,7 +315,7 @@ def test_a_period_without_jobs_is_worth_nothing() -> None:
     periods.round(periods.best.state.budget)
     assert periods.is_settled
     assert periods.best.state.bound == pytest.approx(5.0)
-    assert planned(periods, FREE).completions == {"a": 5}
+    assert planned(periods, FREE).completions == {0: 5}
 
 
 def test_periods_without_new_rows_are_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -377,7 +377,7 @@ def test_parameters_of_periods_are_named() -> None:
 def test_a_plan_that_cannot_get_better_is_not_searched_without_end() -> None:
     plan = planned(periods_of(RIVALS, slots=3), FREE, first_jobs=2)
     plan.improve(Budget())  # no limit
-    assert plan.completions["d"] == 5
+    assert plan.completions[3] == 5
     assert plan._size == 5
 
 

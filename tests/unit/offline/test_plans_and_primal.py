@@ -95,7 +95,7 @@ def test_cuts_that_are_found_after_a_plan_hold_in_the_next() -> None:
 
 def test_limits_hold_for_this_plan_alone() -> None:
     made = model(*THREE)
-    near = made.near({"b": 0}, 0)
+    near = made.near({1: 0}, 0)
     rows = len(made.read().rows)
     first = close_plan(made, near, Budget(), PARAMS)
     assert len(made.read().rows) == rows

@@ -135,7 +135,7 @@ def test_a_first_plan_that_is_cut_off_is_made_anew(least: float, rounds: int) ->
     values = run.repair.first(Stage(range(1), range(0), {}), lambda: least, 0.0, work())
     if least == 5.0:
         assert values is not None
-        assert run.model.completions(values) == {"b": 0, "c": 0}
+        assert run.model.completions(values) == {1: 0, 2: 0}
         assert run.cuts == len(looked) - 1 > 0
     else:
         assert values is None
@@ -198,7 +198,7 @@ def test_a_known_plan_is_kept_where_the_reserve_leaves_it() -> None:
     """Three slots of three GPUs, and jobs that each want one for a slot."""
     jobs = [job(name, 1.0, 1, 5.0, due=3) for name in "abcde"]
     run, slots = dive(*jobs, horizon=3, last_slots=1, last_factor=1.0), range(3)
-    stage, plan = Stage(slots, slots[:0], {}), {"a": 1, "b": 2}
+    stage, plan = Stage(slots, slots[:0], {}), {0: 1, 1: 2}
     values = run.repair.as_planned(plan, stage, lambda: 0.0, work())
     assert values is not None
     assert run.model.completions(values) == plan
@@ -208,10 +208,10 @@ def test_a_known_plan_is_kept_where_the_reserve_leaves_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "completed"), [({"a": 1}, {"a"}), (dict.fromkeys("abcd", 0), set("abcd"))]
+    ("plan", "completed"), [({0: 1}, {0}), (dict.fromkeys(range(4), 0), {0, 1, 2, 3})]
 )
 def test_a_dive_begins_with_its_plan_or_with_the_best_one(
-    plan: dict[str, int], completed: set[str]
+    plan: dict[int, int], completed: set[int]
 ) -> None:
     """Four jobs cannot all be done in the first slot, so that they may then choose others."""
     jobs = [job(name, 1.0, 1, 5.0, due=3) for name in "abcd"]

@@ -143,7 +143,7 @@ def test_steps_to_a_plan_ask_for_more_after_one_that_was_placed_and_for_less_aft
         return 0
 
     monkeypatch.setattr(run.primal, "search", placed)
-    run._walk({"big": 3}, 12.0, run.best.state.budget)
+    run._walk({8: 3}, 12.0, run.best.state.budget)
     assert asked == pytest.approx([0.25 * 4, 0.3 * 2, 0.15 * 2, 0.075 * 2])
 
 
@@ -152,9 +152,9 @@ def test_a_walk_ends_where_too_little_is_left_to_gain(monkeypatch: pytest.Monkey
     run.begin({})
     asked: list[float] = []
     monkeypatch.setattr(run.primal, "search", lambda *given: asked.append(given[2]))
-    run._walk({"big": 3}, 12.9, run.best.state.budget)  # the bound is 18, so it must gain 5
+    run._walk({8: 3}, 12.9, run.best.state.budget)  # the bound is 18, so it must gain 5
     assert not asked
-    run._walk({"big": 3}, 13.1, run.best.state.budget)
+    run._walk({8: 3}, 13.1, run.best.state.budget)
     assert asked == [5.0, 5.0]
 
 
@@ -173,7 +173,7 @@ def test_a_mix_lets_jobs_complete_as_they_do_or_close_to_the_plan(
         radii.append(given[-1])
 
     monkeypatch.setattr(run.primal, "search", noted)
-    run._mix({"a": 5, "b": 3}, run.best.state.budget)
+    run._mix({0: 5, 1: 3}, run.best.state.budget)
     assert completions(run, asked[0]) == [[1, 5, 6], [3, 4], []]
     assert radii == [0.1, 0.2, 0.4]
 
@@ -186,7 +186,7 @@ def test_a_plan_of_a_master_is_mixed_in_where_the_whole_horizon_is_open(
     run.begin({}, range(2, 4))
     asked: list[range] = []
     monkeypatch.setattr(run, "_mix", lambda *_: asked.append(run._slots))
-    run.mix({"big": 3}, run.best.state.budget)
+    run.mix({8: 3}, run.best.state.budget)
     assert asked == slots
 
 
@@ -223,9 +223,9 @@ def test_a_plan_in_fractions_is_approached_and_then_mixed(monkeypatch: pytest.Mo
     done: list[Any] = []
     monkeypatch.setattr(run, "_walk", lambda *given: done.append(given[:2]))
     monkeypatch.setattr(run, "_mix", lambda *given: done.append(given[:1]))
-    run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs}))
+    run.begin(run.model.completing({c.index: range(4) for c in run.model.jobs}))
     run._try(run.best.state.budget)
-    assert done == [({"big": 3}, pytest.approx(10.0)), ({"big": 3},)]
+    assert done == [({8: 3}, pytest.approx(10.0)), ({8: 3},)]
 
 
 def test_each_try_has_a_new_neighbourhood_but_the_one_that_was_asked_for(
@@ -234,7 +234,7 @@ def test_each_try_has_a_new_neighbourhood_but_the_one_that_was_asked_for(
     run = search(*SMALL, BIG, horizon=4, known=FULL, least_tries=3)
     tried: list[Limits] = []
     monkeypatch.setattr(run, "_try", lambda _: tried.append(run._near))
-    asked = run.model.completing({"big": range(4)})
+    asked = run.model.completing({8: range(4)})
     run.begin(asked)
     budget = run.best.state.budget
     monkeypatch.setattr(type(budget), "passed", property(lambda _: len(tried) > 0))
@@ -267,7 +267,7 @@ def test_it_gives_way_between_two_steps(
     monkeypatch.setattr(run, "_plan", planned)
     monkeypatch.setattr(run, "_walk", lambda *_: steps.append("walk"))
     monkeypatch.setattr(run, "_mix", lambda *_: None)
-    run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs}))
+    run.begin(run.model.completing({c.index: range(4) for c in run.model.jobs}))
     run.gives_way = gives_way
     assert run.search(run.best.state.budget)
     assert steps == expected
@@ -277,7 +277,7 @@ def test_it_gives_way_between_two_steps(
 def test_it_begins_where_it_is_told_to() -> None:
     """In the neighbourhood of the relaxation the big job has no slot, in the next one it has."""
     run = search(*SMALL, BIG, horizon=4)
-    run.begin(run.model.completing({c.job.id: range(4) for c in run.model.jobs[:8]}))
+    run.begin(run.model.completing({c.index: range(4) for c in run.model.jobs[:8]}))
     run._try(run.best.state.budget)
     assert run.best.value == 8.0
     run.search(run.best.state.budget.within(1.0))
@@ -298,4 +298,4 @@ def test_a_search_without_time_tries_nothing() -> None:
 def test_completions_of_a_relaxation_and_soon_after() -> None:
     run = search(job("a", 2, 3, 1.0), job("b", 2, 3, 1.0), horizon=6)
     values = {run.model.jobs[0].done[t].name: 0.5 for t in (1, 2)}
-    assert run.model.around(values, 1) == {"a": range(1, 4)}
+    assert run.model.around(values, 1) == {0: range(1, 4)}

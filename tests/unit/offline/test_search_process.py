@@ -188,7 +188,9 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
     optimum = solve_brute_force(TINY)
     search = Child(problem())
     search.news.put(line({"bound": optimum.objective * (1 + 1e-9)}))
-    search.news.put(line({"plan": {name: s.completion for name, s in optimum.schedules.items()}}))
+    number = {job.id: k for k, job in enumerate(TINY.jobs)}
+    plan = [[number[name], s.completion] for name, s in optimum.schedules.items()]
+    search.news.put(line({"plan": plan}))
     search.run()
     said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert said[-1] == {"status": "optimal"}
@@ -205,7 +207,7 @@ def test_dives_from_a_plan_go_on_while_they_may_differ(is_whole: bool, further: 
     Another plan begins anew.
     """
     parts = prepared(LARGE).parts
-    name, done, seen = parts.model.jobs[0].job.id, list[Limits](), list[bool]()
+    form, done, seen = parts.model.jobs[0].index, list[Limits](), list[bool]()
     slots = sorted(parts.model.jobs[0].utility)[:2]
 
     def dive(near: Limits, _: Budget, *, plan: Any, is_further: bool) -> int:
@@ -222,11 +224,11 @@ def test_dives_from_a_plan_go_on_while_they_may_differ(is_whole: bool, further: 
         partner = Partner(lambda _: None)
         search = ScheduleSearch(parts, LARGE, partner)
         for slot in slots:
-            partner.pass_on({"plan": {name: slot}})
+            partner.pass_on({"plan": [[form, slot]]})
             for _ in range(5):
                 search._approach(Budget())
     window = LARGE.master.window
-    near = [parts.model.near({name: slot}, window) for slot in slots]
+    near = [parts.model.near({form: slot}, window) for slot in slots]
     assert done == [near[0]] * len(further) + [near[1]] * len(further)
     assert seen == 2 * further
 
@@ -238,10 +240,10 @@ def test_only_a_further_dive_goes_on_with_the_next_reserve() -> None:
         patch.setattr(primal._dive, "begin", begun.append)
         patch.setattr(primal._dive, "search", lambda *_: None)
         assert primal.is_settled == primal._dive.is_settled
-        primal.dive({}, Budget(), plan={"a": 3})
-        primal.dive({}, Budget(), plan={"a": 3}, is_further=True)
+        primal.dive({}, Budget(), plan={0: 3})
+        primal.dive({}, Budget(), plan={0: 3}, is_further=True)
         primal.dive({}, Budget())
-    assert begun == [{"a": 3}, None]
+    assert begun == [{0: 3}, None]
 
 
 @pytest.mark.parametrize("kind", ["plan", "relaxation", "both"])
@@ -275,11 +277,11 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
         patch.setattr(parts.replanning, "mix", lambda plan, _: done.append(plan))
         patch.setattr(type(parts.primal), "is_settled", True)
         search = ScheduleSearch(parts, LARGE, partner)
-        name = parts.model.jobs[0].job.id
-        first, plan, ends = min(parts.model.jobs[0].utility), {}, {name: [0, 3]}
+        form = parts.model.jobs[0].index
+        first, plan, ends = min(parts.model.jobs[0].utility), {}, [[form, 0, 3]]
         if kind != "relaxation":
-            plan = {name: first}
-            partner.pass_on({"plan": plan})
+            plan = {form: first}
+            partner.pass_on({"plan": [[form, first]]})
         if kind != "plan":
             partner.pass_on({"relaxation": ends})
         waiting = [parts.replanning.gives_way()]
@@ -289,7 +291,7 @@ def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str)
     assert waiting == [kind != "relaxation", False]
     assert wide == [kind == "relaxation"]
     if kind == "relaxation":
-        assert done == [parts.model.completing({name: range(4)})]
+        assert done == [parts.model.completing({form: range(4)})]
     else:
         assert done == [parts.model.near(plan, LARGE.master.window), plan]
 

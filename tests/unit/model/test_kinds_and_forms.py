@@ -9,6 +9,7 @@ import pickle
 import pytest
 
 import oasis
+from oasis.model.forms import Labels, Requirement
 from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict
 
@@ -106,6 +107,15 @@ def test_a_wrong_form_is_named(changes: dict[str, object], message: str) -> None
     data = instance_to_dict(instance(job()))["jobs"][0]
     with pytest.raises(oasis.InstanceError, match=f"^{message}"):
         job_from_dict({**data, **changes})
+
+
+def test_the_label_that_keeps_all_machines_out_is_named() -> None:
+    asked = Requirement({"zone": ["b"], "gpu": ["h100"]})
+    machines = [Labels({"gpu": "t4", "zone": "b"}), Labels({"zone": "b"})]
+    assert asked.unmet_by(machines) == "gpu"
+    assert asked.unmet_by([*machines, Labels({"gpu": "h100", "zone": "b"})]) is None
+    assert asked.unmet_by([Labels({"gpu": "h100"}), *machines]) == "zone"  # each by another one
+    assert str(asked) == "zone is b, gpu is h100"
 
 
 def test_a_label_that_is_no_text_is_named() -> None:

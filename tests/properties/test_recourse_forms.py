@@ -1,0 +1,165 @@
+"""Recourse with jobs in several forms on machines of several kinds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import oasis
+from oasis import Cluster, Deadline, Form, Instance, Job, OASiS, Piecewise, Recourse, Server
+from oasis.model.utility import Utility
+from oasis.online.recourse import Commitment, Planner
+from tests.oracle import kinds
+
+CASES = range(60)
+COMMITMENTS: tuple[Commitment, ...] = ("none", "start", "arrival")
+
+
+@cache
+def solved(seed: int) -> tuple[Instance, float]:
+    given = kinds.instance(seed)
+    return given, kinds.optimum(given)
+
+
+def policies(given: Instance) -> list[Recourse]:
+    """Every level of commitment, and every rule of admission; also on a horizon that rolls."""
+    made = [Recourse(commitment, rounds=3) for commitment in COMMITMENTS]
+    return [
+        *made,
+        Recourse.from_instance(given, "arrival", min_utility_fraction=0.0, rounds=3),
+        Recourse.rolling(given.horizon, rounds=3),
+        Recourse.rolling(given.horizon, "arrival", patience=1, keep_admitted=True),
+    ]
+
+
+def test_a_run_is_feasible_and_never_worth_more_than_the_optimum() -> None:
+    forms, earned, best = set(), 0.0, 0.0
+    for seed in CASES:
+        given, optimum = solved(seed)
+        best += optimum
+        for k, policy in enumerate(policies(given)):
+            run = oasis.simulate(given, policy)
+            worth = oasis.verify(given, run)
+            assert worth <= optimum * (1 + 1e-9), (seed, k)
+            assert worth == pytest.approx(run.total_utility), (seed, k)
+            forms |= {schedule.form for schedule in run.schedules.values()}
+            earned += worth if k == 0 else 0.0
+    assert forms == {0, 1, 2}
+    assert earned > 0.8 * best
+
+
+def test_a_job_alone_earns_what_its_best_form_can() -> None:
+    several = 0
+    for seed in CASES:
+        given = kinds.instance(seed)
+        for job in given.jobs:
+            alone = replace(given, jobs=(job,))
+            optimum = kinds.optimum(alone)
+            for commitment in COMMITMENTS[:2]:  # on arrival, a rule may refuse it
+                worth = oasis.verify(alone, oasis.simulate(alone, Recourse(commitment)))
+                assert worth == pytest.approx(optimum), (seed, job.id, commitment)
+            several += len(job.in_forms) > 1 and optimum > 0
+    assert several > 60
+
+
+def test_a_job_that_no_machine_admits_is_told_which_label() -> None:
+    given = kinds.instance(3)
+    nowhere = [Form(requires={"gpu": ["z"]}), Form(requires={"zone": ["north"]})]
+    plain = replace(given.jobs[0], forms=(), speeds=None, requires={"gpu": ["z"]})
+    for job in (plain, replace(plain, requires={}, forms=tuple(nowhere))):
+        for commitment in COMMITMENTS:
+            run = oasis.simulate(replace(given, jobs=(job,)), Recourse(commitment))
+            reason = "no machine admits it: label gpu of the worker servers; its workers require"
+            assert (run.decisions[0].reason or "").startswith(reason)
+
+
+@pytest.mark.parametrize("commitment", COMMITMENTS)
+def test_a_job_that_has_run_keeps_its_form(commitment: Commitment) -> None:
+    for seed in CASES:
+        given = kinds.instance(seed)
+        planner = Planner(given.cluster, given.horizon, commitment=commitment)
+        jobs, begun = given.jobs_by_arrival(), dict[int, int]()
+        for now in range(given.horizon):
+            planner.advance(now)
+            for key, live in list(planner.plan.live.items()):
+                if live.started:
+                    assert begun.setdefault(key, live.form) == live.form
+                    assert live.forms == ()
+                if live.remaining == 0:
+                    planner.finish(key)
+            planner.replan({k: job for k, job in enumerate(jobs) if job.arrival == now})
+            for key, live in planner.plan.live.items():
+                if live.schedule is not None:
+                    assert begun.get(key, live.form) == live.form == live.schedule.form
+                    assert live.job.original == jobs[key].in_form(live.form)
+
+
+@pytest.mark.parametrize("commitment", ["none", "start"])
+def test_a_job_that_waits_is_planned_in_another_form_for_a_newcomer(commitment: Commitment) -> None:
+    """It waits for the fast machine, which a newcomer then needs more; so it takes the slow one."""
+    servers = tuple(Server(kind, {"gpu": 1.0}, labels={"gpu": kind}) for kind in "ab")
+    cluster = Cluster(("gpu",), servers, (), slot_seconds=1.0)
+
+    def job(name: str, slots: int, utility: Utility, forms: tuple[Form, ...] = ()) -> Job:
+        fast = {} if forms else {"requires": {"gpu": ["a"]}}
+        return Job(name, 0, 1, 1, slots, 1.0, 0.0, {"gpu": 1.0}, {}, utility, forms=forms, **fast)
+
+    either = Form(requires={"gpu": ["a"]}), Form(minibatches=6, requires={"gpu": ["b"]})
+    waits = job("waits", 1, Piecewise((0.0, 20.0), (10.0, 5.0)), either)
+    planner = Planner(cluster, 12, commitment=commitment)
+    planner.replan({0: job("first", 3, Deadline(90.0, 2.0)), 1: waits})
+    planned = planner.plan.live[1]
+    assert planned.schedule is not None
+    assert (planned.form, planned.remaining, planned.schedule.completion) == (0, 1, 3)
+    planner.advance(1)
+    planner.replan({2: replace(job("newcomer", 4, Deadline(90.0, 5.0)), arrival=1)})
+    assert planned.schedule is not None
+    assert (planned.form, planned.remaining, planned.schedule.completion) == (1, 6, 6)
+    planner.advance(2)
+    planner.cancel(2)  # what has run stays in its form, though the fast machine is free again
+    planner.replan({})
+    assert (planned.form, planned.done, planned.remaining) == (1, 1, 5)
+
+
+def test_a_run_goes_on_from_its_state_and_a_quote_changes_nothing() -> None:
+    """At every slot the policy is replaced by one that was restored from plain data."""
+
+    class Restored(Recourse):
+        """Asks a copy of itself that was made from its state."""
+
+        def decide(self, view):  # type: ignore[no-untyped-def]
+            other = Recourse.rolling(self.lookahead, self.commitment, rounds=3)
+            other.reset(self._site)
+            other.restore(json.loads(json.dumps(self.state())))
+            other.withdrawn = list(self.withdrawn)
+            probe = replace(PROBE, arrival=int(view.now))
+            state = json.dumps(self.state())
+            quotes = [one.foresee(probe, int(view.now)) for one in (self, other)]
+            assert quotes[0] == quotes[1]
+            assert json.dumps(self.state()) == state
+            plan = super().decide(view)
+            assert other.decide(view) == plan
+            assert json.dumps(other.state()) == json.dumps(self.state())
+            return plan
+
+    for seed in range(12):
+        given = kinds.instance(seed)
+        PROBE = replace(given.jobs[0], id="probe")
+        for commitment in COMMITMENTS:
+            run = oasis.simulate(given, Restored.rolling(given.horizon, commitment, rounds=3))
+            oasis.verify(given, run)
+
+
+def test_on_three_kinds_of_machines_it_earns_at_least_what_oasis_does() -> None:
+    given = oasis.generate("kinds", jobs=40, seed=1)
+    assert {len(job.in_forms) for job in given.jobs} == {3}
+    printed = oasis.verify(given, oasis.simulate(given, OASiS.from_instance(given)))
+    for commitment in COMMITMENTS:
+        run = oasis.simulate(given, Recourse(commitment, rounds=3))
+        worth = oasis.verify(given, run)
+        assert worth >= printed, commitment
+        assert {schedule.form for schedule in run.schedules.values()} == {0, 1, 2}
+        assert run.report["broken_promises"] == []
