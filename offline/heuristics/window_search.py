@@ -112,10 +112,12 @@ class WindowSearch:
         steering = RecourseParams(discount=1.0, min_utility_fraction=floor)
         self._plan = WorkingPlan(cluster, horizon, steering)
         grid = grid_of(cluster)
-        for key, form in enumerate(arrays.forms):
-            self._plan.live[key] = LiveJob.of(key, form, cluster, horizon, grid, floor)
         self._worthy: list[LiveForms] = []
         for keys in arrays.forms_of:
+            # Each form is a job of its own here, which schedules call by its index.
+            for index, key in enumerate(keys):
+                one = arrays.forms[key]
+                self._plan.live[key] = LiveJob.of(key, one, cluster, horizon, grid, floor, index)
             density = {key: self._plan.density(self._plan.live[key]) for key in keys}
             if max(density.values()) > 0:
                 forms = [self._plan.live[key] for key in keys if density[key] > 0]
