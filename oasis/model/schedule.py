@@ -214,7 +214,7 @@ def committed(
 
 def _check_inside(rows: IntArray, shape: tuple[int, ...], name: str) -> None:
     """`InputError` at the first of `rows` that is in no slot or on no server of (T, servers, R)."""
-    places, limits = rows[:, : COUNT], np.array(shape[:COUNT])
+    places, limits = rows[:, :COUNT], np.array(shape[:COUNT])
     outside = ((places < 0) | (places >= limits)).any(axis=1)
     if outside.any():
         slot, server, _ = rows[int(outside.argmax())].tolist()
