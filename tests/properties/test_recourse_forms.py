@@ -9,12 +9,31 @@ from functools import cache
 import pytest
 
 import oasis
-from oasis import Cluster, Deadline, Form, Instance, Job, OASiS, Piecewise, Recourse, Server
+from oasis import (
+    Cluster,
+    Constant,
+    Deadline,
+    Form,
+    Instance,
+    Job,
+    OASiS,
+    Piecewise,
+    Recourse,
+    Server,
+)
 from oasis.model.utility import Utility
+from oasis.online import rolling
 from oasis.online.recourse import Commitment, Planner
+from oasis.online.recourse.live_job import LiveJob, grid_of
 from tests.oracle import kinds
 
 CASES = range(60)
+ON_AB = Cluster(
+    ("gpu",),
+    tuple(Server(kind, {"gpu": 1.0}, labels={"gpu": kind}) for kind in "ab"),
+    (),
+    slot_seconds=1.0,
+)
 COMMITMENTS: tuple[Commitment, ...] = ("none", "start", "arrival")
 
 
@@ -100,16 +119,14 @@ def test_a_job_that_has_run_keeps_its_form(commitment: Commitment) -> None:
 @pytest.mark.parametrize("commitment", ["none", "start"])
 def test_a_job_that_waits_is_planned_in_another_form_for_a_newcomer(commitment: Commitment) -> None:
     """It waits for the fast machine, which a newcomer then needs more; so it takes the slow one."""
-    servers = tuple(Server(kind, {"gpu": 1.0}, labels={"gpu": kind}) for kind in "ab")
-    cluster = Cluster(("gpu",), servers, (), slot_seconds=1.0)
 
     def job(name: str, slots: int, utility: Utility, forms: tuple[Form, ...] = ()) -> Job:
-        fast = {} if forms else {"requires": {"gpu": ["a"]}}
-        return Job(name, 0, 1, 1, slots, 1.0, 0.0, {"gpu": 1.0}, {}, utility, forms=forms, **fast)
+        made = Job(name, 0, 1, 1, slots, 1.0, 0.0, {"gpu": 1.0}, {}, utility, forms=forms)
+        return made if forms else replace(made, requires={"gpu": ["a"]})
 
     either = Form(requires={"gpu": ["a"]}), Form(minibatches=6, requires={"gpu": ["b"]})
     waits = job("waits", 1, Piecewise((0.0, 20.0), (10.0, 5.0)), either)
-    planner = Planner(cluster, 12, commitment=commitment)
+    planner = Planner(ON_AB, 12, commitment=commitment)
     planner.replan({0: job("first", 3, Deadline(90.0, 2.0)), 1: waits})
     planned = planner.plan.live[1]
     assert planned.schedule is not None
@@ -122,6 +139,9 @@ def test_a_job_that_waits_is_planned_in_another_form_for_a_newcomer(commitment: 
     planner.cancel(2)  # what has run stays in its form, though the fast machine is free again
     planner.replan({})
     assert (planned.form, planned.done, planned.remaining) == (1, 1, 5)
+    entry = json.loads(json.dumps(rolling.live_to_dict(planned)))
+    again = rolling.live_from_dict(entry, ON_AB, 12, planner.grid, 0.0)
+    assert (again.form, again.forms, again.remaining, again.job) == (1, (), 5, planned.job)
 
 
 def test_a_run_goes_on_from_its_state_and_a_quote_changes_nothing() -> None:
@@ -131,6 +151,7 @@ def test_a_run_goes_on_from_its_state_and_a_quote_changes_nothing() -> None:
         """Asks a copy of itself that was made from its state."""
 
         def decide(self, view):  # type: ignore[no-untyped-def]
+            assert self.lookahead is not None
             other = Recourse.rolling(self.lookahead, self.commitment, rounds=3)
             other.reset(self._site)
             other.restore(json.loads(json.dumps(self.state())))
@@ -142,6 +163,14 @@ def test_a_run_goes_on_from_its_state_and_a_quote_changes_nothing() -> None:
             assert json.dumps(self.state()) == state
             plan = super().decide(view)
             assert other.decide(view) == plan
+            lives = [one.planner.plan.live for one in (self, other) if one.planner is not None]
+            for key, live in lives[0].items():
+                again = lives[1][key]
+                assert [one.form for one in live.forms] == [one.form for one in again.forms]
+                # until it runs, a job has all the work of the form in which it is planned
+                assert all(
+                    one.remaining == live.remaining for one in live.forms if one.form == live.form
+                )
             assert json.dumps(other.state()) == json.dumps(self.state())
             return plan
 
@@ -151,6 +180,37 @@ def test_a_run_goes_on_from_its_state_and_a_quote_changes_nothing() -> None:
         for commitment in COMMITMENTS:
             run = oasis.simulate(given, Restored.rolling(given.horizon, commitment, rounds=3))
             oasis.verify(given, run)
+
+
+def test_what_is_left_of_a_job_whose_patience_is_over_stays_in_its_form_if_it_has_run() -> None:
+    forms = Form(minibatches=50, requires={"gpu": ["a"]}), Form(requires={"gpu": ["b"]})
+
+    def job(name: str, arrival: int, slots: int, utility: Utility) -> Job:
+        return Job(name, arrival, 1, 1, slots, 1.0, 0.0, {"gpu": 1.0}, {}, utility, forms=forms)
+
+    jobs = (
+        job("has run", 0, 4, Constant(10.0)),
+        job("newcomer", 1, 3, Deadline(90.0, 2.0)),
+        job("waits", 1, 2, Constant(1.0)),
+    )
+    given = Instance(12, ON_AB, jobs)
+    run = oasis.simulate(given, Recourse.rolling(12, patience=4, keep_admitted=True))
+    assert oasis.verify(given, run) == 101.0
+    assert {schedule.form for schedule in run.schedules.values()} == {1}
+    assert [run.schedules[job.id].completion for job in jobs] == [6, 3, 8]
+
+
+def test_the_floor_is_a_share_of_the_best_of_the_forms_that_a_machine_admits() -> None:
+    worth = Piecewise((0.0, 1.0, 3.0, 4.0), (80.0, 10.0, 4.0, 3.0))
+    slow, fast = Form(minibatch_time=4.0), Form(minibatch_time=1.0)
+    nowhere = Form(minibatch_time=0.25, requires={"gpu": ["z"]})
+    job = Job("j", 0, 1, 2, 2, 1.0, 0.0, {"gpu": 1.0}, {}, worth)
+
+    def last(*forms: Form) -> int:
+        whole = replace(job, forms=forms)
+        return LiveJob.of(0, whole, ON_AB, 20, grid_of(ON_AB), 0.5).last
+
+    assert last(slow, fast) == last(fast, nowhere) == last(fast) < last(slow) == last(nowhere, slow)
 
 
 def test_on_three_kinds_of_machines_it_earns_at_least_what_oasis_does() -> None:

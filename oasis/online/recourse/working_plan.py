@@ -164,7 +164,7 @@ class WorkingPlan:
 
     def insert(self, live: LiveJob) -> bool:
         """Plan `live` by Algorithm 2 in what is free; False if no completion pays."""
-        schedule = self.find(live)
+        schedule = self._find(live)
         if schedule is None:
             return False
         self._set(live, schedule)
@@ -211,8 +211,7 @@ class WorkingPlan:
     def _value(self, live: LiveJob) -> None:
         live.value = self.worth(live, live.schedule.completion) if live.schedule else 0.0
 
-    def find(self, live: LiveJob) -> Schedule | None:
-        """Where `insert` would plan `live`; None if no completion pays."""
+    def _find(self, live: LiveJob) -> Schedule | None:
         # A promised job has its utility lifted above any cost, so that no price makes it unplanned.
         last, lift = min(live.deadline, self.ledger.end - 1), self._lift(live)
         best: tuple[Search, Split] | None = None

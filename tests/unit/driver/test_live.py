@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import dataclasses
 import numpy as np
 import pytest
 

@@ -16,7 +16,6 @@ from offline.heuristics.params import WindowParams
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
-from tests import builders
 from tests.strategies import fewer, small_instances
 
 INSTANCE = oasis.generate("calibrated", jobs=30, worker_servers=4, ps_servers=4, horizon=30, seed=3)
@@ -55,12 +54,6 @@ def test_it_never_exceeds_the_optimum(instance: oasis.Instance) -> None:
     optimum = solve_milp(instance, time_limit=None).objective
     found = started(instance, 0.05).best
     assert oasis.verify(instance, found.solution.by_id) <= optimum * (1 + 1e-6) + 1e-9
-
-
-def test_each_form_is_a_live_job_that_schedules_call_by_its_index() -> None:
-    forms = (oasis.Form(minibatch_time=3.0), oasis.Form(minibatch_time=2.0))
-    search = search_of(builders.instance(builders.job("a", forms=forms), builders.job("b")))
-    assert [live.form for live in search._plan.live.values()] == [0, 1, 0]
 
 
 def test_a_better_solution_of_another_search_is_where_it_goes_on() -> None:
