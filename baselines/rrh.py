@@ -115,10 +115,10 @@ class Prospects:
 
     def _at(self, ends: FloatArray) -> FloatArray:
         # Work that ends at time e completes in the slot ceil(e) - 1.
-        slots: IntArray = (rounding.ceil(ends) - 1).astype(np.int64)
-        found: npt.NDArray[np.float64] = self._worth[
-            self._rows, np.clip(slots, 0, self._worth.shape[1] - 1)
-        ]
+        # Clipped as floats: the end of an absurdly long job is beyond all integers.
+        last = self._worth.shape[1] - 1
+        slots: IntArray = np.clip(rounding.ceil(ends) - 1, 0, last).astype(np.int64)
+        found: npt.NDArray[np.float64] = self._worth[self._rows, slots]
         return found
 
 

@@ -359,9 +359,8 @@ Method = Annotated[
     str,
     typer.Option(
         "--method",
-        help="Offline. milp, benders: exact; both: the two at once. colgen: mostly an interval. "
-        "bruteforce: exact, tiny instances, ignores limits. auto: milp if small, colgen if very "
-        "large, else both or benders.",
+        help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
+        "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
     ),
 ]
 Output = Annotated[

@@ -86,6 +86,9 @@ def empty_payoff(
     cluster = instance.cluster
     machines, hosts = (_admitting(cluster, job, group) for group in GROUPS)
     work = job.work(instance.slot_seconds)
+    # No table is as long as the work of a job for which all slots are not enough.
+    if work > job.chunks * (instance.horizon - job.arrival):
+        return -math.inf
     cheapest = np.full(work + 1, np.inf)
     cheapest[0] = 0.0
     best = -math.inf

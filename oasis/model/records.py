@@ -366,6 +366,7 @@ class _Form:
         self.checks = [
             (name, kind.check, self.entries[name].default is None) for name, kind in kinds.items()
         ]
+        self.left_out = [(name, checked) for name, checked, is_none in self.checks if is_none]
         self.writers = [
             (name, self.entries[name].default, kind.plain) for name, kind in kinds.items()
         ]
@@ -421,6 +422,9 @@ def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
     check_keys(data, [tag, *form.required] if tag else form.required, form.optional)
     values = {**form.absent, **data}
     values.pop(tag, None)
+    for name, checked in form.left_out:
+        if values.get(name, MISSING) is None:
+            checked(None, name)  # data leave it out: null is of no kind, as the schema says
     for name, read in form.parsers.items():
         if name in values:
             with located_at(name):

@@ -16,7 +16,7 @@ from oasis.model.instance import Instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.summary import Facts, Summarised
-from oasis.model.validation import check_unique
+from oasis.model.validation import check_unique, integer
 
 SLOT, SERVER, COUNT = 0, 1, 2
 
@@ -71,6 +71,7 @@ class Schedule(Summarised):
             object.__setattr__(self, "workers", placements(self.workers))
         with located_at("ps"):
             object.__setattr__(self, "ps", placements(self.ps))
+        object.__setattr__(self, "form", integer(self.form, "form"))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schedule):
@@ -179,6 +180,11 @@ def committed(
 ) -> tuple[FloatArray, FloatArray]:
     """Resources that `schedules` use, shapes (T, H, R) and (T, K, R), in raw units.
 
+    Raises
+    ------
+    InputError
+        Naming the job whose schedule is in a form, a slot or on a server that there is not.
+
     Examples
     --------
     >>> import oasis
@@ -196,8 +202,20 @@ def committed(
     for job in instance.jobs:
         schedule = schedules.get(job.id)
         if schedule is not None:
-            form = job.in_form(schedule.form)
-            for group, used in zip(GROUPS, (worker, ps), strict=True):
-                demand = as_array(group.of(form), cluster.resources)
-                add_usage(used, group.placed(schedule), demand)
+            with located_at(f"job {job.id}"):
+                integer(schedule.form, "form", maximum=len(job.in_forms) - 1)
+                form = job.in_form(schedule.form)
+                for group, used in zip(GROUPS, (worker, ps), strict=True):
+                    rows = group.placed(schedule)
+                    _check_inside(rows, used.shape, str(group))
+                    add_usage(used, rows, as_array(group.of(form), cluster.resources))
     return worker, ps
+
+
+def _check_inside(rows: IntArray, shape: tuple[int, ...], name: str) -> None:
+    """`InputError` at the first of `rows` that is in no slot or on no server of (T, servers, R)."""
+    places, limits = rows[:, :COUNT], np.array(shape[:COUNT])
+    outside = ((places < 0) | (places >= limits)).any(axis=1)
+    if outside.any():
+        slot, server, _ = rows[int(outside.argmax())].tolist()
+        raise InputError(name, f"slot {slot}, server {server} outside the instance")

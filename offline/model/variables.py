@@ -123,7 +123,8 @@ def variables_of(
     if parallel < job.min_workers:
         return None
     work = job.work(arrays.slot_seconds)
-    first = job.arrival + -(-work // parallel) - 1
+    # The work of a job may be beyond all integers of an array, the horizon is not.
+    first = min(job.arrival + -(-work // parallel) - 1, arrays.horizon)
     slots = range(first, arrays.horizon)
     values = job.utility(np.arange(first, arrays.horizon) - job.arrival).tolist()
     utility = {slot: value for slot, value in zip(slots, values, strict=True) if value > 0}

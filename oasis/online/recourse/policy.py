@@ -354,8 +354,14 @@ class Recourse:
         changed = False
         for job in view.jobs():
             live = planner.plan.live.get(job.index)
+            if live is None:
+                continue
+            # What holds something has begun in its form, even if no slot has passed since.
+            if live.forms and (held := view.allocation(job)) != NOTHING:
+                live.be_in(held.form)
+                live.forms = ()
             # Of a job that may still be in any form the view says the work in one of them.
-            if live is None or live.forms:
+            if live.forms:
                 continue
             left = rolling.work_left(job, view)
             if rolling.differs(live, left):

@@ -199,6 +199,14 @@ def test_costs_of_waiting_are_what_the_others_lose():
     assert prospects.cost(1) == 0.0
 
 
+def test_a_job_of_absurd_length_ends_after_the_horizon() -> None:
+    jobs = Workload.from_instance(instance(job("a", chunks=1), job("b", work=2))).jobs
+    tables = [worth_by_slot(each, 10) for each in jobs]
+    prospects = Prospects(0.0, np.array([1e30, 2.0]), tables, [0.5, 1.0], 0.25)
+    assert prospects.present[0] == 0.0
+    assert prospects.cost(0) == 0.5 * tables[1][1]  # all of b, for as long, on half the cluster
+
+
 def test_the_cost_of_waiting_is_decay_times_time_where_utilities_are_linear_down_to_a_bound():
     """The opportunity cost of Irwin et al.: decay_j min(RPT_i, time to the bound), summed."""
     decays, spans, left = [2.0, 0.5, 3.0], [10, 30, 4], np.array([4.0, 2.0, 1.0])

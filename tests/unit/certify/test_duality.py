@@ -67,6 +67,7 @@ def test_job_without_room_for_its_work_has_no_payoff() -> None:
     assert payoff(epochs=2) == 45.0 - (1.0 + 4.0 + 4.0 + 2.0 + 2.0 + 8.0)
     assert payoff(epochs=3) == -math.inf
     assert payoff(chunks=1, epochs=3) == -math.inf
+    assert payoff(minibatch_time=1e30) == -math.inf  # no table is as long as its work
     assert payoff(worker={"cpu": 3.0}) == -math.inf
     alone = Instance(2, CLUSTER, (replace(JOB, epochs=3),))
     assert oasis.dual_bound(alone, WORKER, PS) == RENT

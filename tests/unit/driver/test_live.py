@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import oasis
 from oasis import (
     Cluster,
     Constant,
@@ -344,3 +346,12 @@ def test_all_options_survive_saving(tmp_path: Path) -> None:
     assert loaded.policy.making() == scheduler.policy.making()  # type: ignore[attr-defined]
     assert loaded.policy.making()["params"]["growth"] == 0.5
     assert (loaded.policy.patience, loaded.policy.lookahead) == (5, 8)
+
+
+def test_a_job_that_holds_something_stays_in_its_form_when_another_comes_in_the_same_slot() -> None:
+    instance = oasis.generate("kinds", jobs=8, worker_servers=3, ps_servers=2, horizon=8, seed=0)
+    service = oasis.LiveScheduler.recourse(instance.cluster, 8)
+    for job in instance.jobs_by_arrival():
+        service.advance(max(service.now, job.arrival // 3 * 3))
+        service.submit(dataclasses.replace(job, arrival=service.now))
+    assert service.advance(8).completed

@@ -89,6 +89,7 @@ def test_speeds_are_forms_that_differ_in_time_alone() -> None:
         ({"requires": ["gpu"]}, "requires: expected an object of lists of values by label"),
         ({"forms": [{"chunk": 2}]}, r"forms\[0\].chunk: unknown key"),
         ({"forms": [{}, {"min_workers": 5}]}, r"forms\[1\].min_workers: expected at most chunks"),
+        ({"forms": [{"requires": None}]}, r"forms\[0\].requires: expected an object of lists"),
         ({"forms": [{"minibatch_time": -1}]}, r"forms\[0\].minibatch_time: expected a"),
         ({"speeds": {"label": "gpu", "values": {}}}, "speeds.values: expected at least one speed"),
         ({"speeds": {"label": "gpu", "values": {"t4": 0}}}, "speeds.values.t4: expected"),
@@ -149,6 +150,12 @@ def test_a_schedule_is_judged_in_its_form() -> None:
         oasis.verify(given, ran(0, 4, 3, form=1))
     with pytest.raises(oasis.VerificationError, match=r"forms.*form 2 of 2"):
         oasis.verify(given, ran(0, 4, 3, form=2))
+
+
+@pytest.mark.parametrize("form", [-1, True, 1.0, "1", None])
+def test_the_form_of_a_schedule_is_an_index(form: object) -> None:
+    with pytest.raises(oasis.InputError, match=f"^form: expected an integer >= 0, got {form!r}"):
+        oasis.Schedule("a", [[0, 0, 4]], [], form)  # type: ignore[arg-type]
 
 
 def test_a_task_on_a_machine_that_its_form_does_not_admit_is_refused() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule, add_usage, committed, placements
@@ -56,6 +57,23 @@ def test_a_job_without_parameter_servers_uses_none() -> None:
 def test_schedules_of_jobs_that_the_instance_does_not_have_do_not_count() -> None:
     worker, _ = committed(INSTANCE, {"c": Schedule("c", [[0, 0, 1]], [])})
     assert not worker.any()
+
+
+@pytest.mark.parametrize(
+    ("workers", "ps", "form", "message"),
+    [
+        ([[3, 0, 1]], [], 0, "job a.worker: slot 3, server 0 outside the instance"),
+        ([[0, 2, 1]], [], 0, "job a.worker: slot 0, server 2 outside the instance"),
+        ([[-1, 0, 1]], [], 0, "job a.worker: slot -1, server 0 outside the instance"),
+        ([[0, 0, 1]], [[0, 1, 1]], 0, "job a.ps: slot 0, server 1 outside the instance"),
+        ([[0, 0, 1]], [], 1, "job a.form: expected an integer <= 0, got 1"),
+    ],
+)
+def test_what_is_outside_the_instance_is_named(
+    workers: list[list[int]], ps: list[list[int]], form: int, message: str
+) -> None:
+    with pytest.raises(InputError, match=f"^{message}$"):
+        committed(INSTANCE, {"a": Schedule("a", workers, ps, form)})
 
 
 @given(

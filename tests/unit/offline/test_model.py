@@ -21,6 +21,7 @@ from offline.model.capacities import limits_of_server
 from offline.model.milp import CompactModel, compact_size
 from offline.model.schedule_model import ScheduleModel
 from offline.model.variables import variables_of
+from tests import builders
 from tests.strategies import all_instances, fewer, levels, of, small_instances
 
 
@@ -127,6 +128,13 @@ def test_a_job_has_completed_from_its_completion_on(instance: oasis.Instance) ->
         completion = instance.horizon if schedule is None else schedule.completion
         for slot, variable in c.completed.items():
             assert values.get(variable.name, 0.0) == (slot >= completion)
+
+
+def test_a_job_longer_than_any_array_is_left_out_of_every_method() -> None:
+    jobs = (builders.job("a"), builders.job("b", minibatch_time=1e30))
+    given = builders.instance(*jobs, horizon=3)
+    for method in ("milp", "benders", "colgen"):
+        assert oasis.solve(given, method=method).objective == 1.0
 
 
 def test_a_model_that_takes_too_long_to_build_is_given_up() -> None:
