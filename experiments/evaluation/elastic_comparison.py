@@ -216,6 +216,10 @@ class SlotView:
         left = self._view.remaining(self._policy.real[job.index])
         return left / self._policy.seen[job.index].speed
 
+    def attained(self, job: PolicyJob) -> float:
+        """Time for which `job` held machines."""
+        return self._view.attained(self._policy.real[job.index])
+
     def was_admitted(self, job: PolicyJob) -> bool:
         """Whether `job` was accepted before: no job comes twice here."""
         return False

@@ -450,9 +450,11 @@ def properties(record: type[Any]) -> dict[str, Schema]:
     found = {}
     for name, one in _form(record).entries.items():
         said = {"description": one.metadata["meaning"]} if one.metadata["meaning"] else {}
-        value = one.metadata["absent"] if one.default is MISSING else one.default
+        kind, value = one.metadata["kind"], one.metadata["absent"]
+        if one.default is not MISSING:
+            value = None if one.default is None else kind.plain(one.default)
         default = {} if value is MISSING or value is None else {"default": _shown(value)}
-        found[name] = one.metadata["kind"].schema() | default | said
+        found[name] = kind.schema() | default | said
     return found
 
 

@@ -45,7 +45,8 @@ from tests.packaging.page_numbers import ROOT, Claim, fixed, spelled, text_of
 
 GALLERY = [path for path in sorted((ROOT / "docs/gallery").glob("*.md")) if path.stem != "index"]
 NAMES = (
-    *("index", "getting-started", "choosing", "glossary", "cli", "file-format", "workloads"),
+    *("index", "getting-started", "choosing", "glossary", "cli", "file-format", "kinds"),
+    *("workloads",),
     *("own-policy", "plots", "sweeps", "library", "api", "gallery/index"),
 )
 PAGES: tuple[str, ...] = (

@@ -201,9 +201,9 @@ def test_recourse_plans_once_for_all_jobs_that_are_behind(monkeypatch):
         revised.append(self.now)
         revise(self, key, remaining)
 
-    def counted(self, arrivals):
+    def counted(self, arrivals, forms):
         planned.append(self.now)
-        return replan(self, arrivals)
+        return replan(self, arrivals, forms)
 
     monkeypatch.setattr(Planner, "revise", noted)
     monkeypatch.setattr(Planner, "replan", counted)

@@ -147,7 +147,7 @@ def test_hardly_any_work_is_done_by_running_not_by_waiting(name: str) -> None:
 
 
 def test_those_that_draw_counts_are_the_ten_that_failed() -> None:
-    assert len(DRAWING) == 10
+    assert len({*DRAWING} - {"gavel"}) == 10, "gavel came later"
     assert {"fifo", "rrh", "kubernetes-default"} < set(DRAWING)
 
 

@@ -39,7 +39,7 @@ def service() -> Service:
         ),
         (
             partial(oasis.solve, SMALL, "milp", params={"presolve": 3}),
-            "CompactParams.presolve",
+            "presolve",
             "expected true or false",
             "3",
         ),
