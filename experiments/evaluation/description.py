@@ -322,17 +322,9 @@ def remarks(description: Description) -> Iterator[str]:
 
 def _unmet(job: Job, cluster: Cluster) -> str | None:
     """A label that excludes all servers from every form of a job; None if some form has servers."""
-    label = None
-    for form in job.in_forms:
-        asked = [
-            group.required(form).unmet_by([server.labels for server in group.servers(cluster)])
-            for group in GROUPS
-            if group.required(form) and group.needed(form, form.chunks)
-        ]
-        label = next((name for name in asked if name is not None), None)
-        if label is None:
-            return None
-    return label
+    found = [cluster.unmet_label(form) for form in job.in_forms]
+    labels = [label for _, label in filter(None, found)]
+    return labels[-1] if len(labels) == len(found) else None
 
 
 def _jobs(count: int) -> str:

@@ -68,7 +68,7 @@ def dual_bound(instance: Instance, worker_prices: FloatArray, ps_prices: FloatAr
         rent.append(float((prices * capacity).sum()))
     # On the empty cluster: a schedule that fits some residual capacity fits this, so that (20)
     # holds for every schedule that any solution can contain.
-    # Its schedules are those of all its forms.
+    # The schedules of a job are those of all its forms.
     payoffs = (
         max(empty_payoff(instance, form, worker_prices, ps_prices) for form in job.in_forms)
         for job in instance.jobs
@@ -86,7 +86,7 @@ def empty_payoff(
     cluster = instance.cluster
     machines, hosts = (_admitting(cluster, job, group) for group in GROUPS)
     work = job.work(instance.slot_seconds)
-    # No table is as long as the work of a job for which all slots are not enough.
+    # Not even all workers in all slots can do the work; a table of that length may not fit memory.
     if work > job.chunks * (instance.horizon - job.arrival):
         return -math.inf
     cheapest = np.full(work + 1, np.inf)

@@ -312,7 +312,7 @@ def _known(index: Any, books: Books, policy: str) -> Tracked:
 
 
 def _in_form(allocation: Any, progress: Tracked, policy: str) -> PolicyJob:
-    """The job in the form that `allocation` says: one that the policy sees, and the same always."""
+    """The job in the form that `allocation` says; once it has held machines, it keeps its form."""
     job = progress.job
     if type(allocation) is not Allocation:
         raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)
@@ -409,7 +409,7 @@ def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) ->
 
 
 def _not_admitted(demand: Demand, group: str) -> str:
-    """Why no machine but some may be named for these tasks."""
+    """What is wrong with a machine whose labels are not those that the tasks require."""
     assert isinstance(demand, LimitedDemand)
     return f"does not admit its {TaskGroup(group).tasks}, which require: {demand.requires}"
 

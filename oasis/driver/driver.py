@@ -7,9 +7,9 @@ service, says what happened, and carries out what was decided.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from oasis.driver.books import BooksView, check_plan, choose_forms
 from oasis.driver.entry import Decided, Entry, Facts, Spec, Submitted
@@ -33,6 +33,7 @@ from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import in_words
 from oasis.scheduling.site import Site, policy_job
 
+T = TypeVar("T")
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
 
@@ -301,7 +302,9 @@ class Driver(Generic[Spec]):
             try:
                 # The edit may ask for less work than is done already:
                 # then the job is complete at once.
-                entry.work = policy_job(_in_form(spec.job, entry.form), self.site).work
+                entry.work = policy_job(
+                    form_begun_in(spec.job.in_forms, entry.form), self.site
+                ).work
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
                 outcome.failed[uid] = error
                 return False
@@ -350,7 +353,7 @@ class Driver(Generic[Spec]):
         spec = entry.spec
         source = replace(spec.job, arrival=entry.arrived)
         if entry.has_form or entry.done:
-            source = _in_form(source, entry.form)
+            source = form_begun_in(source.in_forms, entry.form)
         else:
             entry.form = 0
         entry.work = policy_job(source, self.site).work
@@ -648,7 +651,7 @@ class Driver(Generic[Spec]):
             entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)
             source = replace(spec.job, arrival=entry.arrived)
             if found.get("alone"):
-                source = _in_form(source, form)
+                source = form_begun_in(source.in_forms, form)
             # The policy knew this job as what was left of it, so it is shown that again.
             if len(source.in_forms) > 1:
                 source = _delayed(source, found["since"])
@@ -690,12 +693,11 @@ def _was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
     return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])
 
 
-def _in_form(job: Job, form: int) -> Job:
-    """The job in the form in which it began, even if its owner has changed it since."""
-    forms = job.in_forms
+def form_begun_in(forms: Sequence[T], form: int, field: str = "forms") -> T:
+    """The form in which a job began; its owner, who edited `field`, may have taken it away."""
     if form >= len(forms):
         expected = f"expected more than {form}: the job began in form {form}"
-        raise InstanceError("forms", expected, len(forms))
+        raise InstanceError(field, expected, len(forms))
     return forms[form]
 
 

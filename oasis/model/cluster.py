@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model.errors import InstanceError, describe, located_at
-from oasis.model.forms import LABELS, NO_LABELS
+from oasis.model.forms import LABELS, NO_LABELS, Requirement
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.records import AMOUNTS, Amount, ListOf, Named, RecordOf, Text, Whole, check, entry
@@ -126,6 +126,9 @@ class Cluster(Summarised):
     ps_capacity: FloatArray = field(init=False, repr=False, compare=False)
     worker_ids: tuple[str, ...] = field(init=False, repr=False, compare=False)
     ps_ids: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _admitted: dict[tuple[TaskGroup, Requirement], BoolArray] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -197,9 +200,15 @@ class Cluster(Summarised):
         required = group.required(job)
         if not required:
             return None
-        servers = group.servers(self)
-        each = np.array([required.admits(server.labels) for server in servers], dtype=bool)
-        return np.repeat(each, np.array([server.count for server in servers], dtype=int))
+        # Every search asks, and there are few requirements.
+        key = (group, required)
+        if key not in self._admitted:
+            servers = group.servers(self)
+            each = np.array([required.admits(server.labels) for server in servers], dtype=bool)
+            found = np.repeat(each, np.array([server.count for server in servers], dtype=int))
+            found.flags.writeable = False
+            self._admitted[key] = found
+        return self._admitted[key]
 
     def unmet(self, job: Job) -> str | None:
         """What keeps all machines from admitting a job of one form; None if nothing does.
@@ -213,13 +222,21 @@ class Cluster(Summarised):
         >>> instance.cluster.unmet(job)
         'label gpu of the worker servers; its workers require gpu is h100'
         """
+        found = self.unmet_label(job)
+        if found is None:
+            return None
+        group, label = found
+        asked = f"its {group.tasks} require {group.required(job)}"
+        return f"label {label} of the {group.hosts}; {asked}"
+
+    def unmet_label(self, job: Job) -> tuple[TaskGroup, str] | None:
+        """The tasks of a job of one form that no machine admits, and the label that excludes it."""
         for group in GROUPS:
             required = group.required(job)
             if required and (group is TaskGroup.WORKER or job.needs_ps):
                 label = required.unmet_by([server.labels for server in group.servers(self)])
                 if label is not None:
-                    asked = f"its {group.tasks} require {required}"
-                    return f"label {label} of the {group.hosts}; {asked}"
+                    return group, label
         return None
 
 

@@ -150,7 +150,7 @@ class Site(Summarised):
     def limited(
         self, amounts: tuple[tuple[int, int], ...], group: TaskGroup, requires: Requirement
     ) -> Demand:
-        """The demand of tasks of `group` that ask for these labels; as it is if all machines do.
+        """The demand of tasks of `group` that require labels; unchanged if every machine has them.
 
         Examples
         --------

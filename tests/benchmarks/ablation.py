@@ -3,9 +3,9 @@
     python -m tests.benchmarks.ablation --csv ablation.csv
     python -m tests.benchmarks.ablation --table ablation.csv
 
-Each solve has a minute and one core (`--cores 2` gives it both, and thus its second process). What
-the file has already is not solved again. A size is `testbed` or HORIZONxSERVERSxJOBS of the
-preset `calibrated`; each is solved by the method that `auto` takes for it.
+Each solve has a minute and one core, or two and thus its second process where the part needs that
+(`--cores 2` runs those alone). What the file has already is not solved again. A size is `testbed`
+or HORIZONxSERVERSxJOBS of the preset `calibrated`; each is solved by the method that `auto` takes.
 """
 
 from __future__ import annotations
@@ -218,11 +218,6 @@ PARTS = (
         cores=2,
     ),
     Part("the compact model alone", (), ("testbed", "20x10x20"), method="milp"),
-    Part(
-        "the second process",
-        (processes.Helper, processes.Partner),
-        (),
-    ),
 )
 BY_NAME = {part.name: part for part in PARTS}
 

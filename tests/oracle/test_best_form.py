@@ -17,7 +17,7 @@ from oasis import Cluster, Instance, Job, Piecewise, Server
 from oasis.model.schedule import COUNT, SLOT
 from oasis.online.search import Granularity
 from tests.oracle.kinds import RESOURCES, Labels, machines, ways
-from tests.oracle.test_minimum_of_workers import outcomes
+from tests.oracle.test_minimum_of_workers import outcomes, priced
 from tests.strategies import Market
 
 
@@ -40,13 +40,7 @@ def market(seed: int) -> Market:
         utility=Piecewise(tuple(float(t) for t in range(horizon)), tuple(values.tolist())),
         **ways(rng),
     )
-    arrays = []
-    for capacity in (cluster.worker_capacity, cluster.ps_capacity):
-        shape = (horizon, *capacity.shape)
-        used = np.floor(rng.random(shape) * rng.choice([0.0, 0.0, 0.5, 1.1], shape) * capacity)
-        arrays.append((rng.choice([0.0, 0.25, 0.25, 0.5, 1.5], shape), np.minimum(used, capacity)))
-    (worker_prices, worker_used), (ps_prices, ps_used) = arrays
-    return Market(job, cluster, horizon, worker_prices, ps_prices, worker_used, ps_used)
+    return priced(rng, job, cluster, horizon)
 
 
 def kept(servers: tuple[Server, ...], required: Labels) -> tuple[tuple[Server, ...], list[int]]:

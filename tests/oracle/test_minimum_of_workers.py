@@ -64,6 +64,11 @@ def market(seed: int, least: int) -> Market:
         utility=Piecewise(tuple(float(t) for t in range(horizon)), tuple(values.tolist())),
         min_workers=least,
     )
+    return priced(rng, job, cluster, horizon)
+
+
+def priced(rng: np.random.Generator, job: Job, cluster: Cluster, horizon: int) -> Market:
+    """The job on the cluster; some prices are 0, some machines are full."""
     arrays = []
     for capacity in (cluster.worker_capacity, cluster.ps_capacity):
         shape = (horizon, *capacity.shape)

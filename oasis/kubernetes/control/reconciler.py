@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
-from oasis.driver.driver import Driver
+from oasis.driver.driver import Driver, form_begun_in
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
@@ -258,7 +258,7 @@ class Reconciler:
             arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))
             form, given = status.get("form", 0), None
             if spec.forms and "form" in status:  # it began in this form, and stays in it
-                given = in_form(spec, form).min_workers
+                given = begun_in(spec, form).min_workers
             self.driver.remember(spec, arrived, done, given, form)
 
     def _close(self, slot: int, seen: Seen, now: float) -> None:
@@ -312,7 +312,7 @@ class Reconciler:
         if entry is None:
             return
         with self.handling(uid, "following", at):
-            least = in_form(entry.spec, entry.form).min_workers
+            least = begun_in(entry.spec, entry.form).min_workers
             gang = w.working_gang(self._wanted(entry, pods), pods, least, entry.job.ps_needed)
             # A worker that was credited is gone. Of news that came together
             # the first counts, so that it earns nothing after it left.
@@ -389,7 +389,7 @@ class Reconciler:
         uid, slot = entry.spec.uid, self.driver.slot
         assert slot is not None
         return Target(
-            in_form(entry.spec, entry.form),
+            begun_in(entry.spec, entry.form),
             self._wanted(entry, pods),
             p.plan_hash(entry.allocation, self.places),
             pods,
@@ -421,7 +421,7 @@ class Reconciler:
         for uid, refusal in steps.refused.items():
             wanted = refusal.wanted
             if uid in self.reader.specs and uid in self.statuses:
-                form = in_form(self.reader.specs[uid], self.driver.by_uid[uid].form)
+                form = begun_in(self.reader.specs[uid], self.driver.by_uid[uid].form)
                 self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
                 self.statuses[uid].say(PLACED, "False", "NotAdmitted", message, now)
@@ -554,10 +554,6 @@ class Reconciler:
             self.metrics.jobs.labels(phase).set(phases.count(phase))
 
 
-def in_form(spec: JobSpec, form: int) -> JobSpec:
-    """The job in one of its forms; its owner may have taken forms away since it began."""
-    forms = spec.in_forms
-    if form >= len(forms):
-        expected = f"expected more than {form}: the job began in form {form}"
-        raise InstanceError("spec.forms", expected, len(forms))
-    return forms[form]
+def begun_in(spec: JobSpec, form: int) -> JobSpec:
+    """The job in the form in which it began."""
+    return form_begun_in(spec.in_forms, form, "spec.forms")
