@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
@@ -203,17 +202,6 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
         return str(bound)
     notes = pod["metadata"].get("annotations") or {}
     return notes.get(names.NODE) if not is_gated(pod) else None
-
-
-def free_on(
-    nodes: Mapping[str, Mapping[str, Fraction]], taken: Mapping[str, Mapping[str, Fraction]]
-) -> dict[str, dict[str, Fraction]]:
-    """What is left of each node, exactly."""
-    nothing: Mapping[str, Fraction] = {}
-    return {
-        node: {name: amount - taken.get(node, nothing).get(name, 0) for name, amount in has.items()}
-        for node, has in nodes.items()
-    }
 
 
 def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:

@@ -77,19 +77,6 @@ def _amount(text: str) -> Fraction | None:
     return Fraction(number) * scale
 
 
-def written(amount: Fraction) -> str:
-    """An amount as Kubernetes reads it, rounded up to a whole number or a thousandth.
-
-    Examples
-    --------
-    >>> written(Fraction(3, 2)), written(Fraction(4096))
-    ('1500m', '4096')
-    """
-    if amount.denominator == 1:
-        return str(amount.numerator)
-    return f"{-(-amount.numerator * 1000 // amount.denominator)}m"
-
-
 @dataclass(frozen=True, slots=True)
 class ResourceMap:
     """Which resources of the cluster are which of the model, and in what unit.
@@ -120,17 +107,6 @@ class ResourceMap:
             name: float(requests.get(resource, Fraction(0)) / unit)
             for name, resource, unit in self.entries
         }
-
-    def requests(self, amounts: Mapping[str, float]) -> dict[str, str]:
-        """What `amounts` of the model are on the cluster, written; nothing of what is 0."""
-        found = {}
-        for name, resource, unit in self.entries:
-            amount = Fraction(amounts.get(name, 0.0)) * unit
-            if amount:
-                # The API server takes only whole numbers of GPUs and other extended resources.
-                whole = resource not in ("cpu", "memory", "ephemeral-storage")
-                found[resource] = str(round(amount)) if whole else written(amount)
-        return found
 
     @classmethod
     def of(cls, gpu: str, bandwidth: str | None, storage: str | None) -> ResourceMap:
