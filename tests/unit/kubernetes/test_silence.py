@@ -132,7 +132,7 @@ def said_within(host: str, seconds: float, words: str, caplog: Any) -> list[str]
     """Run a controller until its log has these words, or for so long; its lines."""
     caplog.set_level(logging.INFO, "oasis.kubernetes")
     settings = ControllerSettings(slot_seconds=60.0)
-    made = controller.Controller(Objects(connection(host)), FIFO, settings, "one")
+    made = controller.Controller(Objects(connection(host, first_wait=0.001)), FIFO, settings, "one")
     until = time.monotonic() + seconds
     made.run(lambda _: words in caplog.text or time.monotonic() > until)
     return [record.getMessage() for record in caplog.records]
