@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,14 +12,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from oasis.kubernetes.names import PROGRESS
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.processes.environment import UnsupportedError, environment, expanded
 from tests.kubernetes.processes.hosts import Host, hosts_file
 from tests.kubernetes.processes.nodes import ProcessNodes
+from tests.kubernetes.trainings import regression
 
 ACCOUNTS = Path("/var/run/secrets")
 ROOM = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "4"}
@@ -199,6 +203,17 @@ def test_what_a_process_node_does_not_give_it_refuses(
     assert container["state"]["terminated"]["message"].startswith(says)
 
 
+def regression_weights(steps: int) -> np.ndarray[Any, Any]:
+    """What the parameter server has after so many steps, by the whole minibatch of each at once."""
+    weights = np.zeros(regression.SIZE)
+    for step in range(steps):
+        parts = [regression.data(step, part) for part in range(regression.PARTS)]
+        features, targets = (np.concatenate(each) for each in zip(*parts, strict=True))
+        slope = features.T @ (features @ weights - targets)
+        weights -= 2 * regression.RATE * slope / len(targets)
+    return weights
+
+
 STUBBORN = "trap '' TERM; setsid sh -c 'echo $$ > inner; sleep 600' & sleep 600"
 
 
@@ -294,3 +309,39 @@ def test_references_between_variables() -> None:
     pod = {"metadata": {}, "spec": {"containers": [{"envFrom": [{}]}]}}
     with pytest.raises(UnsupportedError, match="envFrom"):
         environment(pod, "127.0.0.1")
+
+
+def test_workers_train_with_a_parameter_server(cluster: Cluster, nodes: ProcessNodes) -> None:
+    """One of two workers is killed, and the server is started again: no step is lost or doubled."""
+    apply(cluster.plane.client, cluster.report_rights())
+    service = cluster.plane.client.resources.get(api_version="v1", kind="Service")
+    spec = {"clusterIP": "None", "selector": {"app": "test"}, "publishNotReadyAddresses": True}
+    service.create(body={"metadata": {"name": "gang"}, "spec": spec}, namespace=cluster.namespace)
+    file, steps = nodes.directory / "weights.npz", 60
+
+    def task(name: str, index: int) -> dict[str, Any]:
+        given = {
+            **{"OASIS_TASK": name, "OASIS_INDEX": index, "OASIS_PS_HOSTS": "ps-0.gang"},
+            **{"OASIS_PORT": 2222, "CHECKPOINT": file, "PYTHONPATH": os.getcwd()},
+            **{"STEPS": steps, "WORK": 12, "PAUSE": 0.05, "OMP_NUM_THREADS": 1},
+        }
+        env = [{"name": key, "value": str(value)} for key, value in given.items()]
+        program = (sys.executable, "-m", "tests.kubernetes.trainings.regression")
+        where = {"hostname": f"{name}-{index}", "subdomain": "gang", "restartPolicy": "OnFailure"}
+        return process_pod(where["hostname"], *program, container={"env": env}, **where)
+
+    cluster.create(task("ps", 0), task("worker", 0), task("worker", 1))
+    until(file.exists, "a tenth step is saved")
+    cluster.delete("worker-1", grace=0)
+    cluster.delete("ps-0", grace=20)
+    until(lambda: "ps-0" not in cluster.read(), "the server has gone")
+    cluster.create(task("ps", 0))
+    assert terminated(ended(cluster, "worker-0")) == ("Succeeded", 0), nodes.logs()
+    log = nodes.log(cluster.namespace, "ps-0")
+    (saved,) = re.findall(r"saved step (\d+)", log)
+    assert 10 <= int(saved) < steps
+    assert re.findall(r"serving from step (\d+)", log) == ["0", saved]
+    assert cluster.read()["worker-0"]["metadata"]["annotations"][PROGRESS] == "12"
+    with np.load(file) as found:
+        assert found["step"] == steps
+        np.testing.assert_allclose(found["weights"], regression_weights(steps), rtol=1e-9)
