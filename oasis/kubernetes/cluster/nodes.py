@@ -27,41 +27,19 @@ class NodesError(InstanceError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A machine of the plan: a node, or the share of a node that one group has.
+    """A machine of the plan: a node, or the share of a node that one group has."""
 
-    Parameters
-    ----------
-    id : str
-        Name of the machine; that of the node unless the node is split.
-    node : str
-        Name of the node.
-    hostname : str
-        Its label ``kubernetes.io/hostname``, which pods select.
-    hosts : frozenset of str
-        Which tasks it takes.
-    share : Fraction
-        Its part of the node.
-    """
-
-    id: str
+    id: str  # that of the node unless the node is split
     node: str
-    hostname: str
-    hosts: frozenset[str]
-    share: Fraction
+    hostname: str  # label ``kubernetes.io/hostname`` of the node, which pods select
+    hosts: frozenset[str]  # which tasks it takes
+    share: Fraction  # of the node
 
 
 # Taints by which the control plane says that a node is away. A node has them for a moment longer
 # than its conditions say so, and for as long no new pod gets there.
-AWAY = frozenset(
-    f"node.kubernetes.io/{state}"
-    for state in (
-        "not-ready",
-        "unreachable",
-        "unschedulable",
-        "network-unavailable",
-        "out-of-service",
-    )
-)
+_STATES = "not-ready unreachable unschedulable network-unavailable out-of-service"
+AWAY = frozenset(f"node.kubernetes.io/{state}" for state in _STATES.split())
 
 
 def is_usable(node: Mapping[str, Any]) -> bool:
@@ -108,13 +86,8 @@ def foreign_use(pods: Iterable[Mapping[str, Any]]) -> dict[str, Amounts]:
 def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> tuple[Place, ...]:
     """The machines: all for workers, then all for parameter servers, each group by name.
 
-    Parameters
-    ----------
-    nodes : iterable of mapping
-        Nodes; those without the label of a role take no part.
-    ps_share : Fraction or None
-        Part of each node with role ``both`` that is for parameter servers; None: such nodes stay
-        whole and take tasks of both kinds.
+    Nodes without the label of a role take no part. `ps_share` is the part of each node with role
+    ``both`` that is for parameter servers; None: such nodes stay whole and take both kinds.
 
     Raises
     ------
@@ -164,22 +137,9 @@ def site_of(
     unit_seconds: float,
     horizon: int | None = None,
 ) -> Site:
-    """Machines with what is left to us of each node.
+    """Machines with what is left to us of each node beside `foreign`, the requests of others.
 
-    Parameters
-    ----------
-    places : tuple of Place
-        The machines.
-    nodes : mapping of str to mapping
-        Nodes by name.
-    foreign : mapping of str to Amounts
-        What others ask of them.
-    resources : ResourceMap
-        Turns amounts of the cluster into those of the model.
-    unit_seconds : float
-        Seconds of work in a slot.
-    horizon : int, optional
-        Slots after which nothing is worth anything.
+    A slot has `unit_seconds` of work; from the slot `horizon` on nothing is worth anything.
 
     Raises
     ------
@@ -190,21 +150,13 @@ def site_of(
     if not any(TaskGroup.WORKER in place.hosts for place in places):
         expected = f"expected one with the label {NODE_ROLE}={TaskGroup.WORKER}, found none"
         raise NodesError("nodes", expected)
-    machines = tuple(
-        Machine(
-            place.id,
-            tuple(
-                float(amount)
-                for amount in available(place, nodes[place.node], foreign, resources).values()
-            ),
-            place.hosts,
-            FINE,
-            labels=Labels({NODE: place.node}),
-        )
-        for place in places
-    )
+    machines = []
+    for place in places:
+        left = available(place, nodes[place.node], foreign, resources)
+        label = Labels({NODE: place.node})
+        machines.append(Machine(place.id, tuple(left.values()), place.hosts, FINE, labels=label))
     end = None if horizon is None else float(horizon)
-    return Site(resources.names, machines, unit_seconds, True, end)
+    return Site(resources.names, tuple(machines), unit_seconds, True, end)
 
 
 def available(
@@ -242,18 +194,7 @@ def check_groups(site: Site) -> None:
 def instance_of(
     specs: Iterable[tuple[JobSpec, int]], site: Site, horizon: int, metadata: Mapping[str, Any]
 ) -> Instance:
-    """What is on the cluster as an instance.
-
-    Parameters
-    ----------
-    specs : iterable of (JobSpec, int)
-        Jobs, and the slots in which they arrived, counted from the first of the instance.
-    site : Site
-        The machines.
-    horizon : int
-        Number of slots.
-    metadata : mapping
-        Where it came from.
+    """What is on the cluster as an instance: jobs with the slots in which they arrived, machines.
 
     Raises
     ------

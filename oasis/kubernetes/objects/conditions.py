@@ -118,14 +118,7 @@ def state_word(state: str) -> str:
 def decision_message(decision: Decision | None, reason: str, completes: str | None) -> str:
     """Why a job was admitted or not, with the numbers, and what would have to change.
 
-    Parameters
-    ----------
-    decision : Decision or None
-        Of a policy that says what a job is worth and would cost.
-    reason : str
-        Of the policy; empty if it admitted the job.
-    completes : str or None
-        When the job is planned to be complete.
+    The `reason` is that of the policy; empty if it admitted the job.
     """
     if decision is None:
         return reason or "accepted: the policy serves it as soon as its order allows"
@@ -156,12 +149,7 @@ STATUS = _VERSION["schema"]["openAPIV3Schema"]["properties"]["status"]
 
 
 def read_status(written: str) -> dict[str, Any]:
-    """The status that an annotation holds.
-
-    Parameters
-    ----------
-    written : str
-        JSON text.
+    """The status that an annotation holds as JSON.
 
     Raises
     ------

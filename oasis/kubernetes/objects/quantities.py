@@ -38,14 +38,7 @@ _FORM = re.compile(
 
 
 def quantity(value: Any, path: str) -> Fraction:
-    """An amount as Kubernetes writes it, exactly.
-
-    Parameters
-    ----------
-    value : str, int or float
-        Such as ``"500m"``, ``"16Gi"``, ``"1e3"`` or 4.
-    path : str
-        The field, for messages.
+    """An amount as Kubernetes writes it, such as ``"500m"``, ``"16Gi"``, ``"1e3"`` or 4, exactly.
 
     Raises
     ------
@@ -81,12 +74,6 @@ def _amount(text: str) -> Fraction | None:
 class ResourceMap:
     """Which resources of the cluster are which of the model, and in what unit.
 
-    Parameters
-    ----------
-    entries : tuple of (str, str, Fraction)
-        Name of the model, name of the cluster, and how much of the cluster's unit is one of the
-        model's.
-
     Examples
     --------
     >>> found = DEFAULT_RESOURCES.amounts({"cpu": Fraction(1, 2), "memory": Fraction(8 * 10**9)})
@@ -94,6 +81,7 @@ class ResourceMap:
     (0.5, 8.0, 0.0)
     """
 
+    # name of the model, name of the cluster, how much of the cluster's unit is one of the model's
     entries: tuple[tuple[str, str, Fraction], ...]
 
     @property
@@ -132,13 +120,6 @@ def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
     """What a pod asks for: its containers together or its largest init container, and overhead.
 
     A limit without a request counts as the request, as the API server sets it.
-
-    Parameters
-    ----------
-    pod_spec : mapping
-        ``spec`` of a pod.
-    path : str
-        Its place, for messages.
 
     Examples
     --------
