@@ -198,6 +198,23 @@ def _speeds() -> Schema:
     )
 
 
+SPEC_RULES = [
+    _rule("!has(self.forms) || !has(self.speeds)", "expected either forms or speeds"),
+    _rule(
+        "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
+        "work.chunks: expected at least workers.maximum",
+    ),
+    _rule(
+        "!has(self.network) || self.resizePolicy == 'restart'"
+        " || self.workers.minimum == self.workers.maximum"
+        " || self.network.framework in ['none', 'torch']"
+        " || (self.network.framework == 'tensorflow' && has(self.parameterServers))",
+        "resizePolicy: expected restart: the processes of jax, and of tensorflow without "
+        "parameterServers, cannot come and go",
+    ),
+]
+
+
 def _network() -> Schema:
     return _object(
         "How its pods find each other: host names, a headless Service, and the variables of a "
@@ -267,21 +284,7 @@ def _spec() -> Schema:
             "speeds": _speeds(),
         },
         REQUIRED,
-        rules=[
-            _rule("!has(self.forms) || !has(self.speeds)", "expected either forms or speeds"),
-            _rule(
-                "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
-                "work.chunks: expected at least workers.maximum",
-            ),
-            _rule(
-                "!has(self.network) || self.resizePolicy == 'restart'"
-                " || self.workers.minimum == self.workers.maximum"
-                " || self.network.framework in ['none', 'torch']"
-                " || (self.network.framework == 'tensorflow' && has(self.parameterServers))",
-                "resizePolicy: expected restart: the processes of jax, and of tensorflow without "
-                "parameterServers, cannot come and go",
-            ),
-        ],
+        rules=SPEC_RULES,
     )
 
 
