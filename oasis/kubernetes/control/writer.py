@@ -15,14 +15,12 @@ from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import is_gated
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.patience import Failure
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.existing import is_scheduled
 
 log = logging.getLogger("oasis.kubernetes")
-
-# uid of the job, and what the API server said, or the error if it is not the API server's
-Failure = tuple[str, str | Exception]
 
 
 class ClusterWriter:
@@ -90,9 +88,9 @@ class ClusterWriter:
             self._one(action)
         except (ApiError, LostAnswerError) as error:
             log.warning("%s: %s", kind, error)
-            return action.job, f"{kind}: {error}"
+            return action.job, kind, f"{kind}: {error}"
         except Exception as error:  # noqa: BLE001 (of this job: it is told there)
-            return action.job, error
+            return action.job, kind, error
         self._metrics.actions.labels(kind).inc()
         return None
 

@@ -337,7 +337,11 @@ def _status() -> Schema:
     )
 
 
-PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
+HOLDING = (
+    "Starting",
+    "Running",
+)  # phases of jobs that hold room: before their gang works, and then
+PHASES = ("Pending", "Waiting", *HOLDING, "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
 # Invalid and Failed are no ends: an edit brings such a job back.
 TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
@@ -390,7 +394,7 @@ def custom_resource() -> dict[str, Any]:
     }
 
 
-__all__ = ["API_VERSION", "PHASES", "TERMINAL", "custom_resource"]
+__all__ = ["API_VERSION", "HOLDING", "PHASES", "TERMINAL", "custom_resource"]
 
 
 def reference() -> str:
