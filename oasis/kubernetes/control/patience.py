@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from oasis.kubernetes.objects.oasis_job import JobSpec
-from oasis.model.forms import Form
 from oasis.model.job import Job
 
 # uid of the job, word for what was to be done, and what the API server said, or an error of ours
@@ -18,8 +17,6 @@ Write = tuple[str, str]  # uid of the job, and word for what is to be done
 FIRST_WAIT = 1.0  # seconds after a write of a job was refused; twice as long each time
 LONGEST_WAIT = 60.0  # seconds
 LONGEST_PAUSE = 3600.0  # seconds until room is planned again for a job that could not use it
-
-Sized = TypeVar("Sized", Job, Form)
 
 
 @dataclass(slots=True)
@@ -72,7 +69,7 @@ class Patience:
         for uid, word, why in failed:
             if refused.pop((uid, word), 0):
                 times = self._refused.get((uid, word), (0, 0.0, ""))[0]
-                wait = min(FIRST_WAIT * 2 ** min(times, 32), self.longest)
+                wait = longer(times + 1, self.longest)
                 self._refused[uid, word] = times + 1, now + wait, why
 
     def may_write(self, uid: str, word: str, now: float) -> bool:
@@ -114,7 +111,7 @@ class Patience:
     def pause(self, spec: JobSpec, now: float) -> float:
         """Plan nothing for the job for a while, longer each time; until when."""
         wait = self._waits[spec.uid]
-        seconds = min(LONGEST_PAUSE, self.timeout * 2 ** min(wait.taken_back, 32))
+        seconds = min(LONGEST_PAUSE, self.timeout * 2.0 ** min(wait.taken_back, 32))
         wait.since, wait.generation, wait.again_at = None, spec.generation, now + seconds
         wait.taken_back += 1
         return now + seconds
@@ -143,7 +140,7 @@ class Patience:
         return True
 
     def limited(self, spec: JobSpec) -> JobSpec:
-        """The job with the workers that are planned for it at most; the same object if it can be."""
+        """The job with as many workers as are planned for it; the same object if it can be."""
         wait = self._waits.get(spec.uid)
         if wait is None or wait.most is None:
             return spec
@@ -173,10 +170,25 @@ class Patience:
             wait.again_at, wait.most = again_at, most
 
 
+def longer(times: int, longest: float = LONGEST_WAIT) -> float:
+    """Seconds to wait after so many refusals in a row.
+
+    Examples
+    --------
+    >>> [longer(times) for times in (1, 2, 3, 99)]
+    [1.0, 2.0, 4.0, 60.0]
+    """
+    return min(FIRST_WAIT * 2.0 ** min(times - 1, 32), longest)
+
+
 def with_at_most(spec: JobSpec, most: int) -> JobSpec:
     """The same work for fewer workers, but never fewer than the minimum, in each of its forms."""
-    job = _fewer(spec.job, most)
-    job = replace(job, forms=tuple(_fewer(form, most) for form in job.forms))
+    forms = zip(spec.job.forms, spec.job.in_forms, strict=False)  # a job without forms is its own
+    job = replace(
+        spec.job,
+        **_fewer(spec.job, most),
+        forms=tuple(replace(form, **_fewer(whole, most)) for form, whole in forms),
+    )
     first = spec.initial_workers
     return replace(
         spec,
@@ -186,13 +198,12 @@ def with_at_most(spec: JobSpec, most: int) -> JobSpec:
     )
 
 
-def _fewer(job: Sized, most: int) -> Sized:
+def _fewer(job: Job, most: int) -> dict[str, Any]:
     # As where the work is read: the chunks beyond the workers become mini-batches.
     count = max(job.min_workers, min(job.chunks, most))
     share = job.chunks / count
-    return replace(
-        job,
-        chunks=count,
-        minibatch_time=job.minibatch_time * share,
-        gradient_mb=job.gradient_mb * share,
-    )
+    return {
+        "chunks": count,
+        "minibatch_time": job.minibatch_time * share,
+        "gradient_mb": job.gradient_mb * share,
+    }

@@ -285,7 +285,7 @@ class Reconciler:
     def _take_back(
         self, entry: Entry[JobSpec], spec: JobSpec, pods: Mapping[str, Any], now: float
     ) -> None:
-        """Give up room in which not all pods of a job are ready; less is planned if less will do."""
+        """Give up room in which not all pods are ready; less is planned if less will do."""
         uid, planned = spec.uid, entry.allocation.worker_count
         why = self.patience.refusal(uid) or p.complaint(pods.values())
         message = f"its pods were not ready within {self.settings.pods_ready_timeout:g} s"

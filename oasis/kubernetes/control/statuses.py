@@ -72,6 +72,7 @@ class StatusWriter:
         self.status: Status = dict(known or {"phase": "Pending"})
         self.written: Status | None = dict(known) if known else None
         self.news: list[tuple[str, str, str, float]] = []
+        self.refusals, self.again_at = 0, 0.0  # of its writes in a row, and when to try next
         self._resizes_before = dict(self.status.get("resizes") or {})
         self._clock = clock
 

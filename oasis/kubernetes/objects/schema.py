@@ -314,7 +314,7 @@ def _status() -> Schema:
     return _object(
         "What became of the job; written by the adapter alone.",
         {
-            "phase": _text("Where it is.", *PHASES),
+            "phase": _text("Where it is; Running: its gang works.", *PHASES),
             "conditions": {
                 "type": "array",
                 "items": _condition(),
@@ -337,10 +337,8 @@ def _status() -> Schema:
     )
 
 
-HOLDING = (
-    "Starting",
-    "Running",
-)  # phases of jobs that hold room: before their gang works, and then
+# Phases of jobs that hold room: before their gang works, and then.
+HOLDING = ("Starting", "Running")
 PHASES = ("Pending", "Waiting", *HOLDING, "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
 # Invalid and Failed are no ends: an edit brings such a job back.
 TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})

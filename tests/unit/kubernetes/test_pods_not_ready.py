@@ -1,4 +1,4 @@
-"""Pods that the API server refuses, or that never run: others get their room, and little is said."""
+"""Pods that are refused, or that never run: others get their room, and little is said."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import pytest
 
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes.acting import Create, Open, action_word
+from oasis.kubernetes.api.connection import ApiError
+from oasis.kubernetes.api.watching import ObjectStore
+from oasis.kubernetes.control import writer
+from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import Patience, with_at_most
-from oasis.kubernetes.objects.oasis_job import parse_job
+from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from tests.unit.kubernetes.played import SLOT, Played, job, job_of, pods
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
@@ -152,3 +157,26 @@ def test_gates_that_nobody_may_open_are_no_reason_to_make_pods() -> None:
     played.run(5)
     assert played.tried == 2
     assert "open: 422" in str(played.said(bad, "Placed"))
+
+
+def test_a_status_that_is_refused_is_written_less_and_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Strict:
+        is_dry = False
+        asked = 0
+
+        def apply(self, *_: Any) -> None:
+            self.asked += 1
+            raise ApiError("PATCH", "/", 422, "Invalid", "phase: Unsupported value")
+
+    moment, objects = [0.0], Strict()
+    monkeypatch.setattr(writer.time, "monotonic", lambda: moment[0])
+    clerk = writer.ClusterWriter(objects, ObjectStore(), 1, Metrics())  # type: ignore[arg-type]
+    found = {"metadata": {"name": "j", "namespace": "ns", "uid": "u"}}
+    job = StatusWriter(found, SlotClock(60.0))
+    for tick in range(120):
+        moment[0] = tick / 2
+        clerk.write_statuses([job])
+    clerk.close()
+    assert objects.asked == 6, "after 0, 1, 3, 7, 15 and 31 s"
