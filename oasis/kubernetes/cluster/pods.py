@@ -208,6 +208,11 @@ def is_working(pod: Mapping[str, Any]) -> bool:
     return running and ready is not None and ready["status"] == "True" and not is_ending(pod)
 
 
+def is_ready_or_done(pod: Mapping[str, Any]) -> bool:
+    """Whether `pod` works, or has ended well."""
+    return is_working(pod) or (pod.get("status") or {}).get("phase") == "Succeeded"
+
+
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     """Whether the scheduler looked at `pod` and found no room for it."""
     placed = condition(pod, "PodScheduled")
@@ -217,6 +222,18 @@ def is_unschedulable(pod: Mapping[str, Any]) -> bool:
         and placed.get("reason") == "Unschedulable"
         and not pod["spec"].get("nodeName")
     )
+
+
+def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
+    """What the first pod says of why it does not run, such as ``ImagePullBackOff``; or nothing."""
+    for pod in pods:
+        for one in (pod.get("status") or {}).get("containerStatuses") or ():
+            waiting = (one.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason"):
+                return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+        if is_unschedulable(pod):
+            return f"Unschedulable: {(condition(pod, 'PodScheduled') or {}).get('message', '')}"
+    return ""
 
 
 def target_node(pod: Mapping[str, Any]) -> str | None:
