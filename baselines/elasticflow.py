@@ -153,20 +153,20 @@ class Slots:
         now : int or None
             What it has in the present slot whatever the limit; None: as in the other slots.
         """
+        slack = TOLERANCE * max(1.0, claim.left)
         for limit in range(1, len(claim.sizes) + 1):
-            shape, left = Shape(), claim.left
+            shape, left, fastest = Shape(), claim.left, claim.sizes[limit - 1].speed
             for slot in count():
                 begin, length = self.span(slot)
-                length = min(length, claim.time - begin)
-                fastest = claim.sizes[limit - 1].speed
-                if slot and left > fastest * (claim.time - begin) + _slack(claim):
+                time = claim.time - begin
+                too_much = left > fastest * time + slack and (slot or now is None)
+                if time <= 0 or too_much:
                     break
-                if length <= 0:
-                    break
-                place = now if now is not None and not slot else self._most(slot, claim, limit)
+                place = self._most(slot, claim, limit) if slot or now is None else now
                 shape.append(place)
-                left -= claim.sizes[place - 1].speed * length if place else 0.0
-                if left <= _slack(claim):
+                if place:
+                    left -= claim.sizes[place - 1].speed * min(length, time)
+                if left <= slack:
                     return shape
         return None
 
@@ -184,10 +184,6 @@ class Slots:
     def _most(self, slot: int, claim: Claim, limit: int) -> int:
         sizes = claim.sizes
         return next((k for k in range(limit, 0, -1) if self.fits(slot, sizes[k - 1])), 0)
-
-
-def _slack(claim: Claim) -> float:
-    return TOLERANCE * max(1.0, claim.left)
 
 
 def minimum_shares(claims: Iterable[Claim], slots: Slots) -> tuple[dict[int, Shape], list[int]]:

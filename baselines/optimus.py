@@ -221,7 +221,7 @@ class Optimus(BasePolicy):
     A job that gets the numbers that it has stays where it is, and the others are placed around it;
     if one fits in no even parts it goes wherever there is room, with fewer workers if there is too
     little. An interval is at least a slot; one begins at once when machines go or come back, or
-    nobody runs.
+    nobody runs; within it, a job that waits begins with its fewest as soon as these are free.
 
     Parameters
     ----------
@@ -298,9 +298,20 @@ class Optimus(BasePolicy):
             for index, given in self._placed(view, self._counts(view), held).items():
                 if given != held[index]:
                     plan.changes[index] = given
+        else:
+            self._begin(view, held, plan)
         if any(each.workers for each in (held | plan.changes).values()):
             plan.wake_at = self._round_end
         return plan
+
+    def _begin(self, view: View, held: Mapping[int, Allocation], plan: Plan) -> None:
+        """Start those that wait with their fewest tasks, where these are free."""
+        room = Room(self.site, view.free(), view.down())
+        for index, job in self._book.jobs.items():
+            if not held[index].workers:
+                given = Evenly().place(room, job, *self._book.counts[index])
+                if given is not None:
+                    plan.changes[index] = given
 
     def _sampled(self, job: PolicyJob) -> Known:
         """What sampling runs tell of a new job."""

@@ -71,7 +71,7 @@ class Reference:
         return found, observed
 
     def decide(self, now, left, held, came, gone, changed):
-        """(Workers, servers) of every job from now on; None if no interval begins."""
+        """(Workers, servers) of every job from now on."""
         for k in gone:
             self.jobs.pop(k)
         for job in came:
@@ -79,7 +79,7 @@ class Reference:
         for k in self.jobs:
             self.looks[k].append((now, left[k], held[k]))
         if now < self.end - 1e-9 and not changed and any(held[k][0] for k in self.jobs):
-            return None
+            return self.within(held)
         self.end = now + self.interval
         having, known = {}, {k: self.pairs(job) for k, job in self.jobs.items()}
         models = {k: (self.fit(pairs), observed) for k, (pairs, observed) in known.items()}
@@ -96,6 +96,16 @@ class Reference:
             _, k, which, more = min(steps)
             self.seen.add("server alone" if which else "worker")
             having[k] = more
+
+    def within(self, held):
+        """Within an interval those that wait begin with the fewest, where there is room."""
+        having = {k: held[k] for k in self.jobs}
+        for k, job in sorted(self.jobs.items()):
+            first = job["least"], job["needed"][job["least"]]
+            if not having[k][0] and self.fits(having, k, first):
+                having[k] = first
+                self.seen.add("begins within")
+        return having
 
     def fits(self, having, k, more):
         """Whether job k may have so much beside the others."""

@@ -170,10 +170,13 @@ def test_losses_say_what_is_left_where_they_are_asked():
 # -- intervals and places --------------------------------------------------------------------------
 
 
-def test_a_job_that_comes_within_an_interval_waits_for_its_end():
-    jobs = [job("a", most=1, work=300.0), job("b", most=1, arrival=10.0)]
-    assert workers(engine(policy(), *jobs, until=59.0)) == {"a": {0: 1}, "b": {}}
-    assert workers(engine(policy(), *jobs, until=60.0)) == {"a": {0: 1}, "b": {0: 1}}
+def test_a_job_that_comes_within_an_interval_begins_with_its_fewest_and_grows_at_its_end():
+    jobs = [job("a", most=2, work=300.0), job("b", most=2, arrival=10.0)]
+    assert workers(engine(policy(), *jobs, until=59.0)) == {"a": {0: 2}, "b": {0: 1}}
+    assert workers(engine(policy(), *jobs, until=60.0)) == {"a": {0: 2}, "b": {0: 2}}
+    full = [job("a", most=4, work=300.0), job("b", most=2, arrival=10.0)]
+    assert workers(engine(policy(), *full, until=59.0)) == {"a": {0: 4}, "b": {}}
+    assert workers(engine(policy(), *full, until=60.0)) == {"a": {0: 2}, "b": {0: 2}}
 
 
 def test_an_interval_begins_at_once_where_nobody_runs_or_machines_change():
