@@ -14,9 +14,8 @@ from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateEr
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.api.watching import Watcher
-from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import NodesError
-from oasis.kubernetes.cluster.pods import claims_of
+from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
@@ -306,7 +305,7 @@ class Controller:
         last: dict[str, float] = {}
         claims = claims_of(self._seen())
         for at, kind, _, found in news:
-            uid = w.job_of(found, claims) if kind == "pods" and found else None
+            uid = claimed(found, claims) if kind == "pods" and found else None
             if uid is not None:
                 first.setdefault(uid, at)
                 last[uid] = at
