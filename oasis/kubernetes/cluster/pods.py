@@ -311,7 +311,7 @@ def orphan(pod: Object) -> tuple[str, str] | None:
     ``kubectl delete --cascade=orphan`` takes a job away, and from its pods their owner.
     """
     meta = pod["metadata"]
-    uid = (meta.get("labels") or {}).get(names.JOB_UID)
+    uid = str((meta.get("labels") or {}).get(names.JOB_UID, ""))
     managers = [entry.get("manager") for entry in meta.get("managedFields") or ()]
     left = uid and not meta.get("ownerReferences") and names.FIELD_MANAGER in managers
     runs = pod["spec"].get("nodeName") and not has_ended(pod)

@@ -41,6 +41,8 @@ class JobReader:
         Turns requests into demands.
     metrics : Metrics, optional
         Counts errors.
+    controller : str
+        Whose jobs they are, as their statuses say.
 
     Attributes
     ----------
@@ -53,9 +55,13 @@ class JobReader:
     """
 
     def __init__(
-        self, clock: SlotClock, resources: ResourceMap, metrics: Metrics | None = None
+        self,
+        clock: SlotClock,
+        resources: ResourceMap,
+        metrics: Metrics | None = None,
+        controller: str = "",
     ) -> None:
-        self._clock, self._resources = clock, resources
+        self._clock, self._resources, self._controller = clock, resources, controller
         self._metrics = metrics or Metrics()
         self.statuses: dict[str, StatusWriter] = {}
         self.specs: dict[str, JobSpec] = {}
@@ -117,6 +123,7 @@ class JobReader:
             return None
         if self._is_over(job, item, live, now):
             return None
+        job.status["controller"] = self._controller
         self._read_one(job, item, policy, now)
         return self.specs.get(uid)
 

@@ -94,7 +94,7 @@ class Reconciler:
         self._checkpoint = checkpoint
         self.meter = WorkMeter(clock)
         self.requests = w.Requests()
-        self.reader = JobReader(clock, settings.resources, metrics)
+        self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
         self.done: dict[str, float] = {}
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
         self._reports: dict[str, w.Report] = {}

@@ -413,13 +413,14 @@ def test_what_cannot_be_planned_of_a_job_is_told_on_the_object() -> None:
 
 
 def test_the_status_of_another_kind_is_an_annotation() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES, controller="a/b"), driver()
     reader.read({"jobs": [job()]}, drives, 0.0)
     status = reader.statuses["u"]
     status.status["phase"] = "Running"
     body = status.body()
     assert body["metadata"]["uid"] == "u"
-    assert json.loads(body["metadata"]["annotations"][names.STATUS]) == {"phase": "Running"}
+    told = json.loads(body["metadata"]["annotations"][names.STATUS])
+    assert told == {"phase": "Running", "controller": "a/b"}
 
 
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:
