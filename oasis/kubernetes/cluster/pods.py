@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
@@ -21,6 +20,12 @@ from oasis.kubernetes.objects.existing import (
     TRAINJOB,
     PodSet,
     items_of,
+)
+from oasis.kubernetes.objects.network import (
+    hostname,
+    service_name,
+    variables,
+    with_variables,
 )
 from oasis.kubernetes.objects.node_affinity import NAME, narrowed
 from oasis.kubernetes.objects.oasis_job import JobSpec
@@ -44,12 +49,15 @@ class WantedPod:
         What it does.
     node, hostname : str
         Where it belongs.
+    index : int or None
+        Among those of its task; None: it knows of no others.
     """
 
     name: str
     task: TaskGroup
     node: str
     hostname: str
+    index: int | None = None
 
 
 def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
@@ -67,7 +75,7 @@ def wanted_pods(
     that no pod of the former one is among those of the latter.
     """
     salt = plan_hash(allocation, places) if spec.resize == "restart" else ""
-    prefix = spec.name[:LONGEST_PREFIX].rstrip("-.").replace(".", "-")
+    prefix = prefix_of(spec)
     found = []
     for group in GROUPS:
         for machine, count in group.placed(allocation):
@@ -78,6 +86,24 @@ def wanted_pods(
                 name = f"{prefix}-{group[0]}{number}-{digest}"
                 found.append(WantedPod(name, group, place.node, place.hostname))
     return tuple(found)
+
+
+def prefix_of(spec: JobSpec) -> str:
+    """What the names of a job's pods begin with."""
+    return spec.name[:LONGEST_PREFIX].rstrip("-.").replace(".", "-")
+
+
+def owner_of(spec: JobSpec) -> dict[str, Any]:
+    """The reference by which what we make for a job is its own, and goes with it."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "name": spec.name,
+        "uid": spec.uid,
+        "controller": True,
+        # True would need the right to update finalizers of OasisJobs where a cluster enforces it.
+        "blockOwnerDeletion": False,
+    }
 
 
 def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str, Any]:
@@ -105,15 +131,12 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     pod_spec = {"restartPolicy": "OnFailure", **made["spec"]}
     pod_spec["schedulingGates"] = [{"name": names.GATE}]
     pod_spec["terminationGracePeriodSeconds"] = spec.grace_seconds
-    owner = {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
-        "name": spec.name,
-        "uid": spec.uid,
-        "controller": True,
-        # True would need the right to update finalizers of OasisJobs where a cluster enforces it.
-        "blockOwnerDeletion": False,
-    }
+    if spec.network is not None and pod.index is not None:
+        labels[names.INDEX] = str(pod.index)
+        read = variables(spec.network, pod.task, spec.resize == "elastic")
+        pod_spec = with_variables(pod_spec, read)
+        pod_spec["hostname"] = hostname(spec.name, pod.task, pod.index)
+        pod_spec["subdomain"] = service_name(spec.name)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -122,7 +145,7 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
             "namespace": spec.namespace,
             "labels": labels,
             "annotations": notes,
-            "ownerReferences": [owner],
+            "ownerReferences": [owner_of(spec)],
         },
         "spec": pod_spec,
     }
@@ -185,6 +208,11 @@ def is_working(pod: Mapping[str, Any]) -> bool:
     return running and ready is not None and ready["status"] == "True" and not is_ending(pod)
 
 
+def is_ready_or_done(pod: Mapping[str, Any]) -> bool:
+    """Whether `pod` works, or has ended well."""
+    return is_working(pod) or (pod.get("status") or {}).get("phase") == "Succeeded"
+
+
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     """Whether the scheduler looked at `pod` and found no room for it."""
     placed = condition(pod, "PodScheduled")
@@ -194,6 +222,18 @@ def is_unschedulable(pod: Mapping[str, Any]) -> bool:
         and placed.get("reason") == "Unschedulable"
         and not pod["spec"].get("nodeName")
     )
+
+
+def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
+    """What the first pod says of why it does not run, such as ``ImagePullBackOff``; or nothing."""
+    for pod in pods:
+        for one in (pod.get("status") or {}).get("containerStatuses") or ():
+            waiting = (one.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason"):
+                return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+        if is_unschedulable(pod):
+            return f"Unschedulable: {(condition(pod, 'PodScheduled') or {}).get('message', '')}"
+    return ""
 
 
 def target_node(pod: Mapping[str, Any]) -> str | None:
@@ -206,17 +246,6 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
         return str(bound)
     notes = pod["metadata"].get("annotations") or {}
     return notes.get(names.NODE) if not is_gated(pod) else None
-
-
-def free_on(
-    nodes: Mapping[str, Mapping[str, Fraction]], taken: Mapping[str, Mapping[str, Fraction]]
-) -> dict[str, dict[str, Fraction]]:
-    """What is left of each node, exactly."""
-    nothing: Mapping[str, Fraction] = {}
-    return {
-        node: {name: amount - taken.get(node, nothing).get(name, 0) for name, amount in has.items()}
-        for node, has in nodes.items()
-    }
 
 
 def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
@@ -404,17 +433,24 @@ def sending_patch(
     pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int
 ) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod of another controller to its node, and says why."""
-    meta = pod["metadata"]
     labels = {**identity(spec), names.TASK: wanted.task}
     notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node}
-    marks = []
+    marks = marking_patch(pod, labels, notes)
+    return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]
+
+
+def marking_patch(
+    pod: Object, labels: Mapping[str, str], notes: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The JSON patch that adds labels and annotations."""
+    meta, marks = pod["metadata"], []
     for field, added in (("labels", labels), ("annotations", notes)):
         # A JSON patch cannot add a key to a map that is not there: then the whole map is added.
         if meta.get(field) is None:
-            marks.append({"op": "add", "path": f"/metadata/{field}", "value": added})
+            marks.append({"op": "add", "path": f"/metadata/{field}", "value": dict(added)})
             continue
         for key, value in added.items():
             # JSON pointers write the slash of a key as ~1.
             path = f"/metadata/{field}/{key.replace('/', '~1')}"
             marks.append({"op": "add", "path": path, "value": value})
-    return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]
+    return marks

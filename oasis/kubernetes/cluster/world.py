@@ -86,18 +86,10 @@ def working_gang(
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the training of a job says of itself.
+    """What the training of a job says of itself; None: it does not tell."""
 
-    Parameters
-    ----------
-    progress : float or None
-        Worker-seconds done by the whole job; None: it does not tell.
-    loss : float or None
-        Of the process that has done most; None: it does not tell.
-    """
-
-    progress: float | None = None
-    loss: float | None = None
+    progress: float | None = None  # worker-seconds done by the whole job
+    loss: float | None = None  # of the process that has done most
 
 
 def reported(pods: Mapping[str, Object]) -> Report:
