@@ -39,25 +39,14 @@ LONGEST_PREFIX = 40
 
 @dataclass(frozen=True, slots=True)
 class WantedPod:
-    """A pod that a job is to have.
+    """A pod that a job is to have."""
 
-    Parameters
-    ----------
-    name : str
-        The same for the same job, task, node and number: whoever asks twice asks for one pod.
-    task : TaskGroup
-        What it does.
-    node, hostname : str
-        Where it belongs.
-    index : int or None
-        Among those of its task; None: it knows of no others.
-    """
-
+    # The same for the same job, task, node and number: whoever asks twice asks for one pod.
     name: str
     task: TaskGroup
-    node: str
+    node: str  # where it belongs, as the next
     hostname: str
-    index: int | None = None
+    index: int | None = None  # among those of its task; None: it knows of no others
 
 
 def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
@@ -109,16 +98,7 @@ def owner_of(spec: JobSpec) -> dict[str, Any]:
 def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str, Any]:
     """The pod, gated: no scheduler looks at it before its gate is opened.
 
-    Parameters
-    ----------
-    spec : JobSpec
-        The job.
-    pod : WantedPod
-        Which of its pods.
-    plan : str
-        `plan_hash` of the allocation that asks for it.
-    slot : int
-        The slot in which it is asked for.
+    It says the `plan_hash` of the allocation that asks for it, and in which slot that does.
     """
     template = pod.task.of(spec)
     assert template is not None  # parameter servers are planned only where there is a template
@@ -249,14 +229,7 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
 
 
 def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
-    """`pods` by name, those among them that end marked as such before the watch tells.
-
-    Parameters
-    ----------
-    pods : mapping of str to mapping
-        Pods by name.
-    ending : set of str
-        Uids of pods whose deletion was asked for.
+    """`pods` by name, those whose deletion was asked for marked as such before the watch tells.
 
     Examples
     --------
@@ -363,20 +336,8 @@ def matched(
 
     A pod whose gate was opened stays where it was sent. Gated ones, in order of their names, go to
     what is left of the allocation. What there is no pod for yet has a name that no pod can have.
-
-    Parameters
-    ----------
-    spec : JobSpec
-        The job as it was read last. Which template is whose stands there, because the object's
-        annotations may have been edited since.
-    found : mapping
-        The object as it is now.
-    allocation : Allocation
-        What the job is to hold.
-    places : tuple of Place
-        The machines.
-    pods : mapping of str to mapping
-        Pods of the job by name.
+    Which template is whose says `spec`, the job as it was read last, because the annotations of the
+    object may have been edited since.
     """
     parts = {part.name: part for part in BY_NAME[spec.kind].parts(found)}
     made: list[WantedPod] = []

@@ -66,30 +66,7 @@ STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is w
 
 
 class Reconciler:
-    """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes.
-
-    Parameters
-    ----------
-    policy : Policy
-        What decides.
-    settings : ControllerSettings
-        How the controller is run.
-    clock : SlotClock
-        Slots.
-    checkpoint : Checkpoint
-        Where it is remembered.
-    metrics : Metrics
-        What is measured.
-    seen : mapping
-        Objects by kind.
-    now : callable, optional
-        The time in seconds since 1970.
-
-    Attributes
-    ----------
-    existing : dict of str to (ExistingKind, mapping)
-        Jobs whose pods other controllers make, by uid, as they were seen last.
-    """
+    """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes."""
 
     def __init__(
         self,
@@ -118,6 +95,7 @@ class Reconciler:
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
+        # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
         self.admission = Admission(self.places, seen["nodes"])

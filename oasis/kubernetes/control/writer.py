@@ -25,25 +25,9 @@ log = logging.getLogger("oasis.kubernetes")
 
 
 class ClusterWriter:
-    """Writes pods and statuses.
+    """Writes pods and statuses, with so many `writers` at a time.
 
-    Parameters
-    ----------
-    objects : Objects
-        Writes.
-    store : ObjectStore
-        Of pods; it learns at once what a write answered.
-    writers : int
-        Requests in flight at a time.
-    metrics : Metrics
-        Counts.
-    others : mapping of str to ObjectStore, optional
-        Stores of Services and of the kinds that are suspended and resumed, by plural.
-
-    Attributes
-    ----------
-    ending : set of str
-        Uids of pods whose deletion was asked for.
+    The `store` of pods, and those of the `others` by plural, learn at once what a write answered.
     """
 
     def __init__(
@@ -57,7 +41,7 @@ class ClusterWriter:
         self._objects, self._store, self._metrics = objects, store, metrics
         self._others = others or {}
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
-        self.ending: set[str] = set()
+        self.ending: set[str] = set()  # uids of pods whose deletion was asked for
 
     def close(self) -> None:
         """Wait for what is being written."""
