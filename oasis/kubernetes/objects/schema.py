@@ -38,7 +38,9 @@ def _object(
 
 
 def _number(description: str, minimum: float = 0, **more: Any) -> Schema:
-    limits = {"minimum": minimum, "maximum": LARGEST_AMOUNT}
+    # The API server reads a maximum beyond 64 bits as a negative one, so a rule says it.
+    most = _rule(f"self <= {LARGEST_AMOUNT:.1e}", f"expected a number <= {LARGEST_AMOUNT:g}")
+    limits = {"minimum": minimum, "x-kubernetes-validations": [most]}
     return {"type": "number", **limits, "description": description, **more}
 
 
@@ -223,6 +225,7 @@ def _speeds() -> Schema:
     speeds = {
         "type": "object",
         "minProperties": 1,
+        "maxProperties": 50,
         "additionalProperties": _number("", exclusiveMinimum=True),
         "description": "By value of the label, how many times as fast as the work says.",
     }
