@@ -9,6 +9,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
+from oasis.kubernetes.cluster.gangs import gang_of, service_object, told
 from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
 from oasis.kubernetes.names import NODE, TASK
@@ -26,6 +27,14 @@ class Create:
 
     job: str
     name: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Expose:
+    """Make the Service that gives the pods of a job their names."""
+
+    job: str
     body: Mapping[str, Any]
 
 
@@ -82,7 +91,7 @@ class Switch:
     workers: int | None = None
 
 
-Action = Create | Open | Delete | Switch
+Action = Create | Expose | Open | Delete | Switch
 
 
 def action_word(action: Action) -> str:
@@ -105,6 +114,10 @@ def described(action: Action) -> dict[str, Any]:
         meta, word = action.found["metadata"], action_word(action)
         job = job_id(action.kind.name, meta["namespace"], meta["name"])
         return {"action": word, "job": job, "pod": None, "node": None}
+    if isinstance(action, Expose):
+        meta = action.body["metadata"]
+        job = f"{meta['namespace']}/{meta['ownerReferences'][0]['name']}"
+        return {"action": "expose", "job": job, "pod": None, "node": None}
     if isinstance(action, Create):
         notes = action.body["metadata"]["annotations"]
         node, meta, word = notes[NODE], action.body["metadata"], "create"
@@ -139,6 +152,8 @@ class Target:
         The object, if another controller makes the pods.
     workers : int
         By the plan, for such an object.
+    exposed : bool
+        Whether its pods have names in the network, or need none.
     """
 
     spec: JobSpec
@@ -149,6 +164,7 @@ class Target:
     withdrawn: bool = False
     found: Mapping[str, Any] | None = None
     workers: int = 0
+    exposed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,9 +369,13 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
     """Create missing pods; return the gated pods of the gang if all are there, else none."""
     if target.withdrawn or target.spec.uid in steps.withdrawn:
         return []
-    if target.spec.resize == "restart" and target.pods.keys() - {w.name for w in target.wanted}:
+    wanted = {pod.name for pod in target.wanted}
+    anew = target.spec.network is not None and not wanted & target.pods.keys()
+    if (target.spec.resize == "restart" or anew) and target.pods.keys() - wanted:
         return []  # the new gang begins when the last pod of the old one is gone
-    gated, complete = [], True
+    gated, complete = [], target.exposed
+    if target.wanted and not target.exposed:
+        steps.actions.append(Expose(target.spec.uid, service_object(target.spec)))
     for pod in target.wanted:
         found = target.pods.get(pod.name)
         if found is None:
@@ -406,10 +426,13 @@ def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> 
             return
         _take(room, demand, 1)
         taken.append((pod.node, demand))
+    gang = None if target.spec.network is None else gang_of(target.spec, target.wanted)
     for pod in gated:
         found = target.pods[pod.name]
         if target.found is None:
             patch = p.opening_patch(found, pod.node, pod.hostname)
+            if gang is not None:
+                patch += p.marking_patch(found, {}, told(target.spec, pod, gang))
         else:
             patch = sending_patch(found, pod, target.spec, target.plan, target.slot)
         steps.actions.append(Open(target.spec.uid, found, patch))

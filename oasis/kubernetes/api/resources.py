@@ -43,6 +43,7 @@ class ResourceKind:
 
 PODS = ResourceKind("/api/v1", "pods", kept=kept_pod)
 NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=kept_node)
+SERVICES = ResourceKind("/api/v1", "services")
 EVENTS = ResourceKind("/api/v1", "events")
 CONFIG_MAPS = ResourceKind("/api/v1", "configmaps")
 OASIS_JOBS = ResourceKind(f"/apis/{names.API_VERSION}", names.PLURAL)

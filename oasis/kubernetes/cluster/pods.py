@@ -22,6 +22,12 @@ from oasis.kubernetes.objects.existing import (
     PodSet,
     items_of,
 )
+from oasis.kubernetes.objects.network import (
+    hostname,
+    service_name,
+    variables,
+    with_variables,
+)
 from oasis.kubernetes.objects.node_affinity import NAME, narrowed
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.groups import GROUPS, TaskGroup
@@ -44,12 +50,15 @@ class WantedPod:
         What it does.
     node, hostname : str
         Where it belongs.
+    index : int or None
+        Among those of its task; None: it knows of no others.
     """
 
     name: str
     task: TaskGroup
     node: str
     hostname: str
+    index: int | None = None
 
 
 def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
@@ -67,7 +76,7 @@ def wanted_pods(
     that no pod of the former one is among those of the latter.
     """
     salt = plan_hash(allocation, places) if spec.resize == "restart" else ""
-    prefix = spec.name[:LONGEST_PREFIX].rstrip("-.").replace(".", "-")
+    prefix = prefix_of(spec)
     found = []
     for group in GROUPS:
         for machine, count in group.placed(allocation):
@@ -78,6 +87,24 @@ def wanted_pods(
                 name = f"{prefix}-{group[0]}{number}-{digest}"
                 found.append(WantedPod(name, group, place.node, place.hostname))
     return tuple(found)
+
+
+def prefix_of(spec: JobSpec) -> str:
+    """What the names of a job's pods begin with."""
+    return spec.name[:LONGEST_PREFIX].rstrip("-.").replace(".", "-")
+
+
+def owner_of(spec: JobSpec) -> dict[str, Any]:
+    """The reference by which what we make for a job is its own, and goes with it."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "name": spec.name,
+        "uid": spec.uid,
+        "controller": True,
+        # True would need the right to update finalizers of OasisJobs where a cluster enforces it.
+        "blockOwnerDeletion": False,
+    }
 
 
 def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str, Any]:
@@ -105,15 +132,12 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     pod_spec = {"restartPolicy": "OnFailure", **made["spec"]}
     pod_spec["schedulingGates"] = [{"name": names.GATE}]
     pod_spec["terminationGracePeriodSeconds"] = spec.grace_seconds
-    owner = {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
-        "name": spec.name,
-        "uid": spec.uid,
-        "controller": True,
-        # True would need the right to update finalizers of OasisJobs where a cluster enforces it.
-        "blockOwnerDeletion": False,
-    }
+    if spec.network is not None and pod.index is not None:
+        labels[names.INDEX] = str(pod.index)
+        read = variables(spec.network, pod.task, spec.resize == "elastic")
+        pod_spec = with_variables(pod_spec, read)
+        pod_spec["hostname"] = hostname(spec.name, pod.task, pod.index)
+        pod_spec["subdomain"] = service_name(spec.name)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -122,7 +146,7 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
             "namespace": spec.namespace,
             "labels": labels,
             "annotations": notes,
-            "ownerReferences": [owner],
+            "ownerReferences": [owner_of(spec)],
         },
         "spec": pod_spec,
     }
@@ -358,17 +382,24 @@ def sending_patch(
     pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int
 ) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod of another controller to its node, and says why."""
-    meta = pod["metadata"]
     labels = {**identity(spec), names.TASK: wanted.task}
     notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node}
-    marks = []
+    marks = marking_patch(pod, labels, notes)
+    return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]
+
+
+def marking_patch(
+    pod: Object, labels: Mapping[str, str], notes: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The JSON patch that adds labels and annotations."""
+    meta, marks = pod["metadata"], []
     for field, added in (("labels", labels), ("annotations", notes)):
         # A JSON patch cannot add a key to a map that is not there: then the whole map is added.
         if meta.get(field) is None:
-            marks.append({"op": "add", "path": f"/metadata/{field}", "value": added})
+            marks.append({"op": "add", "path": f"/metadata/{field}", "value": dict(added)})
             continue
         for key, value in added.items():
             # JSON pointers write the slash of a key as ~1.
             path = f"/metadata/{field}/{key.replace('/', '~1')}"
             marks.append({"op": "add", "path": path, "value": value})
-    return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]
+    return marks

@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from oasis.kubernetes import names
 from oasis.kubernetes.acting import described
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError
 from oasis.kubernetes.api.lease import Lease
-from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects
+from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, SERVICES, Objects
 from oasis.kubernetes.api.watching import Watcher
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import NodesError
@@ -75,10 +76,10 @@ class Controller:
                 self.stopping,
                 # Pods of all namespaces are watched, because
                 # those of others take room on the nodes too.
-                settings.watched if kind is OASIS_JOBS else None,
-                settings.node_selector if kind is NODES else None,
+                settings.watched if kind in (OASIS_JOBS, SERVICES) else None,
+                {NODES: settings.node_selector, SERVICES: names.JOB_UID}.get(kind),
             )
-            for kind in (OASIS_JOBS, PODS, NODES)
+            for kind in (OASIS_JOBS, PODS, NODES, SERVICES)
         }
         for existing in EXISTING:
             plural = existing.where.plural
@@ -127,6 +128,7 @@ class Controller:
             "oasisjobs": self._objects.list_all(OASIS_JOBS, watched)[0],
             "pods": self._objects.list_all(PODS)[0],
             "nodes": self._objects.list_all(NODES, selector=pool)[0],
+            "services": self._objects.list_all(SERVICES, watched, names.JOB_UID)[0],
         }
         for existing in EXISTING:
             found = self._objects.list_if_served(existing.where, watched, SELECTOR)

@@ -16,6 +16,7 @@ from oasis.driver.policy_state import site_text
 from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
+from oasis.kubernetes.cluster.gangs import has_service, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
 from oasis.kubernetes.cluster.pods import claims_of, matched
 from oasis.kubernetes.control.admission import Admission
@@ -300,7 +301,8 @@ class Reconciler:
             # The pods of an OasisJob are ours, and no other controller says when they are complete.
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
-                    if w.all_succeeded(self._wanted(entry, {}), ours.get(uid, {})):
+                    pods = ours.get(uid, {})
+                    if w.all_succeeded(self._wanted(entry, pods), pods):
                         found.add(uid)
         return frozenset(found)
 
@@ -322,7 +324,8 @@ class Reconciler:
 
     def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
         if not entry.spec.is_existing:
-            return p.wanted_pods(entry.spec, entry.allocation, self.places)
+            spec = begun_in(entry.spec, entry.form)
+            return wanted_of(spec, entry.allocation, self.places, pods)
         if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
             return ()
         _, found = self.existing[entry.spec.uid]
@@ -349,7 +352,7 @@ class Reconciler:
         targets = []
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
-                targets.append(self._target(entry, marked.get(uid, {})))
+                targets.append(self._target(entry, marked.get(uid, {}), seen))
         # Pods of a Job, JobSet or TrainJob are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.
         orphans = [
@@ -385,11 +388,12 @@ class Reconciler:
         there &= self.reader.specs.keys()
         return {uid: entry for uid, entry in self.driver.by_uid.items() if uid in there}
 
-    def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> Target:
+    def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
         uid, slot = entry.spec.uid, self.driver.slot
         assert slot is not None
+        spec = begun_in(entry.spec, entry.form)
         return Target(
-            begun_in(entry.spec, entry.form),
+            spec,
             self._wanted(entry, pods),
             p.plan_hash(entry.allocation, self.places),
             pods,
@@ -397,6 +401,7 @@ class Reconciler:
             uid in self.withdrawn,
             self.existing[uid][1] if uid in self.existing else None,
             entry.allocation.worker_count,
+            has_service(spec, seen.get("services", ())),
         )
 
     def _stuck(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Open, Switch, action_word
+from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError
-from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, Objects
+from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, SERVICES, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import is_gated
 from oasis.kubernetes.control.metrics import Metrics
@@ -39,7 +39,7 @@ class ClusterWriter:
     metrics : Metrics
         Counts.
     others : mapping of str to ObjectStore, optional
-        Stores of the kinds that are suspended and resumed, by plural.
+        Stores of Services and of the kinds that are suspended and resumed, by plural.
 
     Attributes
     ----------
@@ -101,6 +101,10 @@ class ClusterWriter:
         # otherwise the next turn would plan the same write once more.
         if isinstance(action, Create):
             self._keep(self._objects.create(PODS, action.body))
+        elif isinstance(action, Expose):
+            found = self._objects.create(SERVICES, action.body)
+            if not self._objects.is_dry:
+                self._others[SERVICES.plural].put(SERVICES.kept(found))
         elif isinstance(action, Switch):
             found = self._objects.merge_patch(action.kind.where, _switch_patch(action))
             if not self._objects.is_dry:

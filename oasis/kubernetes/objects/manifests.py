@@ -12,11 +12,12 @@ from oasis.kubernetes.objects.schema import custom_resource
 Object = dict[str, Any]
 
 # (API group, resource, verbs): everywhere, and in the controller's own namespace
-# Events may be read because `Objects.create` looks for its object after a lost answer, and config
-# maps patched because the parts of a checkpoint are applied.
+# Events and Services may be read because `Objects.create` looks for its object after a lost answer,
+# and config maps patched because the parts of a checkpoint are applied.
 CLUSTER_RIGHTS = (
     ("", "nodes", ("list", "watch")),
     ("", "pods", ("get", "list", "watch", "create", "patch", "delete")),
+    ("", "services", ("get", "list", "watch", "create")),
     ("", "events", ("create", "get")),
     (GROUP, PLURAL, ("list", "watch")),
     (GROUP, f"{PLURAL}/status", ("patch",)),

@@ -9,6 +9,7 @@ from typing import Any
 
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.job_forms import specs_in_forms
+from oasis.kubernetes.objects.network import Network
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
 from oasis.model.errors import InstanceError, located_at
@@ -28,8 +29,11 @@ UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
     "deadline": ("value", "deadlineSeconds"),
     "piecewise": ("delaysSeconds", "values"),
 }
+# A node name bypasses the scheduler, and a second
+# gate would hold the gang after ours has opened.
+DECIDED = ("nodeName", "schedulingGates")
 REQUIRED = ("utility", "work", "workers")  # of a spec
-OPTIONAL = ("parameterServers", "resizePolicy", "gracePeriodSeconds", "onRejection")
+OPTIONAL = ("parameterServers", "resizePolicy", "gracePeriodSeconds", "onRejection", "network")
 BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
 
 
@@ -99,7 +103,8 @@ class JobSpec:
     worker_requests, ps_requests : mapping of str to Fraction
         What one pod asks of its node, in the units of the cluster.
     resize : {"elastic", "restart"}
-        Whether pods come and go one by one, or all of them are started again.
+        Whether pods come and go one by one, or all of them are started again; so they are where
+        pods know each other and their number is fixed.
     grace_seconds : int
         Time that pods have to write a checkpoint before they end.
     on_rejection : {"fail", "retry"}
@@ -113,6 +118,8 @@ class JobSpec:
         parameter servers if there are any; empty where there is only one template.
     rules : mapping of TaskGroup to NodeRules
         Which nodes its pods may go to, for each group that has a template.
+    network : Network or None
+        How its pods find each other; None: they do not.
     forms : tuple of JobSpec
         The job in each of its forms, as if it had no others; empty if it has one.
     """
@@ -134,6 +141,7 @@ class JobSpec:
     fixed_ps: int | None = None
     part_names: tuple[str, str | None] = ("", None)
     rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)
+    network: Network | None = None
     forms: tuple[JobSpec, ...] = ()
 
     @property
@@ -220,14 +228,19 @@ def _in_one_form(
 ) -> JobSpec:
     """The job as its spec says, whatever forms it has beside."""
     workers, minimum, initial, maximum = _workers(spec["workers"])
-    worker_template = _template(workers.get("template"), "workers.template")
+    network = None
+    if spec.get("network") is not None:
+        with located_at("network"):
+            network = Network.of(spec["network"])
+    decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")
+    worker_template = _template(workers.get("template"), "workers.template", decided)
     asked = requests_of(worker_template["spec"], "workers.template.spec")
     rules = {TaskGroup.WORKER: NodeRules.of(worker_template["spec"], "workers.template.spec")}
     ps_template, ps_asked = None, {}
     if spec.get("parameterServers") is not None:
         with located_at("parameterServers"):
             check_keys(spec["parameterServers"], ("template",))
-            ps_template = _template(spec["parameterServers"]["template"], "template")
+            ps_template = _template(spec["parameterServers"]["template"], "template", decided)
             ps_asked = requests_of(ps_template["spec"], "template.spec")
             rules[TaskGroup.PS] = NodeRules.of(ps_template["spec"], "template.spec")
     demands = demands_of(asked, ps_asked, resources, has_ps=ps_template is not None)
@@ -252,11 +265,25 @@ def _in_one_form(
         ps=ps_template,
         worker_requests=asked,
         ps_requests=ps_asked,
-        resize=choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy"),
+        resize=_resize(spec, network, ps_template is not None, minimum < maximum),
         grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
         on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
         rules=rules,
+        network=network,
     )
+
+
+def _resize(spec: Mapping[str, Any], network: Network | None, has_ps: bool, ranges: bool) -> str:
+    """What becomes of the pods at a change, in a job whose number of workers may change or not."""
+    said = choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy")
+    if network is None or said == "restart":
+        return said
+    if ranges and not network.can_resize(has_ps):
+        what = network.framework + " without parameterServers" * (network.framework != "jax")
+        expected = f"expected restart: the processes of {what} cannot come and go"
+        raise InstanceError("resizePolicy", expected, said)
+    # A gang of a fixed number has fixed ranks, which a pod that moves would leave.
+    return said if ranges else "restart"
 
 
 def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility:
@@ -370,16 +397,16 @@ def demands_of(
     return demands
 
 
-def _template(data: Any, path: str) -> Mapping[str, Any]:
+def _template(data: Any, path: str, decided: tuple[str, ...]) -> Mapping[str, Any]:
+    """A pod template that says nothing of what is decided for it."""
     if not isinstance(data, Mapping) or not isinstance(data.get("spec"), Mapping):
         raise InstanceError(path, "expected a pod template with a spec", data)
     if not data["spec"].get("containers"):
         raise InstanceError(f"{path}.spec.containers", "expected at least one container")
-    # A node name bypasses the scheduler, and a second
-    # gate would hold the gang after ours has opened.
-    for name in ("nodeName", "schedulingGates"):
+    for name in decided:
         if data["spec"].get(name):
-            raise InstanceError(f"{path}.spec.{name}", "expected nothing: the plan decides on it")
+            who = "the plan" if name in DECIDED else "spec.network"
+            raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
     return data
 
 

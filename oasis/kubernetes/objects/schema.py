@@ -7,6 +7,7 @@ from typing import Any
 
 from oasis.kubernetes.names import API_VERSION, GROUP, KIND, PLURAL, SINGULAR, VERSION
 from oasis.kubernetes.objects.job_forms import WORK
+from oasis.kubernetes.objects.network import DEFAULT_PORT, FRAMEWORKS, LARGEST_PORT
 from oasis.kubernetes.objects.oasis_job import (
     BY_MINIBATCH,
     DEFAULT_GRACE,
@@ -197,6 +198,22 @@ def _speeds() -> Schema:
     )
 
 
+def _network() -> Schema:
+    return _object(
+        "How its pods find each other: host names, a headless Service, and the variables of a "
+        "framework; without it they have none of these.",
+        {
+            "framework": _text(
+                "Whose variables the containers get beside ours (OASIS_...).",
+                *FRAMEWORKS,
+                default=FRAMEWORKS[0],
+            ),
+            "port": _integer("Where worker 0 waits for the others.")
+            | {"maximum": LARGEST_PORT, "default": DEFAULT_PORT},
+        },
+    )
+
+
 def _spec() -> Schema:
     workers = _object(
         "The workers; each is a pod.",
@@ -245,6 +262,7 @@ def _spec() -> Schema:
                 *ON_REJECTION,
                 default=ON_REJECTION[0],
             ),
+            "network": _network(),
             "forms": _forms(),
             "speeds": _speeds(),
         },
@@ -254,6 +272,14 @@ def _spec() -> Schema:
             _rule(
                 "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
                 "work.chunks: expected at least workers.maximum",
+            ),
+            _rule(
+                "!has(self.network) || self.resizePolicy == 'restart'"
+                " || self.workers.minimum == self.workers.maximum"
+                " || self.network.framework in ['none', 'torch']"
+                " || (self.network.framework == 'tensorflow' && has(self.parameterServers))",
+                "resizePolicy: expected restart: the processes of jax, and of tensorflow without "
+                "parameterServers, cannot come and go",
             ),
         ],
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Open
+from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
@@ -75,6 +75,7 @@ class Played:
         self.nodes = [node("n0", "worker", 4), node("n1", "worker", 4), node("p0", "ps", 0)]
         self.jobs: dict[str, dict[str, Any]] = {}  # by uid
         self.pods: dict[str, dict[str, Any]] = {}  # by name
+        self.services: list[dict[str, Any]] = []
         self.seen_ps = 0  # parameter servers that were made
         self.most: dict[str, int] = {}  # workers at a time, by name of the job
         self.slot = -1
@@ -95,6 +96,7 @@ class Played:
     def seen(self) -> dict[str, list[Any]]:
         none: dict[str, list[Any]] = {"jobs": [], "jobsets": [], "trainjobs": []}
         ours = {"oasisjobs": list(self.jobs.values()), "pods": list(self.pods.values())}
+        none["services"] = self.services
         return {"nodes": self.nodes, **none, **ours}
 
     # -- what owners do ----------------------------------------------------------------------------
@@ -163,6 +165,8 @@ class Played:
             }
             self.seen_ps += made["metadata"]["labels"][names.TASK] == "ps"
             self.pods[action.name] = made
+        elif isinstance(action, Expose):
+            self.services.append(dict(action.body))
         elif isinstance(action, Open):
             pod = self.pods[action.pod["metadata"]["name"]]
             nodes = {each["metadata"]["name"]: each for each in self.nodes}
