@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
@@ -209,6 +208,11 @@ def is_working(pod: Mapping[str, Any]) -> bool:
     return running and ready is not None and ready["status"] == "True" and not is_ending(pod)
 
 
+def is_ready_or_done(pod: Mapping[str, Any]) -> bool:
+    """Whether `pod` works, or has ended well."""
+    return is_working(pod) or (pod.get("status") or {}).get("phase") == "Succeeded"
+
+
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     """Whether the scheduler looked at `pod` and found no room for it."""
     placed = condition(pod, "PodScheduled")
@@ -220,6 +224,18 @@ def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     )
 
 
+def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
+    """What the first pod says of why it does not run, such as ``ImagePullBackOff``; or nothing."""
+    for pod in pods:
+        for one in (pod.get("status") or {}).get("containerStatuses") or ():
+            waiting = (one.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason"):
+                return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+        if is_unschedulable(pod):
+            return f"Unschedulable: {(condition(pod, 'PodScheduled') or {}).get('message', '')}"
+    return ""
+
+
 def target_node(pod: Mapping[str, Any]) -> str | None:
     """The node whose room `pod` takes: where it is bound, or where its open gate sends it."""
     bound = pod["spec"].get("nodeName")
@@ -227,17 +243,6 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
         return str(bound)
     notes = pod["metadata"].get("annotations") or {}
     return notes.get(names.NODE) if not is_gated(pod) else None
-
-
-def free_on(
-    nodes: Mapping[str, Mapping[str, Fraction]], taken: Mapping[str, Mapping[str, Fraction]]
-) -> dict[str, dict[str, Fraction]]:
-    """What is left of each node, exactly."""
-    nothing: Mapping[str, Fraction] = {}
-    return {
-        node: {name: amount - taken.get(node, nothing).get(name, 0) for name, amount in has.items()}
-        for node, has in nodes.items()
-    }
 
 
 def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:

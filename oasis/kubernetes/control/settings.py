@@ -78,6 +78,8 @@ class ControllerSettings:
         Only jobs of this namespace; None: of all.
     node_selector : str or None
         Only nodes with these labels, such as ``pool=research``; None: all that have a role.
+    pods_ready_timeout : float
+        Seconds after which a job loses room in which not all of its pods have become ready.
     shown_slots : int
         Slots of the plan in the status of a job.
     lease_seconds : float
@@ -101,6 +103,7 @@ class ControllerSettings:
     first_slot_at: float | None = None
     watched: str | None = None
     node_selector: str | None = None
+    pods_ready_timeout: float = 300.0
     shown_slots: int = 5
     # Also the duration in Kubernetes' own leader election.
     lease_seconds: float = 15.0
@@ -111,5 +114,6 @@ class ControllerSettings:
         text(self.name, "name")
         number(self.slot_seconds, "slot_seconds", above=True)
         number(self.lease_seconds, "lease_seconds", above=True)
+        number(self.pods_ready_timeout, "pods_ready_timeout", above=True)
         integer(self.writers, "writers", minimum=1)
         integer(self.shown_slots, "shown_slots", minimum=1)

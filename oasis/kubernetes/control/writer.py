@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
-from oasis.kubernetes.api.connection import ApiError, LostAnswerError
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, SERVICES, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import is_gated
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.existing import is_scheduled
 
 log = logging.getLogger("oasis.kubernetes")
-
-# uid of the job, and what the API server said, or the error if it is not the API server's
-Failure = tuple[str, str | Exception]
 
 
 class ClusterWriter:
@@ -65,7 +64,13 @@ class ClusterWriter:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
-        """Carry out `actions` side by side, and return what failed, job by job."""
+        """Carry out `actions` side by side, and return what failed, job by job.
+
+        Raises
+        ------
+        TooLateError
+            If the lease ran out meanwhile; so does `write_statuses`.
+        """
         there = {pod["metadata"]["uid"] for pod in self._store.items()}
         self.ending &= there
         begun = [self._pool.submit(self._try, action) for action in actions]
@@ -74,10 +79,15 @@ class ClusterWriter:
 
     def write_statuses(self, jobs: Iterable[StatusWriter]) -> None:
         """Write each status that changed, and the events that say why."""
-        begun = [self._pool.submit(self._write, job) for job in jobs if job.status != job.written]
+        now = time.monotonic()
+        # What an older CRD refuses is refused again: it is tried less and less often.
+        due = [job for job in jobs if job.status != job.written and now >= job.again_at]
+        begun = [self._pool.submit(self._write, job) for job in due]
         wait(begun)
-        for done in begun:
+        for job, done in zip(due, begun, strict=True):
             error = done.result()
+            job.refusals = job.refusals + 1 if isinstance(error, ApiError) else 0
+            job.again_at = now + longer(job.refusals) if job.refusals else 0.0
             if isinstance(error, (ApiError, LostAnswerError)):
                 log.warning("%s; tried again", error)
             elif error is not None:
@@ -90,9 +100,11 @@ class ClusterWriter:
             self._one(action)
         except (ApiError, LostAnswerError) as error:
             log.warning("%s: %s", kind, error)
-            return action.job, f"{kind}: {error}"
+            return action.job, kind, f"{kind}: {error}"
+        except TooLateError:  # of no job: whoever holds the lease now does it
+            raise
         except Exception as error:  # noqa: BLE001 (of this job: it is told there)
-            return action.job, error
+            return action.job, kind, error
         self._metrics.actions.labels(kind).inc()
         return None
 
@@ -154,6 +166,8 @@ class ClusterWriter:
                 job.written = wanted
                 return None
             return error
+        except TooLateError:
+            raise
         except Exception as error:  # noqa: BLE001 (of this job: it is logged)
             return error
         job.written = wanted
@@ -183,7 +197,7 @@ def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -
     # second one appearing. At most 220 of the 253 characters of a name are used.
     content = "\0".join((reason, message, str(at)))
     number = hashlib.sha256(content.encode()).hexdigest()[:10]
-    time = time_text(at)
+    moment = time_text(at)
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -204,7 +218,7 @@ def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -
         "source": {"component": names.FIELD_MANAGER},
         "reportingComponent": names.FIELD_MANAGER,
         "reportingInstance": names.FIELD_MANAGER,
-        "firstTimestamp": time,
-        "lastTimestamp": time,
+        "firstTimestamp": moment,
+        "lastTimestamp": moment,
         "count": 1,
     }

@@ -28,7 +28,7 @@ LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")  # a name that a Service may h
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class PodNetwork:
     """What a job says of its network.
 
     Parameters
@@ -50,7 +50,7 @@ class Network:
         integer(self.port, "port", minimum=1, maximum=LARGEST_PORT)
 
     @classmethod
-    def of(cls, data: Any) -> Network:
+    def of(cls, data: Any) -> PodNetwork:
         """Read ``spec.network``.
 
         Raises
@@ -60,8 +60,8 @@ class Network:
 
         Examples
         --------
-        >>> Network.of({"framework": "jax"})
-        Network(framework='jax', port=2222)
+        >>> PodNetwork.of({"framework": "jax"})
+        PodNetwork(framework='jax', port=2222)
         """
         check_keys(data, (), ("framework", "port"))
         return cls(**data)
@@ -143,12 +143,12 @@ def address(job: str, task: str, index: int) -> str:
     return f"{hostname(job, task, index)}.{service_name(job)}"
 
 
-def environment(network: Network, gang: Gang, task: str, index: int) -> dict[str, str]:
+def environment(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[str, str]:
     """Variables of one pod.
 
     Parameters
     ----------
-    network : Network
+    network : PodNetwork
         The framework and its port.
     gang : Gang
         All pods, this one among them.
@@ -160,7 +160,7 @@ def environment(network: Network, gang: Gang, task: str, index: int) -> dict[str
     Examples
     --------
     >>> gang = Gang("bert", {0: "bert-worker-0.bert", 1: "bert-worker-1.bert"}, {})
-    >>> found = environment(Network("jax"), gang, "worker", 1)
+    >>> found = environment(PodNetwork("jax"), gang, "worker", 1)
     >>> found["JAX_COORDINATOR_ADDRESS"], found["JAX_NUM_PROCESSES"], found["JAX_PROCESS_ID"]
     ('bert-worker-0.bert:2222', '2', '1')
     """
@@ -182,7 +182,7 @@ def environment(network: Network, gang: Gang, task: str, index: int) -> dict[str
     return found
 
 
-def _torch(network: Network, gang: Gang, index: int) -> dict[str, str]:
+def _torch(network: PodNetwork, gang: Gang, index: int) -> dict[str, str]:
     """Of torchrun, whose options are variables that begin with ``PET_``, and of plain scripts."""
     first, port, count = gang.workers[0], str(network.port), str(len(gang.workers))
     found = {"PET_RDZV_ENDPOINT": f"{first}:{port}", "PET_RDZV_ID": gang.job}
@@ -206,7 +206,7 @@ def _torch(network: Network, gang: Gang, index: int) -> dict[str, str]:
     }
 
 
-def _tf_config(network: Network, gang: Gang, task: str, index: int) -> dict[str, Any]:
+def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[str, Any]:
     workers, ps = (
         [f"{host}:{network.port}" for host in gang.hosts(group)] for group in ("worker", "ps")
     )
@@ -228,12 +228,12 @@ def _tf_config(network: Network, gang: Gang, task: str, index: int) -> dict[str,
     return {"cluster": cluster, "task": {"type": str(role), "index": number}}
 
 
-def variables(network: Network, task: str, elastic: bool) -> tuple[str, ...]:
+def variables(network: PodNetwork, task: str, elastic: bool) -> tuple[str, ...]:
     """Names of the variables of such a pod, whoever else is in its gang.
 
     Examples
     --------
-    >>> variables(Network("tensorflow"), "ps", elastic=True)[-1]
+    >>> variables(PodNetwork("tensorflow"), "ps", elastic=True)[-1]
     'TF_CONFIG'
     """
     alone = Gang("", {0: ""}, {0: ""}, (1, 2) if elastic else None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.job_forms import specs_in_forms
-from oasis.kubernetes.objects.network import Network
+from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
 from oasis.model.errors import InstanceError, located_at
@@ -118,7 +118,7 @@ class JobSpec:
         parameter servers if there are any; empty where there is only one template.
     rules : mapping of TaskGroup to NodeRules
         Which nodes its pods may go to, for each group that has a template.
-    network : Network or None
+    network : PodNetwork or None
         How its pods find each other; None: they do not.
     forms : tuple of JobSpec
         The job in each of its forms, as if it had no others; empty if it has one.
@@ -141,7 +141,7 @@ class JobSpec:
     fixed_ps: int | None = None
     part_names: tuple[str, str | None] = ("", None)
     rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)
-    network: Network | None = None
+    network: PodNetwork | None = None
     forms: tuple[JobSpec, ...] = ()
 
     @property
@@ -231,7 +231,7 @@ def _in_one_form(
     network = None
     if spec.get("network") is not None:
         with located_at("network"):
-            network = Network.of(spec["network"])
+            network = PodNetwork.of(spec["network"])
     decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")
     worker_template = _template(workers.get("template"), "workers.template", decided)
     asked = requests_of(worker_template["spec"], "workers.template.spec")
@@ -273,7 +273,7 @@ def _in_one_form(
     )
 
 
-def _resize(spec: Mapping[str, Any], network: Network | None, has_ps: bool, ranges: bool) -> str:
+def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, ranges: bool) -> str:
     """What becomes of the pods at a change, in a job whose number of workers may change or not."""
     said = choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy")
     if network is None or said == "restart":

@@ -198,6 +198,23 @@ def _speeds() -> Schema:
     )
 
 
+SPEC_RULES = [
+    _rule("!has(self.forms) || !has(self.speeds)", "expected either forms or speeds"),
+    _rule(
+        "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
+        "work.chunks: expected at least workers.maximum",
+    ),
+    _rule(
+        "!has(self.network) || self.resizePolicy == 'restart'"
+        " || self.workers.minimum == self.workers.maximum"
+        " || self.network.framework in ['none', 'torch']"
+        " || (self.network.framework == 'tensorflow' && has(self.parameterServers))",
+        "resizePolicy: expected restart: the processes of jax, and of tensorflow without "
+        "parameterServers, cannot come and go",
+    ),
+]
+
+
 def _network() -> Schema:
     return _object(
         "How its pods find each other: host names, a headless Service, and the variables of a "
@@ -267,21 +284,7 @@ def _spec() -> Schema:
             "speeds": _speeds(),
         },
         REQUIRED,
-        rules=[
-            _rule("!has(self.forms) || !has(self.speeds)", "expected either forms or speeds"),
-            _rule(
-                "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
-                "work.chunks: expected at least workers.maximum",
-            ),
-            _rule(
-                "!has(self.network) || self.resizePolicy == 'restart'"
-                " || self.workers.minimum == self.workers.maximum"
-                " || self.network.framework in ['none', 'torch']"
-                " || (self.network.framework == 'tensorflow' && has(self.parameterServers))",
-                "resizePolicy: expected restart: the processes of jax, and of tensorflow without "
-                "parameterServers, cannot come and go",
-            ),
-        ],
+        rules=SPEC_RULES,
     )
 
 
@@ -340,7 +343,7 @@ def _status() -> Schema:
     return _object(
         "What became of the job; written by the adapter alone.",
         {
-            "phase": _text("Where it is.", *PHASES),
+            "phase": _text("Where it is; Running: its gang works.", *PHASES),
             "conditions": {
                 "type": "array",
                 "items": _condition(),
@@ -363,7 +366,9 @@ def _status() -> Schema:
     )
 
 
-PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
+# Phases of jobs that hold room: before their gang works, and then.
+HOLDING = ("Starting", "Running")
+PHASES = ("Pending", "Waiting", *HOLDING, "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
 # Invalid and Failed are no ends: an edit brings such a job back.
 TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
@@ -416,7 +421,7 @@ def custom_resource() -> dict[str, Any]:
     }
 
 
-__all__ = ["API_VERSION", "PHASES", "TERMINAL", "custom_resource"]
+__all__ = ["API_VERSION", "HOLDING", "PHASES", "TERMINAL", "custom_resource"]
 
 
 def reference() -> str:

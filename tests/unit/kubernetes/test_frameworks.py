@@ -11,7 +11,7 @@ import pytest
 from oasis.kubernetes.objects.network import (
     LABEL,
     Gang,
-    Network,
+    PodNetwork,
     environment,
     hostname,
     service_name,
@@ -45,12 +45,12 @@ BOTH_PS = "bert-ps-0.bert,bert-ps-1.bert"
 
 
 def test_without_a_framework_pods_learn_who_is_there() -> None:
-    assert environment(Network(), WITH_PS, "worker", 2) == ours("worker", 2, HOSTS, BOTH_PS)
-    assert environment(Network(), WITH_PS, "ps", 1) == ours("ps", 1, HOSTS, BOTH_PS)
+    assert environment(PodNetwork(), WITH_PS, "worker", 2) == ours("worker", 2, HOSTS, BOTH_PS)
+    assert environment(PodNetwork(), WITH_PS, "ps", 1) == ours("ps", 1, HOSTS, BOTH_PS)
 
 
 def test_torch_with_fixed_ranks() -> None:
-    found = environment(Network("torch", 29500), THREE, "worker", 1)
+    found = environment(PodNetwork("torch", 29500), THREE, "worker", 1)
     assert found == ours("worker", 1, HOSTS, port=29500) | {
         "PET_RDZV_ENDPOINT": "bert-worker-0.bert:29500",
         "PET_RDZV_ID": "bert",
@@ -67,7 +67,7 @@ def test_torch_with_fixed_ranks() -> None:
 
 @pytest.mark.parametrize(("index", "is_host"), [(0, "is_host=1"), (2, "is_host=0")])
 def test_torch_with_workers_that_come_and_go(index: int, is_host: str) -> None:
-    found = environment(Network("torch"), ELASTIC, "worker", index)
+    found = environment(PodNetwork("torch"), ELASTIC, "worker", index)
     hosts = "bert-worker-0.bert,bert-worker-2.bert"
     assert found == ours("worker", index, hosts, "bert-ps-0.bert") | {
         "PET_RDZV_ENDPOINT": "bert-worker-0.bert:2222",
@@ -77,11 +77,13 @@ def test_torch_with_workers_that_come_and_go(index: int, is_host: str) -> None:
         "PET_RDZV_CONF": is_host,
         "PET_MAX_RESTARTS": "100",
     }
-    assert environment(Network("torch"), ELASTIC, "ps", 0) == ours("ps", 0, hosts, "bert-ps-0.bert")
+    assert environment(PodNetwork("torch"), ELASTIC, "ps", 0) == ours(
+        "ps", 0, hosts, "bert-ps-0.bert"
+    )
 
 
 def test_jax() -> None:
-    assert environment(Network("jax"), THREE, "worker", 2) == ours("worker", 2, HOSTS) | {
+    assert environment(PodNetwork("jax"), THREE, "worker", 2) == ours("worker", 2, HOSTS) | {
         "JAX_COORDINATOR_ADDRESS": "bert-worker-0.bert:2222",
         "JAX_NUM_PROCESSES": "3",
         "JAX_PROCESS_ID": "2",
@@ -89,7 +91,7 @@ def test_jax() -> None:
 
 
 def tf_config(gang: Gang, task: str, index: int) -> Any:
-    return json.loads(environment(Network("tensorflow"), gang, task, index)["TF_CONFIG"])
+    return json.loads(environment(PodNetwork("tensorflow"), gang, task, index)["TF_CONFIG"])
 
 
 def test_tensorflow_without_parameter_servers() -> None:
@@ -139,7 +141,7 @@ def test_tensorflow_with_workers_that_come_and_go_has_a_sparse_cluster() -> None
 def test_which_variables_there_are_does_not_depend_on_the_gang(
     framework: str, task: str, gang: Gang
 ) -> None:
-    network = Network(framework)
+    network = PodNetwork(framework)
     found = environment(network, gang, task, 0)
     assert tuple(found) == variables(network, task, elastic=gang.span is not None)
 
@@ -194,8 +196,8 @@ def with_network(network: Any, **more: Any) -> JobSpec:
 
 
 def test_a_network_is_read() -> None:
-    assert with_network({}).network == Network("none", 2222)
-    assert with_network({"framework": "torch", "port": 29500}).network == Network("torch", 29500)
+    assert with_network({}).network == PodNetwork("none", 2222)
+    assert with_network({"framework": "torch", "port": 29500}).network == PodNetwork("torch", 29500)
     assert parse_job(plain(), CLOCK, DEFAULT_RESOURCES).network is None
 
 
