@@ -59,7 +59,6 @@ def training(
     made = elastic(scene, name, 1, workers, seconds, **spec)
     made["spec"] |= {"network": {}, "resizePolicy": "restart", "gracePeriodSeconds": 5}
     env = [{"name": key, "value": str(value)} for key, value in given.items()]
-    env.append({"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}})
     bandwidth = ({BANDWIDTH: "1G", GPU: "1"}, {BANDWIDTH: "4G"})
     templates = [
         {"spec": {"containers": [{"name": "train", "image": "none", "command": PROGRAM}]}}
