@@ -354,6 +354,9 @@ class PolicyJob(Summarised):
     forms : tuple of PolicyJob
         The job in each of its forms, if it has several; its other fields are those of one of them.
         A policy sees them if it says that it `knows_forms`; to any other, a job has one.
+    may_switch : bool
+        Whether a policy that sees its forms may let it go on in another one than it began in. It
+        is then restarted, as if it had been paused; else it keeps its form.
 
     Examples
     --------
@@ -385,6 +388,7 @@ class PolicyJob(Summarised):
     curve: TrainingCurve | None = None
     owner: str = ""
     forms: tuple[PolicyJob, ...] = ()
+    may_switch: bool = False
 
     def __post_init__(self) -> None:
         if any(form.index != self.index for form in self.forms):

@@ -62,7 +62,7 @@ def run(data, name, slot=100.0, **options):
 def test_a_worker_slot_is_what_one_of_the_workers_asked_for_does():
     made = elastic_from_dict(document(job("a", most=4, asked=2, speedup=[1.0, 1.6, 2.0, 2.1])))
     seen = ElasticModel(made, 100.0).translate(made.workload.jobs[0], 0)
-    assert seen.speed == pytest.approx(80.0)  # 1.6 / 2 of one worker for 100 s
+    assert seen.speeds == (pytest.approx(80.0),)  # 1.6 / 2 of one worker for 100 s
     assert seen.job.source.work(100.0) == 8  # 600 / 80, rounded up
     assert seen.job.max_workers == 4
 
