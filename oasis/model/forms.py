@@ -131,6 +131,7 @@ class Rates(Table[float]):
 
 
 NO_LABELS, ANY_MACHINE = Labels({}), Requirement({})
+NOT_ADMITTED = "no machine admits it"  # why a job is rejected; what label is unmet stands behind it
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,10 @@ class TaskGroup(StrEnum):
         """What one task of a job of one form asks of a machine's labels."""
         return cast("Requirement", job.requires if self is _WORKER else job.ps_requires)
 
+    def unmet(self, label: str, required: Requirement) -> str:
+        """That no machine has this label as tasks of the group require it."""
+        return f"label {label} of the {self.hosts}; its {self.tasks} require {required}"
+
     def placed(self, owner: Placed[T_co]) -> T_co:
         """Where the tasks of this group are: the rows of a schedule, a part of an allocation."""
         return owner.workers if self is _WORKER else owner.ps

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.errors import InputError, PolicyError
-from oasis.model.forms import Requirement
+from oasis.model.forms import NOT_ADMITTED, Requirement
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
@@ -431,8 +431,7 @@ class PolicyJob(Summarised):
         for group in GROUPS:
             demand, count = group.of(self), self.ps_needed(self.max_workers) if group == "ps" else 1
             if count and isinstance(demand, LimitedDemand) and demand.unmet is not None:
-                wanted = " or ".join(demand.requires[demand.unmet])
-                return f"no machine for its {group.tasks} has {demand.unmet} {wanted}"
+                return f"{NOT_ADMITTED}: {group.unmet(demand.unmet, demand.requires)}"
         return None
 
     @property
