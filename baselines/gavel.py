@@ -205,11 +205,12 @@ class Gavel(BasePolicy):
     Chosen: the types of a job are its forms, and the machines of a kind those that admit the same
     (`time_shares`, for any resources and with parameter servers). A job that may switch goes from
     form to form as in the paper; as other jobs keep theirs, their other forms leave the program
-    when they begin, and X is worked out anew at the next round. The throughput is in units of the first form, its workers times the work of the job in
-    the first form over that in this one, since mini-batches of different jobs have no common unit.
-    Counts are fixed in each form as for FIFO. Of equal priorities the larger share goes first, then
-    the earlier job, then the form that stands first; a job that goes on stays where it is unless
-    one before it took its place. A round is at least a slot.
+    when they begin, and X is worked out anew at the next round. The throughput is in units of the
+    first form, its workers times the work of the job in the first form over that in this one, since
+    mini-batches of different jobs have no common unit. Counts are fixed in each form as for FIFO.
+    Of equal priorities the larger share goes first, then the earlier job, then the form that stands
+    first; a job that goes on stays where it is unless one before it took its place. A round is at
+    least a slot.
 
     Parameters
     ----------

@@ -327,6 +327,7 @@ class JobEntry(InForms):
             gradient_mb=job.gradient_mb,
             step_time=job.step_seconds,
             curve=job.curve,
+            speedup=job.speedup or (),
             utility=job.utility or Unvalued(),
         )
 

@@ -169,7 +169,7 @@ def test_lost_machines_are_left_and_used_again(name):
 
 @pytest.mark.parametrize("name", ["oasis", "recourse"])
 def test_the_form_is_chosen_by_who_plans_and_kept(name):
-    """All on the fast one, on which one takes a slot and two find room; on the slow it takes four."""
+    """All on the fast one, where one takes a slot and two find room."""
     speeds = {"label": "gpu", "values": {"slow": 1.0, "fast": 4.0}}
     worth = {"kind": "piecewise", "delays": [0.0, 4000.0], "values": [9.0, 0.0]}
     told = {"speeds": speeds, "utility": worth, "worker": {"gpu": 2}, "switch": "restart"}
