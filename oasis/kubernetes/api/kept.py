@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from oasis.kubernetes.names import ENV
+
 Object = dict[str, Any]
 
 META = (
@@ -80,7 +82,11 @@ def _metadata(found: Mapping[str, Any]) -> Object:
     kept = _parts(meta, META)
     for name in ("labels", "annotations"):
         if meta.get(name):
-            kept[name] = {sys.intern(key): value for key, value in meta[name].items()}
+            kept[name] = {
+                sys.intern(key): value
+                for key, value in meta[name].items()
+                if not key.startswith(ENV)  # these are for the containers, and long in large gangs
+            }
     # The managers tell the pods that we made from others that carry our labels.
     if "managedFields" in meta:
         kept["managedFields"] = meta["managedFields"]
