@@ -34,20 +34,7 @@ def awake(
 ) -> Reconciler:
     """Make a controller go on from the checkpoint, or without one from what the objects say.
 
-    Parameters
-    ----------
-    objects : Objects
-        Reads and writes the checkpoint.
-    make : callable
-        Makes a policy that was never used.
-    settings : ControllerSettings
-        How the controller is run.
-    metrics : Metrics
-        What is measured.
-    seen : mapping
-        Objects by kind.
-    now : callable, optional
-        The time in seconds since 1970.
+    `make` makes a policy that was never used; `seen` has the objects by kind.
     """
     checkpoint = Checkpoint(objects, settings.namespace, settings.name)
     return restored(checkpoint.read(), make, settings, metrics, seen, checkpoint, now)

@@ -36,13 +36,6 @@ class _Wait:
 class Patience:
     """Spaces out what is refused again and again, and says whose room others are to have.
 
-    Parameters
-    ----------
-    timeout : float
-        Seconds for which a job may hold room in which not all of its pods are ready.
-    longest : float
-        Seconds between two attempts of a write that is refused, at most.
-
     Examples
     --------
     >>> patience = Patience(timeout=300.0, longest=60.0)
@@ -52,8 +45,8 @@ class Patience:
     [False, False, True]
     """
 
-    timeout: float
-    longest: float = LONGEST_WAIT
+    timeout: float  # seconds for which a job may hold room in which not all of its pods are ready
+    longest: float = LONGEST_WAIT  # seconds between two attempts of a write that is refused
     _refused: dict[Write, tuple[int, float, str]] = field(default_factory=dict)
     _waits: dict[str, _Wait] = field(default_factory=dict)
 

@@ -45,32 +45,16 @@ STOPPED = frozenset({"Invalid", "Failed"})  # phases of jobs that nothing is don
 
 
 class StatusWriter:
-    """One object's status, changed step by step.
-
-    Parameters
-    ----------
-    found : mapping
-        The object.
-    clock : SlotClock
-        Slots.
-    kind : ExistingKind or None
-        What it is; None: an ``OasisJob``. The status of other kinds is an annotation.
-
-    Attributes
-    ----------
-    status : dict
-        What the object's status is to be.
-    news : list of (str, str, str, float)
-        Type, reason, message and time of events that say what happened.
-    """
+    """One object's status, changed step by step; that of other kinds than ours is an annotation."""
 
     def __init__(
         self, found: Mapping[str, Any], clock: SlotClock, kind: ExistingKind | None = None
     ) -> None:
         self.meta, self.kind = found["metadata"], kind
         known = status_of(found, kind)
-        self.status: Status = dict(known or {"phase": "Pending"})
+        self.status: Status = dict(known or {"phase": "Pending"})  # what it is to be
         self.written: Status | None = dict(known) if known else None
+        # Type, reason, message and time of events that say what happened.
         self.news: list[tuple[str, str, str, float]] = []
         self.refusals, self.again_at = 0, 0.0  # of its writes in a row, and when to try next
         self._resizes_before = dict(self.status.get("resizes") or {})
@@ -98,6 +82,11 @@ class StatusWriter:
         """As `JobSpec.id`."""
         kind = names.KIND if self.kind is None else self.kind.name
         return job_id(kind, self.meta["namespace"], self.meta["name"])
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the object says which controller schedules it."""
+        return (self.written or {}).get("controller") == self.status.get("controller")
 
     @property
     def phase(self) -> str:
@@ -155,13 +144,14 @@ class StatusWriter:
         self.status["arrivalSlot"] = entry.arrived
         if promised is not None:
             self.status["promisedSlot"] = promised
-            self.status["promisedCompletion"] = time_text(
-                self._clock.wall(self._clock.begin(promised + 1))
-            )
+            self.status["promisedCompletion"] = self._end_of(promised)
         completes = None
         if decision is not None and decision.completion is not None:
-            completes = time_text(self._clock.wall(self._clock.begin(decision.completion + 1)))
+            completes = self._end_of(decision.completion)
         self.say(ADMITTED, "True", "Admitted", decision_message(decision, "", completes), now)
+
+    def _end_of(self, slot: int) -> str:
+        return time_text(self._clock.wall(self._clock.begin(slot + 1)))
 
     @property
     def is_without_node(self) -> bool:

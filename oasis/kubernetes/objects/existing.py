@@ -37,56 +37,26 @@ SELECTOR = f"{names.SCHEDULED}=true"
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one template.
+    """Pods of one template."""
 
-    Parameters
-    ----------
-    name : str
-        Of the replicated job; empty where there is only one template.
-    count : int
-        How many there are at a time.
-    completions : int
-        How many have to succeed.
-    template : mapping
-        The pod template.
-    path : str
-        Its place in the object, for messages.
-    gated : bool
-        Whether its gate can be seen in the object.
-    """
-
-    name: str
-    count: int
-    completions: int
+    name: str  # of the replicated job; empty where there is only one template
+    count: int  # how many there are at a time
+    completions: int  # how many have to succeed
     template: Object
-    path: str
-    gated: bool = True
+    path: str  # its place in the object, for messages
+    gated: bool = True  # whether its gate can be seen in the object
 
 
 @dataclass(frozen=True, slots=True)
 class ExistingKind:
-    """A kind whose own controller makes the pods.
-
-    Parameters
-    ----------
-    name, api_version : str
-        Of the kind.
-    where : ResourceKind
-        Path of its objects.
-    parts : callable
-        The templates of an object.
-    ends : tuple of (str, str)
-        Types of the conditions that say that it is complete, and that it failed.
-    elastic : bool
-        Whether the number of its workers can be changed while it is suspended.
-    """
+    """A kind whose own controller makes the pods."""
 
     name: str
     api_version: str
     where: ResourceKind
-    parts: Callable[[Object], list[PodSet]]
-    ends: tuple[str, str]
-    elastic: bool = False
+    parts: Callable[[Object], list[PodSet]]  # the templates of an object
+    ends: tuple[str, str]  # types of the conditions that say that it is complete, that it failed
+    elastic: bool = False  # whether the number of its workers can be changed while it is suspended
 
 
 def _job_parts(found: Object) -> list[PodSet]:
@@ -117,27 +87,15 @@ def _trainjob_parts(found: Object) -> list[PodSet]:
     return [PodSet("", count, count, template, "spec.trainer", gated=False)]
 
 
-JOB = ExistingKind(
-    "Job",
-    "batch/v1",
-    ResourceKind("/apis/batch/v1", "jobs"),
-    _job_parts,
-    ("Complete", "Failed"),
-    elastic=True,
-)
-JOBSET = ExistingKind(
-    "JobSet",
-    "jobset.x-k8s.io/v1alpha2",
-    ResourceKind("/apis/jobset.x-k8s.io/v1alpha2", "jobsets"),
-    _jobset_parts,
-    ("Completed", "Failed"),
-)
-TRAINJOB = ExistingKind(
-    "TrainJob",
-    "trainer.kubeflow.org/v1alpha1",
-    ResourceKind("/apis/trainer.kubeflow.org/v1alpha1", "trainjobs"),
-    _trainjob_parts,
-    ("Complete", "Failed"),
+def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
+    where = ResourceKind(f"/apis/{version}", f"{name.lower()}s")
+    return ExistingKind(name, version, where, *rest, **more)
+
+
+JOB = _kind("Job", "batch/v1", _job_parts, ("Complete", "Failed"), elastic=True)
+JOBSET = _kind("JobSet", "jobset.x-k8s.io/v1alpha2", _jobset_parts, ("Completed", "Failed"))
+TRAINJOB = _kind(
+    "TrainJob", "trainer.kubeflow.org/v1alpha1", _trainjob_parts, ("Complete", "Failed")
 )
 EXISTING = (JOB, JOBSET, TRAINJOB)
 BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
@@ -197,6 +155,54 @@ def existing_objects(
     return {
         item["metadata"]["uid"]: (kind, item) for kind in EXISTING for item in items_of(seen, kind)
     }
+
+
+def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
+    """Which controller schedules a job, as namespace/name; None: none does yet.
+
+    Examples
+    --------
+    >>> controller_of({"status": {"controller": "oasis-system/a"}}, None)
+    'oasis-system/a'
+    """
+    said: Any = found.get("status") if kind is None else None
+    if kind is not None:
+        try:
+            said = json.loads((found["metadata"].get("annotations") or {}).get(names.STATUS, ""))
+        except (ValueError, RecursionError):  # of whom it is not known is nobody's
+            return None
+    name = said.get("controller") if isinstance(said, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def without_others(
+    seen: Mapping[str, list[Any]], controller: str
+) -> tuple[dict[str, list[Any]], dict[str, tuple[str, str]]]:
+    """What is seen but for the jobs that another controller schedules, and those.
+
+    Parameters
+    ----------
+    seen : mapping of str to list
+        Objects by plural of their kind.
+    controller : str
+        Ours.
+
+    Returns
+    -------
+    tuple of (dict, dict)
+        The objects, and by uid of a job of another one the names of the job and of that one.
+    """
+    kept, others = dict(seen), {}
+    for plural, kind in ((names.PLURAL, None), *BY_PLURAL.items()):
+        kept[plural] = []
+        for item in seen.get(plural, ()):
+            other, meta = controller_of(item, kind), item["metadata"]
+            if other in (None, controller):
+                kept[plural].append(item)
+            else:
+                name = names.KIND if kind is None else kind.name
+                others[meta["uid"]] = job_id(name, meta["namespace"], meta["name"]), str(other)
+    return kept, others
 
 
 def version_of(found: Object, kind: ExistingKind | None) -> int:
@@ -302,17 +308,6 @@ def parse_existing(
     It is a gang of as many workers as its templates say. A Job with the annotations
     `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all begun
     anew when that changes.
-
-    Parameters
-    ----------
-    found : mapping
-        The object.
-    kind : ExistingKind
-        What it is.
-    clock : SlotClock
-        Turns seconds into slots.
-    resources : ResourceMap
-        Turns requests into demands.
 
     Raises
     ------
