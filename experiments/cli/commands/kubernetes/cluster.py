@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -129,7 +130,7 @@ def of_controller(
     return found, sorted(str(each) for each in said) or [f"{system}/{NAME}"]
 
 
-def controller_said(item: dict[str, Any]) -> str | None:
+def controller_said(item: Mapping[str, Any]) -> str | None:
     """The controller that a job names, as `jobs_of` gives the job."""
     found: str | None = (item.get("status") or {}).get("controller")
     return found
