@@ -17,10 +17,11 @@ from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
-    REPLICATED_JOB,
+    TFJOB,
     TRAINJOB,
     PodSet,
     items_of,
+    part_of,
 )
 from oasis.kubernetes.objects.network import (
     hostname,
@@ -272,17 +273,18 @@ Claim = tuple[str, str, str]
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     """For each mark that pods carry, the uid of the job that they belong to.
 
-    The pods of a Job are owned by it. Those of a JobSet have its name as a label, and those of a
-    TrainJob that of the JobSet that it makes, which is its own.
+    The pods of a Job or a TFJob are owned by it. Those of a JobSet have its name as a label, and
+    those of a TrainJob that of the JobSet that it makes, which is its own.
     """
     found: dict[Claim, str] = {}
     for kind in (TRAINJOB, JOBSET):
         for item in items_of(seen, kind):
             meta = item["metadata"]
             found[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
-    for item in items_of(seen, JOB):
-        meta = item["metadata"]
-        found[JOB.name, meta["namespace"], meta["uid"]] = meta["uid"]
+    for kind in (JOB, TFJOB):
+        for item in items_of(seen, kind):
+            meta = item["metadata"]
+            found[kind.name, meta["namespace"], meta["uid"]] = meta["uid"]
     return found
 
 
@@ -292,9 +294,9 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
     if not claims or not (is_gated(pod) or names.NODE in (meta.get("annotations") or {})):
         return None
     for owner in meta.get("ownerReferences") or ():
-        if owner.get("controller") and owner.get("kind") == JOB.name:
-            uid = claims.get((JOB.name, meta["namespace"], owner["uid"]))
-            if uid is not None:
+        if owner.get("controller") and owner.get("kind") in (JOB.name, TFJOB.name):
+            uid = claims.get((owner["kind"], meta["namespace"], owner["uid"]))
+            if uid is not None or owner["kind"] == TFJOB.name:
                 return uid
             labels = meta.get("labels") or {}
             return claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
@@ -332,7 +334,7 @@ def matched(
     for group, name in zip(GROUPS, spec.part_names, strict=True):
         part, tasks = None if name is None else parts.get(name), group.placed(allocation)
         if part is not None:
-            made += _of_task(group, part, tasks, places, _of_part(pods, part.name))
+            made += _of_task(group, part, tasks, places, of_part(pods, part.name))
     return tuple(made)
 
 
@@ -369,21 +371,17 @@ def _of_task(
     return made
 
 
-def _of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
+def of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
     """The pods of one replicated job, or all pods where there is only one template."""
-    return {
-        key: pod
-        for key, pod in pods.items()
-        if not name or (pod["metadata"].get("labels") or {}).get(REPLICATED_JOB) == name
-    }
+    return {key: pod for key, pod in pods.items() if not name or part_of(pod) == name}
 
 
 def sending_patch(
-    pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int
+    pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int, told: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod of another controller to its node, and says why."""
     labels = {**identity(spec), names.TASK: wanted.task}
-    notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node}
+    notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node, **told}
     marks = marking_patch(pod, labels, notes)
     return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]
 
