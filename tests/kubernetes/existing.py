@@ -1,4 +1,4 @@
-"""Jobs, JobSets, TrainJobs and TFJobs for the tests, and stand-ins for the controllers of the others.
+"""Jobs, JobSets, TrainJobs and TFJobs for tests, and stand-ins for the controllers of the others.
 
 The stand-ins do what the controllers do that the adapter can see: a JobSet makes a Job for each
 replicated job, suspended as it is itself, with its name on the pods; a TrainJob makes a JobSet of
@@ -21,8 +21,8 @@ from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
-    REPLICATED_JOB,
     REPLICA_TYPE,
+    REPLICATED_JOB,
     TFJOB,
     TRAINJOB,
     ExistingKind,

@@ -26,20 +26,7 @@ class Lease(Asker):
 
     A lease of another counts as free when it has not changed for its whole duration on our own
     clock; the clocks of two machines are never compared. We stop acting on it a third of the
-    duration before anybody else may begin.
-
-    Parameters
-    ----------
-    connection : Connection
-        To the API server.
-    namespace, name, identity : str
-        Of the lease, and of us.
-    seconds : float
-        Its duration.
-    stopping : threading.Event
-        Ends it.
-    on_change : callable
-        Called with whether we hold it, whenever that changes.
+    duration before anybody else may begin. `on_change` is called with whether we hold it.
     """
 
     def __init__(

@@ -47,18 +47,7 @@ def wanted_of(
     Indices are those from 0 on when a gang begins. While workers come and go, a pod keeps its
     index, of those on one node the highest leaves first, and a new pod gets the lowest that is
     free. If worker 0 or a parameter server has to leave, or is gone, all pods begin anew, because
-    the others cannot train without it.
-
-    Parameters
-    ----------
-    spec : JobSpec
-        The job, in the form in which it runs.
-    allocation : Allocation
-        What it is to hold.
-    places : tuple of Place
-        The machines.
-    pods : mapping of str to mapping
-        Pods of the job that are there, by name.
+    the others cannot train without it. The `spec` is the job in the form in which it runs.
     """
     if spec.network is None:
         return wanted_pods(spec, allocation, places)

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
@@ -41,25 +40,14 @@ LONGEST_PREFIX = 40
 
 @dataclass(frozen=True, slots=True)
 class WantedPod:
-    """A pod that a job is to have.
+    """A pod that a job is to have."""
 
-    Parameters
-    ----------
-    name : str
-        The same for the same job, task, node and number: whoever asks twice asks for one pod.
-    task : TaskGroup
-        What it does.
-    node, hostname : str
-        Where it belongs.
-    index : int or None
-        Among those of its task; None: it knows of no others.
-    """
-
+    # The same for the same job, task, node and number: whoever asks twice asks for one pod.
     name: str
     task: TaskGroup
-    node: str
+    node: str  # where it belongs, as the next
     hostname: str
-    index: int | None = None
+    index: int | None = None  # among those of its task; None: it knows of no others
 
 
 def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
@@ -111,16 +99,7 @@ def owner_of(spec: JobSpec) -> dict[str, Any]:
 def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str, Any]:
     """The pod, gated: no scheduler looks at it before its gate is opened.
 
-    Parameters
-    ----------
-    spec : JobSpec
-        The job.
-    pod : WantedPod
-        Which of its pods.
-    plan : str
-        `plan_hash` of the allocation that asks for it.
-    slot : int
-        The slot in which it is asked for.
+    It says the `plan_hash` of the allocation that asks for it, and in which slot that does.
     """
     template = pod.task.of(spec)
     assert template is not None  # parameter servers are planned only where there is a template
@@ -210,6 +189,11 @@ def is_working(pod: Mapping[str, Any]) -> bool:
     return running and ready is not None and ready["status"] == "True" and not is_ending(pod)
 
 
+def is_ready_or_done(pod: Mapping[str, Any]) -> bool:
+    """Whether `pod` works, or has ended well."""
+    return is_working(pod) or (pod.get("status") or {}).get("phase") == "Succeeded"
+
+
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     """Whether the scheduler looked at `pod` and found no room for it."""
     placed = condition(pod, "PodScheduled")
@@ -221,6 +205,18 @@ def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     )
 
 
+def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
+    """What the first pod says of why it does not run, such as ``ImagePullBackOff``; or nothing."""
+    for pod in pods:
+        for one in (pod.get("status") or {}).get("containerStatuses") or ():
+            waiting = (one.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason"):
+                return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+        if is_unschedulable(pod):
+            return f"Unschedulable: {(condition(pod, 'PodScheduled') or {}).get('message', '')}"
+    return ""
+
+
 def target_node(pod: Mapping[str, Any]) -> str | None:
     """The node whose room `pod` takes: where it is bound, or where its open gate sends it."""
     bound = pod["spec"].get("nodeName")
@@ -230,26 +226,8 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
     return notes.get(names.NODE) if not is_gated(pod) else None
 
 
-def free_on(
-    nodes: Mapping[str, Mapping[str, Fraction]], taken: Mapping[str, Mapping[str, Fraction]]
-) -> dict[str, dict[str, Fraction]]:
-    """What is left of each node, exactly."""
-    nothing: Mapping[str, Fraction] = {}
-    return {
-        node: {name: amount - taken.get(node, nothing).get(name, 0) for name, amount in has.items()}
-        for node, has in nodes.items()
-    }
-
-
 def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
-    """`pods` by name, those among them that end marked as such before the watch tells.
-
-    Parameters
-    ----------
-    pods : mapping of str to mapping
-        Pods by name.
-    ending : set of str
-        Uids of pods whose deletion was asked for.
+    """`pods` by name, those whose deletion was asked for marked as such before the watch tells.
 
     Examples
     --------
@@ -314,20 +292,8 @@ def matched(
 
     A pod whose gate was opened stays where it was sent. Gated ones, in order of their names, go to
     what is left of the allocation. What there is no pod for yet has a name that no pod can have.
-
-    Parameters
-    ----------
-    spec : JobSpec
-        The job as it was read last. Which template is whose stands there, because the object's
-        annotations may have been edited since.
-    found : mapping
-        The object as it is now.
-    allocation : Allocation
-        What the job is to hold.
-    places : tuple of Place
-        The machines.
-    pods : mapping of str to mapping
-        Pods of the job by name.
+    Which template is whose says `spec`, the job as it was read last, because the annotations of the
+    object may have been edited since.
     """
     parts = {part.name: part for part in BY_NAME[spec.kind].parts(found)}
     made: list[WantedPod] = []

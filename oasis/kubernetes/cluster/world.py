@@ -64,15 +64,7 @@ def job_of(pod: Object, claims: Mapping[Claim, str]) -> str | None:
 def by_job(
     pods: Iterable[Object], claims: Mapping[Claim, str] | None = None
 ) -> dict[str, dict[str, Object]]:
-    """Our pods by uid of their job and by name.
-
-    Parameters
-    ----------
-    pods : iterable of mapping
-        All pods.
-    claims : mapping, optional
-        From `oasis.kubernetes.cluster.pods.claims_of`; without it, only pods that we made.
-    """
+    """Our pods by uid of their job and by name; without `claims`, only pods that we made."""
     found: dict[str, dict[str, Object]] = {}
     for pod in pods:
         uid = job_of(pod, claims or {})
@@ -122,18 +114,10 @@ def working_gang(
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the training of a job says of itself.
+    """What the training of a job says of itself; None: it does not tell."""
 
-    Parameters
-    ----------
-    progress : float or None
-        Worker-seconds done by the whole job; None: it does not tell.
-    loss : float or None
-        Of the process that has done most; None: it does not tell.
-    """
-
-    progress: float | None = None
-    loss: float | None = None
+    progress: float | None = None  # worker-seconds done by the whole job
+    loss: float | None = None  # of the process that has done most
 
 
 def reported(pods: Mapping[str, Object]) -> Report:

@@ -38,21 +38,9 @@ LOOK_AGAIN = 5.0  # seconds until nodes that were missing are looked for, unless
 class Controller:
     """Schedules the jobs of a cluster with one policy.
 
-    Parameters
-    ----------
-    objects : Objects
-        Reads and writes.
-    policy : callable
-        Makes the policy; one that was never used is needed at each takeover.
-    settings : ControllerSettings
-        How it is run.
-    identity : str
-        Our name among the controllers that share a lease.
-    metrics : Metrics, optional
-        What is measured.
-    now : callable, optional
-        The time in seconds since 1970 by which slots begin and work is counted. Leases have their
-        own.
+    `policy` makes it: at each takeover one is needed that was never used. `identity` is our name
+    among the controllers that share a lease. By `now`, in seconds since 1970, slots begin and work
+    is counted; leases have their own time.
     """
 
     def __init__(

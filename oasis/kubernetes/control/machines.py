@@ -21,34 +21,16 @@ Seen = Mapping[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """The machines at one moment.
+    """The machines at one moment."""
 
-    Parameters
-    ----------
-    places : tuple of Place
-        From the index of a machine to its node.
-    site : Site
-        As the policy knows them.
-    foreign : mapping of str to Amounts
-        What pods that are not ours asked of each node.
-    shapes : mapping of str to mapping
-        What each node offered.
-    """
-
-    places: tuple[Place, ...]
-    site: Site
-    foreign: Mapping[str, Amounts]
-    shapes: Mapping[str, Mapping[str, str]]
+    places: tuple[Place, ...]  # from the index of a machine to its node
+    site: Site  # as the policy knows them
+    foreign: Mapping[str, Amounts]  # what pods that are not ours asked of each node
+    shapes: Mapping[str, Mapping[str, str]]  # what each node offered
 
     @classmethod
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
-        """The machines that the nodes are now.
-
-        Raises
-        ------
-        NodesError
-            If labels are missing or wrong.
-        """
+        """The machines that the nodes are now; a `NodesError` if labels are missing or wrong."""
         nodes = _by_name(seen)
         foreign = foreign_use(seen["pods"])
         places = places_of(nodes.values(), settings.ps_share)
@@ -99,16 +81,8 @@ class StartUps:
 
     Its slot is the one in which the plan asked for it, which is an annotation of the pod. So this
     is all the time that a plan loses at a start: to decide, to make the pod, to wait until its gang
-    is complete and its gate is open, to be bound, and to get ready.
-
-    Parameters
-    ----------
-    clock : SlotClock
-        When slots begin, in seconds.
-    metrics : Metrics
-        Where it is noted.
-    pods : iterable of mapping
-        Pods that are there already: those that work are not looked at, nobody saw them begin.
+    is complete and its gate is open, to be bound, and to get ready. Of the `pods` that are there at
+    the beginning, those that work are not looked at: nobody saw them begin.
 
     Examples
     --------

@@ -33,20 +33,7 @@ def awake(
 ) -> Reconciler:
     """Make a controller go on from the checkpoint, or without one from what the objects say.
 
-    Parameters
-    ----------
-    objects : Objects
-        Reads and writes the checkpoint.
-    make : callable
-        Makes a policy that was never used.
-    settings : ControllerSettings
-        How the controller is run.
-    metrics : Metrics
-        What is measured.
-    seen : mapping
-        Objects by kind.
-    now : callable, optional
-        The time in seconds since 1970.
+    `make` makes a policy that was never used; `seen` has the objects by kind.
     """
     checkpoint = Checkpoint(objects, settings.namespace, settings.name)
     return restored(checkpoint.read(), make, settings, metrics, seen, checkpoint, now)
@@ -100,6 +87,7 @@ def _go_on(
     reconciler.reader.recall(found["unwritten"], seen)
     specs = reconciler.read_specs(seen, now)
     reconciler.done.update(found["done"])
+    reconciler.patience.restore(found["patience"])
     driver = reconciler.driver
     # The policy's state is indexed by machine and resource, and fits no other site.
     same = (

@@ -25,11 +25,6 @@ class WorkMeter:
     worker-slot a slot. What it saw begin is counted from when it saw it, so the sum is at most the
     time for which the pods ran.
 
-    Parameters
-    ----------
-    clock : SlotClock
-        Slots, and the seconds of work in one.
-
     Examples
     --------
     >>> meter = WorkMeter(SlotClock(slot_seconds=10.0, startup_seconds=2.0))

@@ -13,7 +13,15 @@ from typing import Any
 from oasis.driver.driver import Driver, form_begun_in
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
-from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
+from oasis.kubernetes import names
+from oasis.kubernetes.acting import (
+    Steps,
+    Switch,
+    Target,
+    action_word,
+    has_pods_but_no_plan,
+    reconcile,
+)
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import has_service, wanted_of
@@ -25,13 +33,15 @@ from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text
+from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.model.errors import InstanceError
+from oasis.model.groups import TaskGroup
 from oasis.scheduling.capabilities import (
     Explaining,
     Forecasting,
@@ -46,7 +56,7 @@ from oasis.scheduling.site import Site
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
-FORMAT = 3  # of the checkpoint
+FORMAT = 4  # of the checkpoint
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
 # Half of a slot: what took the room may go again soon, but
 # a gang that waits for longer only keeps nodes from others.
@@ -54,30 +64,7 @@ STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is w
 
 
 class Reconciler:
-    """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes.
-
-    Parameters
-    ----------
-    policy : Policy
-        What decides.
-    settings : ControllerSettings
-        How the controller is run.
-    clock : SlotClock
-        Slots.
-    checkpoint : Checkpoint
-        Where it is remembered.
-    metrics : Metrics
-        What is measured.
-    seen : mapping
-        Objects by kind.
-    now : callable, optional
-        The time in seconds since 1970.
-
-    Attributes
-    ----------
-    existing : dict of str to (ExistingKind, mapping)
-        Jobs whose pods other controllers make, by uid, as they were seen last.
-    """
+    """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes."""
 
     def __init__(
         self,
@@ -101,7 +88,11 @@ class Reconciler:
         self._short: dict[str, str] = {}
         self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
+        longest = min(LONGEST_WAIT, settings.slot_seconds)
+        self.patience = Patience(settings.pods_ready_timeout, longest)
+        self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
+        # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
         self.admission = Admission(self.places, seen["nodes"])
@@ -196,7 +187,7 @@ class Reconciler:
         ended = self._ended(ours, now)
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._with_nodes(specs, now)
+        specs = self._ready_in_time(self._with_nodes(specs, now), ours, now)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
         begin = time.perf_counter()
         outcome = self.driver.boundary(slot, facts)
@@ -226,6 +217,10 @@ class Reconciler:
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
+        live = self.driver.by_uid
+        self.meter.forget(live.__contains__)
+        self.patience.forget(self.statuses, live)
+        self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         return True
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
@@ -245,6 +240,50 @@ class Reconciler:
                 self.remember(uid, spec)
             job.has_node()
         return found
+
+    def _ready_in_time(
+        self,
+        specs: Mapping[str, JobSpec],
+        ours: Mapping[str, Mapping[str, Any]],
+        now: float,
+    ) -> dict[str, JobSpec]:
+        """The jobs but those whose pods do not become ready: others have their room for a while."""
+        live, found = self.driver.by_uid, {}
+        for uid, spec in specs.items():
+            with self.handling(uid, "following", now):
+                if uid in live and self.patience.is_over(uid, now):
+                    self._take_back(live[uid], spec, ours.get(uid, {}), now)
+                if self.patience.pauses(spec, now):
+                    continue
+                limited = self.patience.limited(spec)
+                if self.patience.comes_back(uid):
+                    self.remember(uid, limited)
+                found[uid] = limited
+        return found
+
+    def _take_back(
+        self, entry: Entry[JobSpec], spec: JobSpec, pods: Mapping[str, Any], now: float
+    ) -> None:
+        """Give up room in which not all pods are ready; less is planned if less will do."""
+        uid, planned = spec.uid, entry.allocation.worker_count
+        why = self.patience.refusal(uid) or p.complaint(pods.values())
+        message = f"its pods were not ready within {self.settings.pods_ready_timeout:g} s"
+        message += f" ({why})" if why else ""
+        # What works, or else what the API server took, says how many there can be.
+        there = len(self.meter.working(uid)) or sum(
+            (pod["metadata"].get("labels") or {}).get(names.TASK) == TaskGroup.WORKER
+            for pod in pods.values()
+        )
+        most = max(there, begun_in(spec, entry.form).min_workers)
+        if there and most < planned:
+            self.patience.limit(spec, most, now)
+            message += f"; from now on at most {most} workers are planned, until it is edited"
+            self.statuses[uid].say(PLACED, "False", "PodsNotReady", message, now)
+            return
+        again = self.patience.pause(spec, now)
+        message += f"; its room is for others, and it is tried again at {time_text(again)}"
+        self.statuses[uid].waits("PodsNotReady", message, now)
+        self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
 
     def remember(self, uid: str, spec: JobSpec) -> None:
         """Let a job that was accepted before arrive again, with the work that its status says.
@@ -315,12 +354,20 @@ class Reconciler:
             return
         with self.handling(uid, "following", at):
             least = begun_in(entry.spec, entry.form).min_workers
-            gang = w.working_gang(self._wanted(entry, pods), pods, least, entry.job.ps_needed)
+            wanted = self._wanted(entry, pods)
+            gang = w.working_gang(wanted, pods, least, entry.job.ps_needed)
             # A worker that was credited is gone. Of news that came together
             # the first counts, so that it earns nothing after it left.
             if broken_at is not None and not self.meter.working(uid) <= set(gang):
                 at = broken_at
             self.meter.note(uid, gang, at)
+            count = entry.allocation.worker_count + entry.allocation.ps_count
+            ready = sum(p.is_ready_or_done(pods[pod.name]) for pod in wanted if pod.name in pods)
+            self.patience.note(uid, ready == count if count else None, at)
+            if any(p.is_ending(pod) for pod in pods.values()):
+                self.patience.excuse(uid, at)
+            if uid in self.statuses:
+                self.statuses[uid].works(bool(gang))
 
     def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
         if not entry.spec.is_existing:
@@ -376,6 +423,12 @@ class Reconciler:
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
         self._withdraw(steps, now)
+        steps.actions = [
+            action
+            for action in steps.actions
+            if self.patience.may_write(action.job, action_word(action), now)
+        ]
+        self._asked = [(action.job, action_word(action)) for action in steps.actions]
         return steps
 
     def _handled(self, seen: Seen) -> dict[str, Entry[JobSpec]]:
@@ -422,25 +475,32 @@ class Reconciler:
             self.withdrawn.add(uid)
             message = "the scheduler found no room for all pods; tried again in the next slot"
             if uid in self.statuses:
-                self.statuses[uid].say(PLACED, "False", "Withdrawn", message, now)
+                self.statuses[uid].in_trouble("Withdrawn", message, now)
         for uid, refusal in steps.refused.items():
             wanted = refusal.wanted
             if uid in self.reader.specs and uid in self.statuses:
                 form = begun_in(self.reader.specs[uid], self.driver.by_uid[uid].form)
                 self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
-                self.statuses[uid].say(PLACED, "False", "NotAdmitted", message, now)
+                self.statuses[uid].in_trouble("NotAdmitted", message, now)
         for uid, node in steps.short.items():
+            self.patience.excuse(uid, now)
             if uid not in self._short:
                 self._short[uid] = node
 
-    def refused(self, failures: Iterable[tuple[str, str | Exception]], now: float) -> None:
-        """Write on the jobs' statuses which writes the API server refused, or could not be made."""
-        for uid, why in failures:
+    def refused(self, failures: Iterable[Failure], now: float) -> None:
+        """Write on the jobs' statuses which writes the API server refused, or could not be made.
+
+        All others that the last `steps` asked for were carried out.
+        """
+        failures = list(failures)
+        self.patience.wrote(self._asked, failures, now)
+        self._asked = []
+        for uid, _, why in failures:
             if isinstance(why, Exception):
                 self.reader.fail(uid, why, "acting on", now)
             elif uid in self.statuses:
-                self.statuses[uid].say(PLACED, "False", "Refused", why, now)
+                self.statuses[uid].in_trouble("Refused", why, now)
 
     # -- what is remembered --------------------------------------------------------------------
 
@@ -459,6 +519,7 @@ class Reconciler:
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
+            "patience": self.patience.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
@@ -549,7 +610,14 @@ class Reconciler:
                 continue
             with self.handling(uid, "telling of", now):
                 alone = [(slot, entry.allocation)] if entry.allocation.workers else []
-                job.holds(entry, planned.get(entry.job.index, alone), self.places, now)
+                job.holds(
+                    entry,
+                    planned.get(entry.job.index, alone),
+                    self.places,
+                    now,
+                    is_working=bool(self.meter.working(uid)),
+                    is_whole=self.patience.is_whole(uid),
+                )
                 state = policy.state_of(entry.job) if isinstance(policy, NamingStates) else None
                 job.in_state(state, now)
                 job.resized(entry, self.meter.idle(uid))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
@@ -15,36 +16,18 @@ from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, SERVICES, O
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import is_gated
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.existing import is_indexed, is_scheduled
 
 log = logging.getLogger("oasis.kubernetes")
 
-# uid of the job, and what the API server said, or the error if it is not the API server's
-Failure = tuple[str, str | Exception]
-
 
 class ClusterWriter:
-    """Writes pods and statuses.
+    """Writes pods and statuses, with so many `writers` at a time.
 
-    Parameters
-    ----------
-    objects : Objects
-        Writes.
-    store : ObjectStore
-        Of pods; it learns at once what a write answered.
-    writers : int
-        Requests in flight at a time.
-    metrics : Metrics
-        Counts.
-    others : mapping of str to ObjectStore, optional
-        Stores of Services and of the kinds that are suspended and resumed, by plural.
-
-    Attributes
-    ----------
-    ending : set of str
-        Uids of pods whose deletion was asked for.
+    The `store` of pods, and those of the `others` by plural, learn at once what a write answered.
     """
 
     def __init__(
@@ -58,7 +41,7 @@ class ClusterWriter:
         self._objects, self._store, self._metrics = objects, store, metrics
         self._others = others or {}
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
-        self.ending: set[str] = set()
+        self.ending: set[str] = set()  # uids of pods whose deletion was asked for
 
     def close(self) -> None:
         """Wait for what is being written."""
@@ -80,10 +63,15 @@ class ClusterWriter:
 
     def write_statuses(self, jobs: Iterable[StatusWriter]) -> None:
         """Write each status that changed, and the events that say why."""
-        begun = [self._pool.submit(self._write, job) for job in jobs if job.status != job.written]
+        now = time.monotonic()
+        # What an older CRD refuses is refused again: it is tried less and less often.
+        due = [job for job in jobs if job.status != job.written and now >= job.again_at]
+        begun = [self._pool.submit(self._write, job) for job in due]
         wait(begun)
-        for done in begun:
+        for job, done in zip(due, begun, strict=True):
             error = done.result()
+            job.refusals = job.refusals + 1 if isinstance(error, ApiError) else 0
+            job.again_at = now + longer(job.refusals) if job.refusals else 0.0
             if isinstance(error, (ApiError, LostAnswerError)):
                 log.warning("%s; tried again", error)
             elif error is not None:
@@ -96,11 +84,11 @@ class ClusterWriter:
             self._one(action)
         except (ApiError, LostAnswerError) as error:
             log.warning("%s: %s", kind, error)
-            return action.job, f"{kind}: {error}"
+            return action.job, kind, f"{kind}: {error}"
         except TooLateError:  # of no job: whoever holds the lease now does it
             raise
         except Exception as error:  # noqa: BLE001 (of this job: it is told there)
-            return action.job, error
+            return action.job, kind, error
         self._metrics.actions.labels(kind).inc()
         return None
 
@@ -195,7 +183,7 @@ def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -
     # second one appearing. At most 220 of the 253 characters of a name are used.
     content = "\0".join((reason, message, str(at)))
     number = hashlib.sha256(content.encode()).hexdigest()[:10]
-    time = time_text(at)
+    moment = time_text(at)
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -216,7 +204,7 @@ def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -
         "source": {"component": names.FIELD_MANAGER},
         "reportingComponent": names.FIELD_MANAGER,
         "reportingInstance": names.FIELD_MANAGER,
-        "firstTimestamp": time,
-        "lastTimestamp": time,
+        "firstTimestamp": moment,
+        "lastTimestamp": moment,
         "count": 1,
     }

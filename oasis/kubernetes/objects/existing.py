@@ -46,65 +46,29 @@ SELECTOR = f"{names.SCHEDULED}=true"
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one template.
+    """Pods of one template."""
 
-    Parameters
-    ----------
-    name : str
-        Of the replicated job, or type of the replicas; empty where there is only one template.
-    count : int
-        How many there are at a time.
-    completions : int
-        How many have to succeed.
-    template : mapping
-        The pod template.
-    path : str
-        Its place in the object, for messages.
-    gated : bool
-        Whether its gate can be seen in the object.
-    """
-
-    name: str
-    count: int
-    completions: int
+    name: str  # of the replicated job, or type of replicas; empty where there is only one template
+    count: int  # how many there are at a time
+    completions: int  # how many have to succeed
     template: Object
-    path: str
-    gated: bool = True
+    path: str  # its place in the object, for messages
+    gated: bool = True  # whether its gate can be seen in the object
 
 
 @dataclass(frozen=True, slots=True)
 class ExistingKind:
-    """A kind whose own controller makes the pods.
-
-    Parameters
-    ----------
-    name, api_version : str
-        Of the kind.
-    where : ResourceKind
-        Path of its objects.
-    parts : callable
-        The templates of an object.
-    ends : tuple of (str, str)
-        Types of the conditions that say that it is complete, and that it failed.
-    elastic : bool
-        Whether the number of its workers can be changed while it is suspended.
-    servers : str or None
-        Name of its parameter servers, where the kind says it itself.
-    policy : str or None
-        Field of the spec that holds ``suspend``; None: the spec itself.
-    named : bool
-        Whether pods may be told of each other; otherwise its own controller tells them.
-    """
+    """A kind whose own controller makes the pods."""
 
     name: str
     api_version: str
     where: ResourceKind
-    parts: Callable[[Object], list[PodSet]]
-    ends: tuple[str, str]
-    elastic: bool = False
-    servers: str | None = None
-    policy: str | None = None
-    named: bool = True
+    parts: Callable[[Object], list[PodSet]]  # the templates of an object
+    ends: tuple[str, str]  # types of the conditions that say that it is complete, that it failed
+    elastic: bool = False  # whether the number of its workers can be changed while it is suspended
+    servers: str | None = None  # its parameter servers, where the kind itself says which they are
+    policy: str | None = None  # field of the spec that holds `suspend`; None: the spec itself
+    named: bool = True  # whether we may tell pods of each other, or their own controller does
 
     def switch(self, suspend: bool) -> dict[str, Any]:
         """The spec of a merge patch that suspends or resumes.
@@ -154,32 +118,19 @@ def _tfjob_parts(found: Object) -> list[PodSet]:
     return parts
 
 
-JOB = ExistingKind(
-    "Job",
-    "batch/v1",
-    ResourceKind("/apis/batch/v1", "jobs"),
-    _job_parts,
-    ("Complete", "Failed"),
-    elastic=True,
+def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
+    where = ResourceKind(f"/apis/{version}", f"{name.lower()}s")
+    return ExistingKind(name, version, where, *rest, **more)
+
+
+JOB = _kind("Job", "batch/v1", _job_parts, ("Complete", "Failed"), elastic=True)
+JOBSET = _kind("JobSet", "jobset.x-k8s.io/v1alpha2", _jobset_parts, ("Completed", "Failed"))
+TRAINJOB = _kind(
+    "TrainJob", "trainer.kubeflow.org/v1alpha1", _trainjob_parts, ("Complete", "Failed")
 )
-JOBSET = ExistingKind(
-    "JobSet",
-    "jobset.x-k8s.io/v1alpha2",
-    ResourceKind("/apis/jobset.x-k8s.io/v1alpha2", "jobsets"),
-    _jobset_parts,
-    ("Completed", "Failed"),
-)
-TRAINJOB = ExistingKind(
-    "TrainJob",
-    "trainer.kubeflow.org/v1alpha1",
-    ResourceKind("/apis/trainer.kubeflow.org/v1alpha1", "trainjobs"),
-    _trainjob_parts,
-    ("Complete", "Failed"),
-)
-TFJOB = ExistingKind(
+TFJOB = _kind(
     "TFJob",
     "kubeflow.org/v1",
-    ResourceKind("/apis/kubeflow.org/v1", "tfjobs"),
     _tfjob_parts,
     ("Succeeded", "Failed"),
     servers="ps",
@@ -371,17 +322,6 @@ def parse_existing(
     It is a gang of as many workers as its templates say. A Job with the annotations
     `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all begun
     anew when that changes.
-
-    Parameters
-    ----------
-    found : mapping
-        The object.
-    kind : ExistingKind
-        What it is.
-    clock : SlotClock
-        Turns seconds into slots.
-    resources : ResourceMap
-        Turns requests into demands.
 
     Raises
     ------

@@ -86,63 +86,31 @@ class SlotClock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobSpec:
-    """An ``OasisJob`` that makes sense.
-
-    Parameters
-    ----------
-    uid, namespace, name : str
-        Of the object.
-    generation : int
-        Of the object; it changes with every edit of its spec.
-    job : Job
-        The job of the model, arriving in slot 0; its id is that of this.
-    initial_workers : int or None
-        Workers that its owner asked for.
-    worker, ps : mapping
-        Pod templates; no parameter servers: None.
-    worker_requests, ps_requests : mapping of str to Fraction
-        What one pod asks of its node, in the units of the cluster.
-    resize : {"elastic", "restart"}
-        Whether pods come and go one by one, or all of them are started again; so they are where
-        pods know each other and their number is fixed.
-    grace_seconds : int
-        Time that pods have to write a checkpoint before they end.
-    on_rejection : {"fail", "retry"}
-        What becomes of it if the policy does not admit it.
-    kind : str
-        Of the object: ``OasisJob``, or the kind whose own controller makes the pods.
-    fixed_ps : int or None
-        So many parameter servers, whatever the bandwidth says; None: by bandwidth.
-    part_names : tuple of (str, str or None)
-        Of an object of another kind: which of its replicated jobs are the workers, and which the
-        parameter servers if there are any; empty where there is only one template.
-    rules : mapping of TaskGroup to NodeRules
-        Which nodes its pods may go to, for each group that has a template.
-    network : PodNetwork or None
-        How its pods find each other; None: they do not.
-    forms : tuple of JobSpec
-        The job in each of its forms, as if it had no others; empty if it has one.
-    """
+    """An ``OasisJob`` that makes sense, or an object of another kind that does."""
 
     uid: str
     namespace: str
     name: str
-    generation: int
-    job: Job
-    initial_workers: int | None
-    worker: Mapping[str, Any]
-    ps: Mapping[str, Any] | None
-    worker_requests: Mapping[str, Fraction]
+    generation: int  # it changes with every edit of the object's spec
+    job: Job  # of the model, arriving in slot 0; its id is that of this
+    initial_workers: int | None  # that its owner asked for
+    worker: Mapping[str, Any]  # pod template
+    ps: Mapping[str, Any] | None  # None: no parameter servers
+    worker_requests: Mapping[str, Fraction]  # what a pod asks of its node, in the cluster's units
     ps_requests: Mapping[str, Fraction]
+    # Whether pods come and go one by one (elastic), or all of them are started again (restart); so
+    # they are where pods know each other and their number is fixed.
     resize: str
-    grace_seconds: int
-    on_rejection: str
-    kind: str = KIND
-    fixed_ps: int | None = None
+    grace_seconds: int  # that pods have to write a checkpoint before they end
+    on_rejection: str  # of `ON_REJECTION`: what becomes of it if the policy does not admit it
+    kind: str = KIND  # of the object
+    fixed_ps: int | None = None  # parameter servers, whatever the bandwidth says; None: by that
+    # Which replicated jobs of an object of another kind are the workers, and which the parameter
+    # servers if there are any; empty where there is only one template.
     part_names: tuple[str, str | None] = ("", None)
-    rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)
-    network: PodNetwork | None = None
-    forms: tuple[JobSpec, ...] = ()
+    rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)  # of groups with a template
+    network: PodNetwork | None = None  # how its pods find each other; None: they do not
+    forms: tuple[JobSpec, ...] = ()  # the job in each, as if it had no others; empty: it has one
 
     @property
     def id(self) -> str:
@@ -190,15 +158,6 @@ def job_id(kind: str, namespace: str, name: str) -> str:
 
 def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap) -> JobSpec:
     """Read an ``OasisJob``.
-
-    Parameters
-    ----------
-    found : mapping
-        The object.
-    clock : SlotClock
-        Turns seconds into slots.
-    resources : ResourceMap
-        Turns requests into demands.
 
     Raises
     ------
@@ -336,21 +295,7 @@ def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
 def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") -> dict[str, Any]:
     """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds.
 
-    Parameters
-    ----------
-    data : object
-        What ``spec.work`` is.
-    maximum : int
-        Most workers, the chunks of the model.
-    clock : SlotClock
-        Slots.
-    path : str
-        Its place, for messages.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field.
+    Most workers, the `maximum`, are the chunks of the model.
 
     Examples
     --------
@@ -413,11 +358,6 @@ def _template(data: Any, path: str, decided: tuple[str, ...]) -> Mapping[str, An
 def choice(value: Any, among: tuple[str, ...], path: str) -> str:
     """One of a few words.
 
-    Raises
-    ------
-    InstanceError
-        If it is none of them.
-
     Examples
     --------
     >>> choice("retry", ON_REJECTION, "onRejection")
@@ -431,12 +371,8 @@ def choice(value: Any, among: tuple[str, ...], path: str) -> str:
 def as_it_was(found: Mapping[str, Any], spec: JobSpec | None) -> JobSpec:
     """The spec that a policy knows of a job that was edited or deleted since.
 
-    Parameters
-    ----------
-    found : mapping
-        The state of its entry in a checkpoint.
-    spec : JobSpec or None
-        The job as it is now, whose templates are taken over; None if it is gone.
+    It follows from the state of its entry in a checkpoint, and from the templates of the job as it
+    is now; None if it is gone.
     """
     known = {
         "generation": found["generation"],

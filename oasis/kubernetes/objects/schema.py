@@ -343,7 +343,7 @@ def _status() -> Schema:
     return _object(
         "What became of the job; written by the adapter alone.",
         {
-            "phase": _text("Where it is.", *PHASES),
+            "phase": _text("Where it is; Running: its gang works.", *PHASES),
             "conditions": {
                 "type": "array",
                 "items": _condition(),
@@ -366,7 +366,9 @@ def _status() -> Schema:
     )
 
 
-PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
+# Phases of jobs that hold room: before their gang works, and then.
+HOLDING = ("Starting", "Running")
+PHASES = ("Pending", "Waiting", *HOLDING, "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
 # Invalid and Failed are no ends: an edit brings such a job back.
 TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
@@ -419,7 +421,7 @@ def custom_resource() -> dict[str, Any]:
     }
 
 
-__all__ = ["API_VERSION", "PHASES", "TERMINAL", "custom_resource"]
+__all__ = ["API_VERSION", "HOLDING", "PHASES", "TERMINAL", "custom_resource"]
 
 
 def reference() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open
+from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, action_word
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
@@ -81,6 +81,7 @@ class Played:
         self.slot = -1
         self._versions = itertools.count(1)
         self._made: list[str] = []
+        self.opens: Callable[[dict[str, Any]], bool] = lambda pod: True  # whether it then runs
         self.reconciler = self.restart()
 
     def restart(self) -> Reconciler:
@@ -138,9 +139,14 @@ class Played:
             actions = self.reconciler.steps(self.seen(), set(), self.now()).actions
             if not actions:
                 break
+            failures = []
             for action in actions:
-                self._carry_out(action)
-            self.reconciler.refused([], self.now())
+                why = self.refuses(action)
+                if why is None:
+                    self._carry_out(action)
+                else:
+                    failures.append((action.job, action_word(action), why))
+            self.reconciler.refused(failures, self.now())
             for uid in self.jobs:
                 mine = {name: pod for name, pod in self.pods.items() if job_of(pod) == uid}
                 self.reconciler.note(uid, mine, self.now())
@@ -153,6 +159,10 @@ class Played:
         for uid, found in self.jobs.items():
             name = found["metadata"]["name"]
             self.most[name] = max(self.most.get(name, 0), self.workers(uid))
+
+    def refuses(self, action: Action) -> str | None:
+        """What the API server has against a write; None: it takes it."""
+        return None
 
     def _carry_out(self, action: Action) -> None:
         if isinstance(action, Create):
@@ -178,6 +188,10 @@ class Played:
             since = time_text(self.now())
             ready = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
             pod |= {"spec": spec, "status": {"phase": "Running", "conditions": ready}}
+            if not self.opens(pod):
+                waiting = {"reason": "ImagePullBackOff", "message": "no such image"}
+                state = {"containerStatuses": [{"state": {"waiting": waiting}}]}
+                pod["status"] = {"phase": "Pending", **state}
         else:
             assert isinstance(action, Delete)
             del self.pods[action.pod["metadata"]["name"]]

@@ -122,6 +122,10 @@ def run(
         float | None,
         typer.Option(help="When slot 0 begins, seconds since 1970. [default: at the first start]"),
     ] = None,
+    pods_ready_timeout: Annotated[
+        float,
+        typer.Option(help="Seconds until others get the room of pods that do not become ready."),
+    ] = 300.0,
     ps_share: PsShare = None,
     gpu: Gpu = GPU,
     bandwidth: BandwidthResource = BANDWIDTH,
@@ -194,6 +198,7 @@ def run(
             watched=jobs,
             node_selector=nodes,
             lease_seconds=lease_seconds,
+            pods_ready_timeout=pods_ready_timeout,
         )
         _check_clock(settings)
     log_format = known(log_format, LOG_FORMATS, "--log-format")
