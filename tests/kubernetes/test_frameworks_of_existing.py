@@ -68,7 +68,7 @@ def test_tfjobs_are_placed_paused_and_followed_to_their_end(cluster: Cluster) ->
         invalid = status(scene, TFJOB, "chiefed")
         assert invalid["phase"] == "Invalid"
         assert (
-            "got worker, chief" in {c["type"]: c for c in invalid["conditions"]}["Valid"]["message"]
+            "got chief, worker" in {c["type"]: c for c in invalid["conditions"]}["Valid"]["message"]
         )
         assert read(scene, TFJOB, "chiefed")["spec"]["runPolicy"]["suspend"] is True
         scene.submit(rigid(scene, "after", workers=8, slots=1))

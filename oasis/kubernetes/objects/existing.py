@@ -270,7 +270,7 @@ def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
         expected = f"expected a replicated job of the object ({known}), got {describe(name)}"
         raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
     if len(workers) != 1:
-        there = ", ".join(part.name for part in workers) or "none"
+        there = ", ".join(sorted(part.name for part in workers)) or "none"
         if kind.servers is not None:
             raise InstanceError("spec", f"expected workers and {kind.servers} alone, got {there}")
         expected = f"expected one replicated job of workers beside it, got {len(workers)}"

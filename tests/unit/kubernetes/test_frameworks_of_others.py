@@ -247,7 +247,7 @@ def test_what_a_tfjob_cannot_say(notes: dict[str, str], message: str) -> None:
 def test_other_replicas_of_a_tfjob_and_missing_gates_are_named() -> None:
     found = tfjob()
     found["spec"]["tfReplicaSpecs"]["Chief"] = {"template": template()}
-    with pytest.raises(InstanceError, match="expected workers and ps alone, got worker, chief"):
+    with pytest.raises(InstanceError, match="expected workers and ps alone, got chief, worker"):
         read(found, TFJOB)
     found = tfjob()
     found["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"]["schedulingGates"] = []
