@@ -15,6 +15,8 @@ from oasis.kubernetes.api.watching import Asker
 
 log = logging.getLogger("oasis.kubernetes")
 
+LEAST = 2.0  # seconds that a renewal may take even if the lease is short
+
 
 def micro_time(time: float) -> str:
     """A time as Leases write it."""
@@ -71,8 +73,8 @@ class Lease(Asker):
     def _ask(self) -> float:
         self._tell()
         now, end = time.monotonic(), self._ends
-        # A server that hangs must not keep us from noticing that the lease runs out meanwhile.
-        self._until = min(now + self._seconds / 3, end if end > now else math.inf)
+        # A server that hangs must not keep us from trying again, nor from noticing the end.
+        self._until = min(end, now + max(self._seconds / 3, LEAST)) if end > now else math.inf
         try:
             self._try()
         except ApiError as error:

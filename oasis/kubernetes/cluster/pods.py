@@ -218,7 +218,10 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
 
 
 def target_node(pod: Mapping[str, Any]) -> str | None:
-    """The node whose room `pod` takes: where it is bound, or where its open gate sends it."""
+    """The node whose room a pod of ours takes: where it is bound, or where its open gate sends it.
+
+    Of a pod that is not ours the annotation says nothing: anybody can write one.
+    """
     bound = pod["spec"].get("nodeName")
     if bound:
         return str(bound)
@@ -249,36 +252,81 @@ Claim = tuple[str, str, str]
 
 
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
-    """For each mark that pods carry, the uid of the job that they belong to.
+    """For each mark that pods of our jobs carry, in their namespaces, the uid of the job.
 
-    The pods of a Job or a TFJob are owned by it. Those of a JobSet have its name as a label, and
-    those of a TrainJob that of the JobSet that it makes, which is its own.
+    The pods of an OasisJob, of a Job and of a TFJob are owned by it. Those of a JobSet have its
+    name as a label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     """
     found: dict[Claim, str] = {}
     for kind in (TRAINJOB, JOBSET):
         for item in items_of(seen, kind):
             meta = item["metadata"]
             found[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
-    for kind in (JOB, TFJOB):
-        for item in items_of(seen, kind):
-            meta = item["metadata"]
-            found[kind.name, meta["namespace"], meta["uid"]] = meta["uid"]
+    owners = [(names.KIND, item) for item in seen.get(names.PLURAL, ())]
+    owners += [(kind.name, item) for kind in (JOB, TFJOB) for item in items_of(seen, kind)]
+    for name, item in owners:
+        meta = item["metadata"]
+        found[name, meta["namespace"], meta["uid"]] = meta["uid"]
     return found
 
 
 def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
-    """Uid of the job that `pod` belongs to; None unless it has, or had, our gate."""
+    """Uid of the job that `pod` belongs to, be it made by us or by the controller of its job.
+
+    Anybody can copy labels and annotations, so that no single mark counts: ours is a pod in the
+    namespace of a job of ours that this job owns and that our field manager made, or opened; or
+    that our gate still holds, if another controller makes the pods. Only those may be deleted.
+    """
     meta = pod["metadata"]
-    if not claims or not (is_gated(pod) or names.NODE in (meta.get("annotations") or {})):
+    owner = next((o for o in meta.get("ownerReferences") or () if o.get("controller")), None)
+    if owner is None:
         return None
-    for owner in meta.get("ownerReferences") or ():
-        if owner.get("controller") and owner.get("kind") in (JOB.name, TFJOB.name):
-            uid = claims.get((owner["kind"], meta["namespace"], owner["uid"]))
-            if uid is not None or owner["kind"] == TFJOB.name:
-                return uid
-            labels = meta.get("labels") or {}
-            return claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
-    return None
+    labels, kind = meta.get("labels") or {}, owner.get("kind")
+    managed = any(m.get("manager") == names.FIELD_MANAGER for m in meta.get("managedFields") or ())
+    uid = claims.get((str(kind), meta["namespace"], owner["uid"]))
+    if kind == names.KIND:
+        return uid if managed and uid == labels.get(names.JOB_UID) else None
+    if kind not in (JOB.name, TFJOB.name) or not (managed or is_gated(pod)):
+        return None
+    if kind == TFJOB.name:
+        return uid
+    return uid or claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
+
+
+def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dict[str, Object]]:
+    """Our pods by uid of their job and by name.
+
+    Parameters
+    ----------
+    pods : iterable of mapping
+        All pods.
+    claims : mapping
+        From `claims_of`.
+    """
+    found: dict[str, dict[str, Object]] = {}
+    for pod in pods:
+        uid = claimed(pod, claims)
+        if uid is not None:
+            found.setdefault(uid, {})[pod["metadata"]["name"]] = pod
+    return found
+
+
+def orphan(pod: Object) -> tuple[str, str] | None:
+    """Namespace and former job of a bound pod that its job left behind; None of all others.
+
+    ``kubectl delete --cascade=orphan`` takes a job away, and from its pods their owner.
+    """
+    meta = pod["metadata"]
+    uid = str((meta.get("labels") or {}).get(names.JOB_UID, ""))
+    managers = [entry.get("manager") for entry in meta.get("managedFields") or ()]
+    left = uid and not meta.get("ownerReferences") and names.FIELD_MANAGER in managers
+    runs = pod["spec"].get("nodeName") and not has_ended(pod)
+    return (meta["namespace"], uid) if left and runs else None
+
+
+def uids_of(by_job: Mapping[str, Mapping[str, Object]]) -> set[str]:
+    """Uids of the pods of all jobs."""
+    return {pod["metadata"]["uid"] for pods in by_job.values() for pod in pods.values()}
 
 
 def matched(

@@ -15,16 +15,15 @@ from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateEr
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, SERVICES, Objects
 from oasis.kubernetes.api.watching import Watcher
-from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import NodesError
-from oasis.kubernetes.cluster.pods import claims_of
+from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
-from oasis.kubernetes.objects.existing import EXISTING, SELECTOR
+from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, without_others
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -98,6 +97,7 @@ class Controller:
         self._starts: StartUps | None = None
         self._no_nodes, self._try_at = "", 0.0  # what was said about nodes, and when to look again
         self._troubles: frozenset[str] = frozenset()  # that were told last
+        self._others: frozenset[str] = frozenset()  # uids of jobs that other controllers schedule
         self._other, self._again = "", ""  # who was said to have the lease; what is tried again
         self._errors = 0  # turns in a row that an error of ours ended
         self._busy = 0.0  # seconds of processor time that the last turn took
@@ -129,6 +129,7 @@ class Controller:
         for existing in EXISTING:
             found = self._objects.list_if_served(existing.where, watched, SELECTOR)
             seen[existing.where.plural] = found
+        seen, _ = without_others(seen, self.settings.controller)
         reconciler = awake(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
@@ -273,7 +274,14 @@ class Controller:
         return reconciler
 
     def _seen(self) -> Mapping[str, list[Any]]:
-        return {name: watcher.store.items() for name, watcher in self.watchers.items()}
+        """What is there, but for the jobs of other controllers, which is said once of each."""
+        seen = {name: watcher.store.items() for name, watcher in self.watchers.items()}
+        ours, others = without_others(seen, self.settings.controller)
+        for uid, (job, other) in others.items():
+            if uid not in self._others:
+                log.warning("%s: left alone: the controller %s schedules it", job, other)
+        self._others = frozenset(others)
+        return ours
 
     def _act(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
         # News are counted first: they tell of the slot that may end in the next line.
@@ -284,11 +292,15 @@ class Controller:
         if begun and self._starts is not None:
             self._starts.forget_others(seen["pods"])
         steps = reconciler.steps(seen, self.writer.ending, self._now())
-        if steps.actions:
-            failed = self.writer.do(steps.actions)
+        jobs = reconciler.statuses
+        # Of two controllers that meet a new job one gets it, before either makes a pod for it.
+        self.writer.write_statuses(job for job in jobs.values() if not job.is_claimed)
+        actions = [a for a in steps.actions if a.job not in jobs or jobs[a.job].is_claimed]
+        if actions:
+            failed = self.writer.do(actions)
             # Statuses are written last, so that they tell of the writes that were refused.
             reconciler.refused(failed, self._now())
-        self.writer.write_statuses(reconciler.statuses.values())
+        self.writer.write_statuses(jobs.values())
 
     def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
         """Tell the meter when gangs became complete or broke, as the watch saw it."""
@@ -296,7 +308,7 @@ class Controller:
         last: dict[str, float] = {}
         claims = claims_of(self._seen())
         for at, kind, _, found in news:
-            uid = w.job_of(found, claims) if kind == "pods" and found else None
+            uid = claimed(found, claims) if kind == "pods" and found else None
             if uid is not None:
                 first.setdefault(uid, at)
                 last[uid] = at

@@ -35,9 +35,13 @@ class JobReader:
     """The jobs that are there, read once for each edit."""
 
     def __init__(
-        self, clock: SlotClock, resources: ResourceMap, metrics: Metrics | None = None
+        self,
+        clock: SlotClock,
+        resources: ResourceMap,
+        metrics: Metrics | None = None,
+        controller: str = "",
     ) -> None:
-        self._clock, self._resources = clock, resources
+        self._clock, self._resources, self._controller = clock, resources, controller
         self._metrics = metrics or Metrics()
         self.statuses: dict[str, StatusWriter] = {}  # by uid of the object
         self.specs: dict[str, JobSpec] = {}  # jobs that make sense, by uid
@@ -88,6 +92,7 @@ class JobReader:
             return None
         if self._is_over(job, item, live, now):
             return None
+        job.status["controller"] = self._controller
         self._read_one(job, item, policy, now)
         return self.specs.get(uid)
 

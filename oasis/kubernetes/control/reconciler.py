@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
@@ -26,7 +27,7 @@ from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import has_service, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
-from oasis.kubernetes.cluster.pods import claims_of, matched
+from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
@@ -36,6 +37,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.names import JOB_UID
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
@@ -80,7 +82,7 @@ class Reconciler:
         self._checkpoint = checkpoint
         self.meter = WorkMeter(clock)
         self.requests = w.Requests()
-        self.reader = JobReader(clock, settings.resources, metrics)
+        self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
         self.done: dict[str, float] = {}
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
         self._reports: dict[str, w.Report] = {}
@@ -88,6 +90,7 @@ class Reconciler:
         self._short: dict[str, str] = {}
         self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
+        self._orphans: set[tuple[str, str]] = set()  # namespaces and jobs of pods without owner
         longest = min(LONGEST_WAIT, settings.slot_seconds)
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
@@ -217,6 +220,7 @@ class Reconciler:
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
+        self._tell_orphans(seen)
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
@@ -380,9 +384,7 @@ class Reconciler:
 
     def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
         """Pods of each job by name, whoever made them."""
-        where = self.settings.watched
-        pods = [pod for pod in seen["pods"] if where in (None, pod["metadata"]["namespace"])]
-        return w.by_job(pods, claims_of(seen))
+        return p.by_job(seen["pods"], p.claims_of(seen))
 
     # -- what is to be done ------------------------------------------------------------------------
 
@@ -413,7 +415,7 @@ class Reconciler:
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
-            free = w.free_room(nodes, seen["pods"], self.requests)
+            free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
         steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes)
         steps.actions += [
             Switch(uid, found, kind, suspend=True)
@@ -558,6 +560,18 @@ class Reconciler:
                 continue
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].late("its promised completion cannot be kept", now)
+
+    def _tell_orphans(self, seen: Seen) -> None:
+        """Say once which pods run on without the job for which they were made."""
+        found = Counter(key for pod in seen["pods"] if (key := p.orphan(pod)) is not None)
+        for (namespace, uid), count in found.items():
+            if (namespace, uid) not in self._orphans:
+                log.warning(
+                    "%d pods run in %s without their OasisJob and count as pods of others; to end "
+                    "them: kubectl -n %s delete pod -l %s=%s",
+                    *(count, namespace, namespace, JOB_UID, uid),
+                )
+        self._orphans = set(found)
 
     def _tell_completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
         job = self.statuses.get(entry.spec.uid)

@@ -83,6 +83,11 @@ class ControllerSettings:
     lease_seconds: float = 15.0
     writers: int = 16  # requests in flight at a time
 
+    @property
+    def controller(self) -> str:
+        """``namespace/name``: as jobs name the controller that schedules them."""
+        return f"{self.namespace}/{self.name}"
+
     def __post_init__(self) -> None:
         text(self.namespace, "namespace")
         text(self.name, "name")

@@ -83,6 +83,11 @@ class StatusWriter:
         return job_id(kind, self.meta["namespace"], self.meta["name"])
 
     @property
+    def is_claimed(self) -> bool:
+        """Whether the object says which controller schedules it."""
+        return (self.written or {}).get("controller") == self.status.get("controller")
+
+    @property
     def phase(self) -> str:
         """Where the job is."""
         return str(self.status.get("phase", "Pending"))

@@ -197,6 +197,54 @@ def existing_objects(
     }
 
 
+def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
+    """Which controller schedules a job, as namespace/name; None: none does yet.
+
+    Examples
+    --------
+    >>> controller_of({"status": {"controller": "oasis-system/a"}}, None)
+    'oasis-system/a'
+    """
+    said: Any = found.get("status") if kind is None else None
+    if kind is not None:
+        try:
+            said = json.loads((found["metadata"].get("annotations") or {}).get(names.STATUS, ""))
+        except (ValueError, RecursionError):  # of whom it is not known is nobody's
+            return None
+    name = said.get("controller") if isinstance(said, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def without_others(
+    seen: Mapping[str, list[Any]], controller: str
+) -> tuple[dict[str, list[Any]], dict[str, tuple[str, str]]]:
+    """What is seen but for the jobs that another controller schedules, and those.
+
+    Parameters
+    ----------
+    seen : mapping of str to list
+        Objects by plural of their kind.
+    controller : str
+        Ours.
+
+    Returns
+    -------
+    tuple of (dict, dict)
+        The objects, and by uid of a job of another one the names of the job and of that one.
+    """
+    kept, others = dict(seen), {}
+    for plural, kind in ((names.PLURAL, None), *BY_PLURAL.items()):
+        kept[plural] = []
+        for item in seen.get(plural, ()):
+            other, meta = controller_of(item, kind), item["metadata"]
+            if other in (None, controller):
+                kept[plural].append(item)
+            else:
+                name = names.KIND if kind is None else kind.name
+                others[meta["uid"]] = job_id(name, meta["namespace"], meta["name"]), str(other)
+    return kept, others
+
+
 def version_of(found: Object, kind: ExistingKind | None) -> int:
     """A number that changes when the owner edits a job."""
     if kind is None:

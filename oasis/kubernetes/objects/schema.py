@@ -352,6 +352,9 @@ def _status() -> Schema:
                 "description": "Its sides.",
             },
             "observedGeneration": _integer("Generation of the spec that was read last.", 0),
+            "controller": _text(
+                "The controller that schedules it, as namespace/name; others leave it alone."
+            ),
             "arrivalSlot": _integer("Slot in which it arrived.", 0),
             "promisedCompletion": TIME | {"description": "When it was promised to be complete."},
             "promisedSlot": _integer("The slot of that.", 0),

@@ -161,7 +161,12 @@ def pod(name: str, node: str | None = None, phase: str = "Pending", **meta: Any)
     gates = [{"name": names.GATE}] if node is None else []
     notes = {} if node is None else {names.NODE: node}
     return {
-        "metadata": {"name": name, "namespace": "ns", "uid": name, "annotations": notes, **meta},
+        "metadata": {
+            **{"name": name, "namespace": "ns", "uid": name, "annotations": notes},
+            # our manager is that of whoever opens the gate
+            "managedFields": [{"manager": names.FIELD_MANAGER}] if node else [],
+            **meta,
+        },
         "spec": {"schedulingGates": gates, **({"nodeName": node} if node else {})},
         "status": {"phase": phase},
     }
@@ -181,6 +186,10 @@ def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name()
     foreign = pod("d", ownerReferences=[owner])
     foreign["spec"]["schedulingGates"] = [{"name": "theirs"}]
     assert claimed(foreign, claims) is None, "it never had our gate"
+    foreign["metadata"]["annotations"] = {names.NODE: "n0"}
+    assert claimed(foreign, claims) is None, "and whoever wrote the annotation was not us"
+    elsewhere = pod("e", "n0", namespace="other", ownerReferences=[owner])
+    assert claimed(elsewhere, claims) is None
 
 
 @pytest.mark.parametrize("owner", [JOBSET, TRAINJOB])
@@ -409,13 +418,14 @@ def test_what_cannot_be_planned_of_a_job_is_told_on_the_object() -> None:
 
 
 def test_the_status_of_another_kind_is_an_annotation() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES, controller="a/b"), driver()
     reader.read({"jobs": [job()]}, drives, 0.0)
     status = reader.statuses["u"]
     status.status["phase"] = "Running"
     body = status.body()
     assert body["metadata"]["uid"] == "u"
-    assert json.loads(body["metadata"]["annotations"][names.STATUS]) == {"phase": "Running"}
+    told = json.loads(body["metadata"]["annotations"][names.STATUS])
+    assert told == {"phase": "Running", "controller": "a/b"}
 
 
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:

@@ -12,7 +12,7 @@ from oasis.kubernetes.api.kept import kept_node, kept_pod, without_fields
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, ResourceKind
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_ours, is_usable, places_of
+from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_usable, places_of
 from oasis.kubernetes.cluster.pods import WantedPod, claimed, sending_patch
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
@@ -78,11 +78,11 @@ def read(found: dict[str, Any]) -> list[Any]:
     facts = (p.is_gated, p.is_ending, p.is_working, p.is_unschedulable, p.target_node)
     return [
         *(fact(found) for fact in facts),
-        *(has_ended(found), is_ours(found), w.owner_uid(found)),
+        has_ended(found),
         w.Requests().of(found),
         w.reported({"a": found}),
         p.condition(found, "Ready"),
-        claimed(found, {("Job", "d", "u"): "x"}),
+        claimed(found, {("Job", "d", "u"): "x", (names.KIND, "d", "u"): "u"}),
     ]
 
 

@@ -40,6 +40,7 @@ from experiments.cli.options import AsJson, Output, Picture, ResultFile, known, 
 from experiments.cli.results import deliver, write_instance
 from oasis.driver.live import remembered
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
+from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
@@ -409,11 +410,13 @@ def import_cluster(
     nodes = {node["metadata"]["name"]: node for node in objects.list_all(NODES)[0]}
     pods, _ = objects.list_all(PODS)
     places = places_of(nodes.values(), share(ps_share))
-    site = site_of(places, nodes, foreign_use(pods), resources, clock.work_seconds)
+    seen = _jobs_seen(objects, jobs)
+    foreign = foreign_use(pods, uids_of(by_job(pods, claims_of(seen))))
+    site = site_of(places, nodes, foreign, resources, clock.work_seconds)
     admission = Admission(places, nodes.values())
     specs = [
         (slot, age, admission.required(spec, ()))
-        for slot, age, spec in _jobs_there(objects, jobs, clock, resources)
+        for slot, age, spec in _jobs_there(seen, clock, resources)
     ]
     known = [slot for slot, _, _ in specs if slot is not None]
     first, last = min(known, default=0), max(known, default=0)
@@ -429,16 +432,22 @@ def import_cluster(
     note(describe(instance, output))
 
 
-def _jobs_there(
-    objects: Objects, namespace: str | None, clock: SlotClock, resources: ResourceMap
-) -> Iterator[tuple[int | None, str, JobSpec]]:
-    """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
+def _jobs_seen(objects: Objects, namespace: str | None) -> dict[str, list[dict[str, Any]]]:
+    """The jobs of all kinds, by plural of their kind."""
     from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
 
     seen = {OASIS_JOBS.plural: objects.list_all(OASIS_JOBS, namespace)[0]}
     for existing in EXISTING:
         seen[existing.where.plural] = objects.list_if_served(existing.where, namespace, SELECTOR)
+    return seen
+
+
+def _jobs_there(
+    seen: Mapping[str, list[dict[str, Any]]], clock: SlotClock, resources: ResourceMap
+) -> Iterator[tuple[int | None, str, JobSpec]]:
+    """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
+    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
+
     for kind, item in job_items(seen):
         meta = item["metadata"]
         try:
