@@ -130,6 +130,7 @@ class Played:
                 notes = pod["metadata"]["annotations"]
                 env = pod["spec"]["containers"][0]["env"]
                 paths = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in env}
+                assert paths.pop("POD_NAME") == "metadata.name"
                 return {name: notes[path[22:-2]] for name, path in paths.items()}
         raise KeyError((task, index))
 
