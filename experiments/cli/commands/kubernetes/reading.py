@@ -139,6 +139,8 @@ ADVICE = {
     "Withdrawn": "something that is not planned here took its room: see `kubectl describe pod` "
     "of its pods; it is tried again in the next slot",
     "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
+    "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
+    "more workers",
     "PodsNotReady": "mend what the message says; an edit of the job has it tried at once",
     "PromiseBroken": "a lost node, slow pods or a fault cost more time than there was",
     "GivenUp": "it can earn nothing any more; submit it again with a later target",

@@ -113,7 +113,7 @@ def run(
     startup_seconds: StartupSeconds = 0.0,
     lookahead: Annotated[
         int, typer.Option(help="Slots that OASiS and recourse plan ahead.", min=1)
-    ] = 100,
+    ] = 500,
     horizon: Annotated[
         int | None,
         typer.Option(help="After so many slots nothing counts, as in an instance.", min=1),
