@@ -428,7 +428,7 @@ class Reconciler:
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
                 targets.append(self._target(entry, marked.get(uid, {}), seen))
-        # Pods of a Job, JobSet or TrainJob are never deleted one by one, because their controller
+        # Pods of other kinds than ours are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.
         orphans = [
             (uid, pod)

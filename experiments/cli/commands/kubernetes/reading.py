@@ -177,7 +177,9 @@ def explain(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="Its kind: oasisjob, job, jobset or trainjob. [default: oasisjob]"),
+        typer.Option(
+            help="Its kind: oasisjob, job, jobset, trainjob or tfjob. [default: oasisjob]"
+        ),
     ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -228,7 +230,7 @@ def named_job(name: str, namespace: str | None, kind: str | None) -> tuple[str, 
     return namespace or "default", kind or KINDS[0], own
 
 
-KINDS = ("oasisjob", "job", "jobset", "trainjob")
+KINDS = ("oasisjob", "job", "jobset", "trainjob", "tfjob")
 
 
 def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, Any]:
@@ -441,8 +443,8 @@ def import_cluster(
 ) -> None:
     """Write the nodes and the jobs of a cluster as an instance file.
 
-    Jobs are OasisJobs, and the Jobs, JobSets and TrainJobs that are scheduled here. For oasis ratio
-    and oasis compare: how good were the decisions, and would another policy have earned more? Jobs
+    Jobs are OasisJobs, and those of other kinds that are scheduled here. For oasis ratio and
+    oasis compare: how good were the decisions, and would another policy have earned more? Jobs
     arrive in the slots in which the controller took them in, counted from the first; those that it
     has not read yet arrive last.
 
