@@ -11,11 +11,11 @@ from typing import Any
 import oasis
 from oasis.kubernetes.api.connection import Connection, RetryParams
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
-from oasis.kubernetes.cluster.world import by_job
+from oasis.kubernetes.cluster.pods import by_job, claims_of
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME
+from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, PLURAL
 from oasis.kubernetes.objects.manifests import rights
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.schema import custom_resource
@@ -133,8 +133,8 @@ class Scene:
         """Pods of the adapter by uid of their job."""
         from oasis.kubernetes.api.resources import PODS
 
-        items, _ = self.admin.list_all(PODS, self.namespace)
-        return by_job(items)
+        jobs, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
+        return by_job(self.admin.list_all(PODS, self.namespace)[0], claims_of({PLURAL: jobs}))
 
 
 def drive(scene: Scene, instance: oasis.Instance, until_slot: int, first: int = 0) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from oasis.kubernetes.names import HOSTNAME, JOB_UID, NODE, NODE_ROLE
+from oasis.kubernetes.names import HOSTNAME, NODE, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
 from oasis.model.errors import InstanceError, describe
@@ -63,22 +63,17 @@ def allocatable(node: Mapping[str, Any]) -> Amounts:
     }
 
 
-def is_ours(pod: Mapping[str, Any]) -> bool:
-    """Whether the adapter made `pod`, or places it."""
-    return JOB_UID in (pod["metadata"].get("labels") or {})
-
-
 def has_ended(pod: Mapping[str, Any]) -> bool:
     """Whether `pod` needs nothing of its node any more."""
     return (pod.get("status") or {}).get("phase") in ENDED
 
 
-def foreign_use(pods: Iterable[Mapping[str, Any]]) -> dict[str, Amounts]:
-    """What pods that are not ours ask of each node."""
+def foreign_use(pods: Iterable[Mapping[str, Any]], ours: Container[str] = ()) -> dict[str, Amounts]:
+    """What bound pods ask of each node, but for `ours`, which are uids of pods."""
     found: dict[str, list[Amounts]] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName")
-        if node and not is_ours(pod) and not has_ended(pod):
+        if node and pod["metadata"]["uid"] not in ours and not has_ended(pod):
             found.setdefault(node, []).append(requests_of(pod["spec"]))
     return {node: summed(parts) for node, parts in found.items()}
 

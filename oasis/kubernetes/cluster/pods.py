@@ -16,10 +16,11 @@ from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
-    REPLICATED_JOB,
+    TFJOB,
     TRAINJOB,
     PodSet,
     items_of,
+    part_of,
 )
 from oasis.kubernetes.objects.network import (
     hostname,
@@ -39,25 +40,14 @@ LONGEST_PREFIX = 40
 
 @dataclass(frozen=True, slots=True)
 class WantedPod:
-    """A pod that a job is to have.
+    """A pod that a job is to have."""
 
-    Parameters
-    ----------
-    name : str
-        The same for the same job, task, node and number: whoever asks twice asks for one pod.
-    task : TaskGroup
-        What it does.
-    node, hostname : str
-        Where it belongs.
-    index : int or None
-        Among those of its task; None: it knows of no others.
-    """
-
+    # The same for the same job, task, node and number: whoever asks twice asks for one pod.
     name: str
     task: TaskGroup
-    node: str
+    node: str  # where it belongs, as the next
     hostname: str
-    index: int | None = None
+    index: int | None = None  # among those of its task; None: it knows of no others
 
 
 def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
@@ -109,16 +99,7 @@ def owner_of(spec: JobSpec) -> dict[str, Any]:
 def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str, Any]:
     """The pod, gated: no scheduler looks at it before its gate is opened.
 
-    Parameters
-    ----------
-    spec : JobSpec
-        The job.
-    pod : WantedPod
-        Which of its pods.
-    plan : str
-        `plan_hash` of the allocation that asks for it.
-    slot : int
-        The slot in which it is asked for.
+    It says the `plan_hash` of the allocation that asks for it, and in which slot that does.
     """
     template = pod.task.of(spec)
     assert template is not None  # parameter servers are planned only where there is a template
@@ -237,7 +218,10 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
 
 
 def target_node(pod: Mapping[str, Any]) -> str | None:
-    """The node whose room `pod` takes: where it is bound, or where its open gate sends it."""
+    """The node whose room a pod of ours takes: where it is bound, or where its open gate sends it.
+
+    Of a pod that is not ours the annotation says nothing: anybody can write one.
+    """
     bound = pod["spec"].get("nodeName")
     if bound:
         return str(bound)
@@ -246,14 +230,7 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
 
 
 def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
-    """`pods` by name, those among them that end marked as such before the watch tells.
-
-    Parameters
-    ----------
-    pods : mapping of str to mapping
-        Pods by name.
-    ending : set of str
-        Uids of pods whose deletion was asked for.
+    """`pods` by name, those whose deletion was asked for marked as such before the watch tells.
 
     Examples
     --------
@@ -275,35 +252,81 @@ Claim = tuple[str, str, str]
 
 
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
-    """For each mark that pods carry, the uid of the job that they belong to.
+    """For each mark that pods of our jobs carry, in their namespaces, the uid of the job.
 
-    The pods of a Job are owned by it. Those of a JobSet have its name as a label, and those of a
-    TrainJob that of the JobSet that it makes, which is its own.
+    The pods of an OasisJob, of a Job and of a TFJob are owned by it. Those of a JobSet have its
+    name as a label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     """
     found: dict[Claim, str] = {}
     for kind in (TRAINJOB, JOBSET):
         for item in items_of(seen, kind):
             meta = item["metadata"]
             found[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
-    for item in items_of(seen, JOB):
+    owners = [(names.KIND, item) for item in seen.get(names.PLURAL, ())]
+    owners += [(kind.name, item) for kind in (JOB, TFJOB) for item in items_of(seen, kind)]
+    for name, item in owners:
         meta = item["metadata"]
-        found[JOB.name, meta["namespace"], meta["uid"]] = meta["uid"]
+        found[name, meta["namespace"], meta["uid"]] = meta["uid"]
     return found
 
 
 def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
-    """Uid of the job that `pod` belongs to; None unless it has, or had, our gate."""
+    """Uid of the job that `pod` belongs to, be it made by us or by the controller of its job.
+
+    Anybody can copy labels and annotations, so that no single mark counts: ours is a pod in the
+    namespace of a job of ours that this job owns and that our field manager made, or opened; or
+    that our gate still holds, if another controller makes the pods. Only those may be deleted.
+    """
     meta = pod["metadata"]
-    if not claims or not (is_gated(pod) or names.NODE in (meta.get("annotations") or {})):
+    owner = next((o for o in meta.get("ownerReferences") or () if o.get("controller")), None)
+    if owner is None:
         return None
-    for owner in meta.get("ownerReferences") or ():
-        if owner.get("controller") and owner.get("kind") == JOB.name:
-            uid = claims.get((JOB.name, meta["namespace"], owner["uid"]))
-            if uid is not None:
-                return uid
-            labels = meta.get("labels") or {}
-            return claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
-    return None
+    labels, kind = meta.get("labels") or {}, owner.get("kind")
+    managed = any(m.get("manager") == names.FIELD_MANAGER for m in meta.get("managedFields") or ())
+    uid = claims.get((str(kind), meta["namespace"], owner["uid"]))
+    if kind == names.KIND:
+        return uid if managed and uid == labels.get(names.JOB_UID) else None
+    if kind not in (JOB.name, TFJOB.name) or not (managed or is_gated(pod)):
+        return None
+    if kind == TFJOB.name:
+        return uid
+    return uid or claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
+
+
+def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dict[str, Object]]:
+    """Our pods by uid of their job and by name.
+
+    Parameters
+    ----------
+    pods : iterable of mapping
+        All pods.
+    claims : mapping
+        From `claims_of`.
+    """
+    found: dict[str, dict[str, Object]] = {}
+    for pod in pods:
+        uid = claimed(pod, claims)
+        if uid is not None:
+            found.setdefault(uid, {})[pod["metadata"]["name"]] = pod
+    return found
+
+
+def orphan(pod: Object) -> tuple[str, str] | None:
+    """Namespace and former job of a bound pod that its job left behind; None of all others.
+
+    ``kubectl delete --cascade=orphan`` takes a job away, and from its pods their owner.
+    """
+    meta = pod["metadata"]
+    uid = str((meta.get("labels") or {}).get(names.JOB_UID, ""))
+    managers = [entry.get("manager") for entry in meta.get("managedFields") or ()]
+    left = uid and not meta.get("ownerReferences") and names.FIELD_MANAGER in managers
+    runs = pod["spec"].get("nodeName") and not has_ended(pod)
+    return (meta["namespace"], uid) if left and runs else None
+
+
+def uids_of(by_job: Mapping[str, Mapping[str, Object]]) -> set[str]:
+    """Uids of the pods of all jobs."""
+    return {pod["metadata"]["uid"] for pods in by_job.values() for pod in pods.values()}
 
 
 def matched(
@@ -317,27 +340,15 @@ def matched(
 
     A pod whose gate was opened stays where it was sent. Gated ones, in order of their names, go to
     what is left of the allocation. What there is no pod for yet has a name that no pod can have.
-
-    Parameters
-    ----------
-    spec : JobSpec
-        The job as it was read last. Which template is whose stands there, because the object's
-        annotations may have been edited since.
-    found : mapping
-        The object as it is now.
-    allocation : Allocation
-        What the job is to hold.
-    places : tuple of Place
-        The machines.
-    pods : mapping of str to mapping
-        Pods of the job by name.
+    Which template is whose says `spec`, the job as it was read last, because the annotations of the
+    object may have been edited since.
     """
     parts = {part.name: part for part in BY_NAME[spec.kind].parts(found)}
     made: list[WantedPod] = []
     for group, name in zip(GROUPS, spec.part_names, strict=True):
         part, tasks = None if name is None else parts.get(name), group.placed(allocation)
         if part is not None:
-            made += _of_task(group, part, tasks, places, _of_part(pods, part.name))
+            made += _of_task(group, part, tasks, places, of_part(pods, part.name))
     return tuple(made)
 
 
@@ -374,21 +385,17 @@ def _of_task(
     return made
 
 
-def _of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
+def of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
     """The pods of one replicated job, or all pods where there is only one template."""
-    return {
-        key: pod
-        for key, pod in pods.items()
-        if not name or (pod["metadata"].get("labels") or {}).get(REPLICATED_JOB) == name
-    }
+    return {key: pod for key, pod in pods.items() if not name or part_of(pod) == name}
 
 
 def sending_patch(
-    pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int
+    pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int, told: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod of another controller to its node, and says why."""
     labels = {**identity(spec), names.TASK: wanted.task}
-    notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node}
+    notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node, **told}
     marks = marking_patch(pod, labels, notes)
     return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]
 

@@ -12,6 +12,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import VALID, error_text
 from oasis.kubernetes.objects.existing import (
+    BY_NAME,
     ExistingKind,
     ended,
     job_items,
@@ -34,9 +35,13 @@ class JobReader:
     """The jobs that are there, read once for each edit."""
 
     def __init__(
-        self, clock: SlotClock, resources: ResourceMap, metrics: Metrics | None = None
+        self,
+        clock: SlotClock,
+        resources: ResourceMap,
+        metrics: Metrics | None = None,
+        controller: str = "",
     ) -> None:
-        self._clock, self._resources = clock, resources
+        self._clock, self._resources, self._controller = clock, resources, controller
         self._metrics = metrics or Metrics()
         self.statuses: dict[str, StatusWriter] = {}  # by uid of the object
         self.specs: dict[str, JobSpec] = {}  # jobs that make sense, by uid
@@ -87,6 +92,7 @@ class JobReader:
             return None
         if self._is_over(job, item, live, now):
             return None
+        job.status["controller"] = self._controller
         self._read_one(job, item, policy, now)
         return self.specs.get(uid)
 
@@ -194,5 +200,6 @@ def check_plannable(spec: JobSpec, policy: Policy) -> None:
         return
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"
-        path = f"metadata.annotations.{names.SERVERS}"
+        said = BY_NAME[spec.kind].servers is None
+        path = f"metadata.annotations.{names.SERVERS}" if said else "spec.tfReplicaSpecs.PS"
         raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place, foreign_use, is_usable, places_of, site_of
-from oasis.kubernetes.cluster.pods import is_working
+from oasis.kubernetes.cluster.pods import by_job, claims_of, is_working, uids_of
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -32,7 +32,7 @@ class Machines:
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
         """The machines that the nodes are now; a `NodesError` if labels are missing or wrong."""
         nodes = _by_name(seen)
-        foreign = foreign_use(seen["pods"])
+        foreign = foreign_use(seen["pods"], _ours(seen))
         places = places_of(nodes.values(), settings.ps_share)
         site = site_of(
             places, nodes, foreign, settings.resources, clock.work_seconds, settings.horizon
@@ -55,7 +55,7 @@ class Machines:
         nothing: Amounts = {}
         return {
             node
-            for node, used in foreign_use(seen["pods"]).items()
+            for node, used in foreign_use(seen["pods"], _ours(seen)).items()
             if any(amount > self.foreign.get(node, nothing).get(k, 0) for k, amount in used.items())
         }
 
@@ -67,6 +67,10 @@ class Machines:
             for k, place in enumerate(self.places)
             if place.node not in nodes or not is_usable(nodes[place.node])
         )
+
+
+def _ours(seen: Seen) -> set[str]:
+    return uids_of(by_job(seen["pods"], claims_of(seen)))
 
 
 def _by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:

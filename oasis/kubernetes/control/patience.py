@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.model.job import Job
 
 # uid of the job, word for what was to be done, and what the API server said, or an error of ours
@@ -36,13 +36,6 @@ class _Wait:
 class Patience:
     """Spaces out what is refused again and again, and says whose room others are to have.
 
-    Parameters
-    ----------
-    timeout : float
-        Seconds for which a job may hold room in which not all of its pods are ready.
-    longest : float
-        Seconds between two attempts of a write that is refused, at most.
-
     Examples
     --------
     >>> patience = Patience(timeout=300.0, longest=60.0)
@@ -52,8 +45,8 @@ class Patience:
     [False, False, True]
     """
 
-    timeout: float
-    longest: float = LONGEST_WAIT
+    timeout: float  # seconds for which a job may hold room in which not all of its pods are ready
+    longest: float = LONGEST_WAIT  # seconds between two attempts of a write that is refused
     _refused: dict[Write, tuple[int, float, str]] = field(default_factory=dict)
     _waits: dict[str, _Wait] = field(default_factory=dict)
 
@@ -155,13 +148,14 @@ class Patience:
         for uid, wait in self._waits.items():
             wait.since = wait.since if uid in live else None
 
-    def state(self) -> dict[str, list[Any]]:
-        """What a takeover has to know, as plain data."""
-        return {
-            uid: [wait.generation, wait.taken_back, wait.again_at, wait.most]
-            for uid, wait in self._waits.items()
-            if wait.taken_back or wait.most is not None
-        }
+    def state(self, clock: SlotClock) -> dict[str, list[Any]]:
+        """What a takeover has to know, as plain data; its times are those on the wall."""
+        found = {}
+        for uid, wait in self._waits.items():
+            if wait.taken_back or wait.most is not None:
+                again = None if wait.again_at is None else clock.wall(wait.again_at)
+                found[uid] = [wait.generation, wait.taken_back, again, wait.most]
+        return found
 
     def restore(self, state: Mapping[str, list[Any]]) -> None:
         """Go on from `state`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
@@ -26,7 +27,7 @@ from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import has_service, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
-from oasis.kubernetes.cluster.pods import claims_of, matched
+from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
@@ -36,6 +37,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.names import JOB_UID
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
@@ -64,30 +66,7 @@ STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is w
 
 
 class Reconciler:
-    """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes.
-
-    Parameters
-    ----------
-    policy : Policy
-        What decides.
-    settings : ControllerSettings
-        How the controller is run.
-    clock : SlotClock
-        Slots.
-    checkpoint : Checkpoint
-        Where it is remembered.
-    metrics : Metrics
-        What is measured.
-    seen : mapping
-        Objects by kind.
-    now : callable, optional
-        The time in seconds since 1970.
-
-    Attributes
-    ----------
-    existing : dict of str to (ExistingKind, mapping)
-        Jobs whose pods other controllers make, by uid, as they were seen last.
-    """
+    """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes."""
 
     def __init__(
         self,
@@ -103,7 +82,7 @@ class Reconciler:
         self._checkpoint = checkpoint
         self.meter = WorkMeter(clock)
         self.requests = w.Requests()
-        self.reader = JobReader(clock, settings.resources, metrics)
+        self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
         self.done: dict[str, float] = {}
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
         self._reports: dict[str, w.Report] = {}
@@ -111,10 +90,12 @@ class Reconciler:
         self._short: dict[str, str] = {}
         self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
+        self._orphans: set[tuple[str, str]] = set()  # namespaces and jobs of pods without owner
         longest = min(LONGEST_WAIT, settings.slot_seconds)
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
+        # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
         self.admission = Admission(self.places, seen["nodes"])
@@ -239,6 +220,7 @@ class Reconciler:
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
+        self._tell_orphans(seen)
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
@@ -251,17 +233,42 @@ class Reconciler:
         A policy would reject them for good, though a node may come or get another label.
         """
         live, found = self.driver.by_uid, {}
+        reach = self._reach()
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             if why is not None:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
+            if reach is not None and uid not in live and (why := self._too_long(spec, reach)):
+                job.waits("TooLong", why, now)
+                continue
             found[uid] = spec
             if job.is_without_node and uid not in live:
                 self.remember(uid, spec)
             job.has_node()
         return found
+
+    def _reach(self) -> int | None:
+        """Slots that the policy plans ahead; None if no job is too long for it."""
+        policy = self.driver.policy
+        if self.settings.horizon is not None or not isinstance(policy, PlanningAhead):
+            return None
+        return (policy.making() or {}).get("lookahead")
+
+    def _too_long(self, spec: JobSpec, reach: int) -> str:
+        """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
+
+        A job that is worth nothing by then is left to the policy, which turns it away.
+        """
+        slots = self.driver.fewest_slots(spec)
+        if slots is None or slots <= reach or not spec.job.utility(slots - 1):
+            return ""
+        return (
+            f"takes {slots} slots even with all the workers that fit, and policy "
+            f"{self.driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
+            f"{slots} or more, or with longer --slot-seconds"
+        )
 
     def _ready_in_time(
         self,
@@ -303,7 +310,8 @@ class Reconciler:
             self.statuses[uid].say(PLACED, "False", "PodsNotReady", message, now)
             return
         again = self.patience.pause(spec, now)
-        message += f"; its room is for others, and it is tried again at {time_text(again)}"
+        at = time_text(self.clock.wall(again))
+        message += f"; its room is for others, and it is tried again at {at}"
         self.statuses[uid].waits("PodsNotReady", message, now)
         self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
 
@@ -402,9 +410,7 @@ class Reconciler:
 
     def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
         """Pods of each job by name, whoever made them."""
-        where = self.settings.watched
-        pods = [pod for pod in seen["pods"] if where in (None, pod["metadata"]["namespace"])]
-        return w.by_job(pods, claims_of(seen))
+        return p.by_job(seen["pods"], p.claims_of(seen))
 
     # -- what is to be done ------------------------------------------------------------------------
 
@@ -422,7 +428,7 @@ class Reconciler:
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
                 targets.append(self._target(entry, marked.get(uid, {}), seen))
-        # Pods of a Job, JobSet or TrainJob are never deleted one by one, because their controller
+        # Pods of other kinds than ours are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.
         orphans = [
             (uid, pod)
@@ -435,7 +441,7 @@ class Reconciler:
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
-            free = w.free_room(nodes, seen["pods"], self.requests)
+            free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
         steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes)
         steps.actions += [
             Switch(uid, found, kind, suspend=True)
@@ -531,7 +537,7 @@ class Reconciler:
         driver = self.driver
         return {
             "format": FORMAT,
-            "epoch": self.clock.epoch,
+            "epoch": self.clock.wall(self.clock.epoch),
             "slot_seconds": self.clock.slot_seconds,
             "startup_seconds": self.clock.startup_seconds,
             "policy": driver.policy.name,
@@ -541,7 +547,7 @@ class Reconciler:
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
-            "patience": self.patience.state(),
+            "patience": self.patience.state(self.clock),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
@@ -580,6 +586,18 @@ class Reconciler:
                 continue
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].late("its promised completion cannot be kept", now)
+
+    def _tell_orphans(self, seen: Seen) -> None:
+        """Say once which pods run on without the job for which they were made."""
+        found = Counter(key for pod in seen["pods"] if (key := p.orphan(pod)) is not None)
+        for (namespace, uid), count in found.items():
+            if (namespace, uid) not in self._orphans:
+                log.warning(
+                    "%d pods run in %s without their OasisJob and count as pods of others; to end "
+                    "them: kubectl -n %s delete pod -l %s=%s",
+                    *(count, namespace, namespace, JOB_UID, uid),
+                )
+        self._orphans = set(found)
 
     def _tell_completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
         job = self.statuses.get(entry.spec.uid)

@@ -45,32 +45,16 @@ STOPPED = frozenset({"Invalid", "Failed"})  # phases of jobs that nothing is don
 
 
 class StatusWriter:
-    """One object's status, changed step by step.
-
-    Parameters
-    ----------
-    found : mapping
-        The object.
-    clock : SlotClock
-        Slots.
-    kind : ExistingKind or None
-        What it is; None: an ``OasisJob``. The status of other kinds is an annotation.
-
-    Attributes
-    ----------
-    status : dict
-        What the object's status is to be.
-    news : list of (str, str, str, float)
-        Type, reason, message and time of events that say what happened.
-    """
+    """One object's status, changed step by step; that of other kinds than ours is an annotation."""
 
     def __init__(
         self, found: Mapping[str, Any], clock: SlotClock, kind: ExistingKind | None = None
     ) -> None:
         self.meta, self.kind = found["metadata"], kind
         known = status_of(found, kind)
-        self.status: Status = dict(known or {"phase": "Pending"})
+        self.status: Status = dict(known or {"phase": "Pending"})  # what it is to be
         self.written: Status | None = dict(known) if known else None
+        # Type, reason, message and time of events that say what happened.
         self.news: list[tuple[str, str, str, float]] = []
         self.refusals, self.again_at = 0, 0.0  # of its writes in a row, and when to try next
         self._resizes_before = dict(self.status.get("resizes") or {})
@@ -78,6 +62,7 @@ class StatusWriter:
 
     def say(self, kind: str, status: str, reason: str, message: str, now: float) -> None:
         """Set a condition; a change of its status or reason is news."""
+        now = self._clock.wall(now)
         generation = int(self.meta.get("generation", 1))
         before = {c["type"]: c for c in self.status.get("conditions") or ()}.get(kind)
         self.status["conditions"] = with_condition(
@@ -97,6 +82,11 @@ class StatusWriter:
         """As `JobSpec.id`."""
         kind = names.KIND if self.kind is None else self.kind.name
         return job_id(kind, self.meta["namespace"], self.meta["name"])
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the object says which controller schedules it."""
+        return (self.written or {}).get("controller") == self.status.get("controller")
 
     @property
     def phase(self) -> str:
@@ -154,11 +144,14 @@ class StatusWriter:
         self.status["arrivalSlot"] = entry.arrived
         if promised is not None:
             self.status["promisedSlot"] = promised
-            self.status["promisedCompletion"] = time_text(self._clock.begin(promised + 1))
+            self.status["promisedCompletion"] = self._end_of(promised)
         completes = None
         if decision is not None and decision.completion is not None:
-            completes = time_text(self._clock.begin(decision.completion + 1))
+            completes = self._end_of(decision.completion)
         self.say(ADMITTED, "True", "Admitted", decision_message(decision, "", completes), now)
+
+    def _end_of(self, slot: int) -> str:
+        return time_text(self._clock.wall(self._clock.begin(slot + 1)))
 
     @property
     def is_without_node(self) -> bool:
@@ -192,8 +185,8 @@ class StatusWriter:
             self.status["phase"] = HOLDING[is_working]
 
     def has_node(self) -> None:
-        """A node admits it, perhaps again."""
-        if self.is_without_node:
+        """A node admits it, perhaps again, and it is not too long."""
+        if self._placed in (NO_NODE, "TooLong"):
             self.status["conditions"] = without_condition(self.status["conditions"], PLACED)
 
     def rejected(
@@ -203,7 +196,7 @@ class StatusWriter:
         self.status["phase"] = "Rejected" if again is None else "Pending"
         message = decision_message(decision, reason, None)
         if again is not None:
-            message += f"; tried again at {time_text(again)}"
+            message += f"; tried again at {time_text(self._clock.wall(again))}"
         self.say(ADMITTED, "False", reason_word(reason), message, now)
 
     def given_up(self, reason: str, now: float) -> None:

@@ -19,31 +19,15 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import is_scheduled
+from oasis.kubernetes.objects.existing import controller_of, is_indexed, is_scheduled
 
 log = logging.getLogger("oasis.kubernetes")
 
 
 class ClusterWriter:
-    """Writes pods and statuses.
+    """Writes pods and statuses, with so many `writers` at a time.
 
-    Parameters
-    ----------
-    objects : Objects
-        Writes.
-    store : ObjectStore
-        Of pods; it learns at once what a write answered.
-    writers : int
-        Requests in flight at a time.
-    metrics : Metrics
-        Counts.
-    others : mapping of str to ObjectStore, optional
-        Stores of Services and of the kinds that are suspended and resumed, by plural.
-
-    Attributes
-    ----------
-    ending : set of str
-        Uids of pods whose deletion was asked for.
+    The `store` of pods, and those of the `others` by plural, learn at once what a write answered.
     """
 
     def __init__(
@@ -57,7 +41,7 @@ class ClusterWriter:
         self._objects, self._store, self._metrics = objects, store, metrics
         self._others = others or {}
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
-        self.ending: set[str] = set()
+        self.ending: set[str] = set()  # uids of pods whose deletion was asked for
 
     def close(self) -> None:
         """Wait for what is being written."""
@@ -154,10 +138,13 @@ class ClusterWriter:
         try:
             # The status comes before its events: a takeover goes on from the status, and events are
             # for people alone. An event leaves the list only once it is written.
+            body = job.body()
+            if not job.is_claimed and not self._claims(job, body["metadata"]):
+                return None  # another controller was faster
             if job.kind is None:
-                self._objects.apply(OASIS_JOBS, job.body(), "status")
+                self._objects.apply(OASIS_JOBS, body, "status")
             else:
-                self._objects.merge_patch(job.kind.where, job.body())
+                self._objects.merge_patch(job.kind.where, body)
             while job.news:
                 self._objects.create(EVENTS, _event(job, *job.news[0]))
                 job.news.pop(0)
@@ -173,17 +160,29 @@ class ClusterWriter:
         job.written = wanted
         return None
 
+    def _claims(self, job: StatusWriter, meta: dict[str, Any]) -> bool:
+        """Make a write one that is refused (409) if the job has changed, unless it is another's."""
+        plural = OASIS_JOBS.plural if job.kind is None else job.kind.where.plural
+        store = self._others.get(plural)
+        found = None if store is None else store.get(meta["namespace"], meta["name"])
+        if found is not None:
+            meta["resourceVersion"] = found["metadata"]["resourceVersion"]
+        mine = (None, job.status.get("controller"))
+        return found is None or controller_of(found, job.kind) in mine
+
 
 def _is_another(error: ApiError) -> bool:
     """Whether a patch met an object of the same name, but of another uid."""
-    return error.status == 409 and "uid" in error.message
+    return error.status == 409 and "uid" in error.message and "modified" not in error.message
 
 
 def _switch_patch(action: Switch) -> dict[str, Any]:
     """The merge patch that suspends or resumes an object, and no other one of its name."""
-    spec: dict[str, Any] = {"suspend": action.suspend}
+    spec = action.kind.switch(action.suspend)
     if action.workers is not None:
         spec["parallelism"] = action.workers
+        if is_indexed(action.found):  # an Indexed Job can be resized if both change together
+            spec["completions"] = action.workers
     # With the uid, a patch is refused (409) if the
     # object was deleted and made again under its name.
     meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}

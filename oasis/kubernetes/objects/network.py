@@ -29,18 +29,10 @@ LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")  # a name that a Service may h
 
 @dataclass(frozen=True, slots=True)
 class PodNetwork:
-    """What a job says of its network.
+    """What a job says of its network."""
 
-    Parameters
-    ----------
-    framework : {"none", "torch", "tensorflow", "jax"}
-        Whose variables its pods get beside ours.
-    port : int
-        Where worker 0 waits for the others; of TensorFlow, where every pod listens.
-    """
-
-    framework: str = FRAMEWORKS[0]
-    port: int = DEFAULT_PORT
+    framework: str = FRAMEWORKS[0]  # whose variables its pods get beside ours
+    port: int = DEFAULT_PORT  # where worker 0 waits, and of TensorFlow every pod listens
 
     def __post_init__(self) -> None:
         if self.framework not in FRAMEWORKS:
@@ -78,16 +70,6 @@ class PodNetwork:
 class Gang:
     """Who trains together.
 
-    Parameters
-    ----------
-    job : str
-        Its name.
-    workers, ps : mapping of int to str
-        Host names by index.
-    span : (int, int) or None
-        Fewest and most workers, if they come and go while the others train; otherwise the gang is
-        the same from its beginning to its end.
-
     Examples
     --------
     >>> Gang("bert", {0: "bert-worker-0.bert"}, {}).hosts("worker")
@@ -95,8 +77,10 @@ class Gang:
     """
 
     job: str
-    workers: Mapping[int, str]
+    workers: Mapping[int, str]  # host names by index
     ps: Mapping[int, str]
+    # Fewest and most workers, if they come and go while the others
+    # train; otherwise the gang is the same from its beginning to its end.
     span: tuple[int, int] | None = None
 
     def hosts(self, task: str) -> tuple[str, ...]:
@@ -144,18 +128,7 @@ def address(job: str, task: str, index: int) -> str:
 
 
 def environment(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[str, str]:
-    """Variables of one pod.
-
-    Parameters
-    ----------
-    network : PodNetwork
-        The framework and its port.
-    gang : Gang
-        All pods, this one among them.
-    task : str
-        ``worker`` or ``ps``.
-    index : int
-        Of the pod among those of its task.
+    """Variables of one pod of a gang, by its index among those of its task.
 
     Examples
     --------
@@ -252,29 +225,22 @@ def as_annotations(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
-    """The spec of a pod whose containers read `variables` from its annotations.
+    """The spec of a pod whose containers read `variables` from its annotations, and its name.
 
-    What a container says of a variable itself stays.
-
-    Parameters
-    ----------
-    spec : mapping
-        Of the pod.
-    variables : iterable of str
-        Names.
+    Its host name is another one, and `Reporter.in_pod` has to find the pod. What a container says
+    of a variable itself stays.
 
     Examples
     --------
     >>> made = with_variables({"containers": [{"name": "train"}]}, ["RANK"])
-    >>> made["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["fieldPath"]
+    >>> made["containers"][0]["env"][1]["valueFrom"]["fieldRef"]["fieldPath"]
     "metadata.annotations['env.oasis-scheduler.io/RANK']"
     """
+    paths = {"POD_NAME": "metadata.name"}
+    paths |= {name: f"metadata.annotations['{names.ENV}{name}']" for name in variables}
     refs = [
-        {
-            "name": name,
-            "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{names.ENV}{name}']"}},
-        }
-        for name in variables
+        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+        for name, path in paths.items()
     ]
     made = dict(spec)
     for field in ("initContainers", "containers"):

@@ -225,4 +225,4 @@ class Played:
 
 
 def job_of(pod: dict[str, Any]) -> str:
-    return str(pod["metadata"]["labels"][names.JOB_UID])
+    return str((pod["metadata"].get("labels") or {}).get(names.JOB_UID))
