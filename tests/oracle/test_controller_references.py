@@ -72,7 +72,7 @@ CASES = {
         ("spread", "shrunk", "helped", "helped at last", "in vain", "grown"),
     ),
     "specon": (
-        SpeCon(0.03, 1.0),
+        SpeCon(0.03, 1.0, rebalancing="converged"),
         lambda sizes: reference_specon.Reference(sizes, 0.03, 1.0, CORES),
         (
             *("spread", "back", "stays slow", "asks", "moves", "stays", "ties"),
@@ -80,14 +80,14 @@ CASES = {
         ),
     ),
     "specon-cluster": (
-        SpeCon(0.03, 1.0, weights=(3.0, 2.0, 1.5), counted="cluster"),
+        SpeCon(0.03, 1.0, weights=(3.0, 2.0, 1.5), counted="cluster", rebalancing="converged"),
         lambda sizes: reference_specon.Reference(
             sizes, 0.03, 1.0, CORES, "cluster", (3.0, 2.0, 1.5)
         ),
         ("asks", "moves", "stays", "idle filled"),
     ),
     "specon-always": (
-        SpeCon(0.03, 1.0, rebalancing="always"),
+        SpeCon(0.03, 1.0),
         lambda sizes: reference_specon.Reference(sizes, 0.03, 1.0, CORES, always=True),
         ("asks", "moves", "idle filled", "evened out", "before all have converged"),
     ),
