@@ -92,7 +92,11 @@ class IdleClock:
 
 
 TEXT, CODE, RELEASE = "text", "code", "release"
-RULES: Mapping[str, Callable[[], Placement]] = {TEXT: FewestNodes, CODE: Ladder, RELEASE: FullestStart}
+RULES: Mapping[str, Callable[[], Placement]] = {
+    TEXT: FewestNodes,
+    CODE: Ladder,
+    RELEASE: FullestStart,
+}
 THETA = {TEXT: 120.0, CODE: 120.0, RELEASE: 30.0}  # seconds
 NO_REQUEST = 100  # what the public code takes for the fewest workers if no job is urgent
 

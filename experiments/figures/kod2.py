@@ -394,8 +394,14 @@ def draw4(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     ax = axes(ax)
     for k, ((model,), part) in enumerate(groups(rows, "model").items()):
         workers, seconds = [row["workers"] for row in part], [row["seconds"] for row in part]
-        style = {"linestyle": LINES[k], "marker": MARKERS[k], "color": ink()}
-        ax.plot(workers, seconds, label=str(model), **style)
+        ax.plot(
+            workers,
+            seconds,
+            linestyle=LINES[k],
+            marker=MARKERS[k],
+            color=ink(),
+            label=str(model),
+        )
     ax.set_yscale("log")
     ax.set_xlabel("workers")
     ax.set_ylabel("training time (s)")

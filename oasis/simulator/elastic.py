@@ -273,6 +273,12 @@ class ElasticFile:
     share_links: bool = entry(
         Flag(), "Whether jobs slow each other down on the links of the machines.", False
     )
+    crowding_loss: float = entry(
+        Number(),
+        "What a further job on a machine costs beside its part of the cores: with k others there a "
+        "job runs at 1 / (1 + loss * k) of its speed.",
+        0.0,
+    )
     costs: ChangeCosts | None = entry(RecordOf(ChangeCosts, "Seconds without work."), default=None)
     observation: Observation | None = entry(
         RecordOf(Observation, "How the evaluation of the training is sampled."), default=None
@@ -412,8 +418,9 @@ def _speed(found: ElasticFile) -> TrainingSpeed:
     tables = {job.id: job.speedup for job in jobs if job.speedup}
     linked = any(machine.link_gbps for machine in machines) and any(job.gradient_mb for job in jobs)
     shared = any(machine.cpu_cores for machine in machines)
+    loss = found.crowding_loss
     return TrainingSpeed(
-        ScalingTable(tables) if tables else Linear(),
+        ScalingTable(tables, sharing=loss) if tables or loss else Linear(),
         Communication(found.share_links) if linked else None,
         CpuSharing() if shared and any(job.worker_cpu or job.ps_cpu for job in jobs) else None,
     )
