@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.model.document import Reader, entry, list_of, mapping, optional
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.validation import LARGEST_AMOUNT
 
 T = TypeVar("T")
 
@@ -38,14 +39,7 @@ _FORM = re.compile(
 
 
 def quantity(value: Any, path: str) -> Fraction:
-    """An amount as Kubernetes writes it, exactly.
-
-    Parameters
-    ----------
-    value : str, int or float
-        Such as ``"500m"``, ``"16Gi"``, ``"1e3"`` or 4.
-    path : str
-        The field, for messages.
+    """An amount as Kubernetes writes it, such as ``"500m"``, ``"16Gi"``, ``"1e3"`` or 4, exactly.
 
     Raises
     ------
@@ -54,8 +48,8 @@ def quantity(value: Any, path: str) -> Fraction:
 
     Examples
     --------
-    >>> quantity("500m", "cpu"), quantity("2Ki", "memory")
-    (Fraction(1, 2), Fraction(2048, 1))
+    >>> quantity("500m", "cpu"), quantity("2Ki", "memory"), quantity("1e-40", "cpu")
+    (Fraction(1, 2), Fraction(2048, 1), Fraction(1, 1000000000))
     """
     amount = _amount(str(value)) if not isinstance(value, bool) else None
     if amount is None:
@@ -63,6 +57,8 @@ def quantity(value: Any, path: str) -> Fraction:
         raise InstanceError(path, expected, value)
     if amount < 0:
         raise InstanceError(path, "expected an amount >= 0", value)
+    if amount > LARGEST_AMOUNT:
+        raise InstanceError(path, f"expected an amount <= {LARGEST_AMOUNT:g}", value)
     return amount
 
 
@@ -74,31 +70,14 @@ def _amount(text: str) -> Fraction | None:
         return None
     number, exponent, suffix = found.groups()
     scale = Fraction(10) ** int(exponent) if exponent else _SUFFIX[suffix or ""]
-    return Fraction(number) * scale
-
-
-def written(amount: Fraction) -> str:
-    """An amount as Kubernetes reads it, rounded up to a whole number or a thousandth.
-
-    Examples
-    --------
-    >>> written(Fraction(3, 2)), written(Fraction(4096))
-    ('1500m', '4096')
-    """
-    if amount.denominator == 1:
-        return str(amount.numerator)
-    return f"{-(-amount.numerator * 1000 // amount.denominator)}m"
+    amount = Fraction(number) * scale
+    # As Kubernetes reads it: what is finer than a billionth is rounded up.
+    return Fraction(-(-amount.numerator * 10**9 // amount.denominator), 10**9)
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceMap:
     """Which resources of the cluster are which of the model, and in what unit.
-
-    Parameters
-    ----------
-    entries : tuple of (str, str, Fraction)
-        Name of the model, name of the cluster, and how much of the cluster's unit is one of the
-        model's.
 
     Examples
     --------
@@ -107,6 +86,7 @@ class ResourceMap:
     (0.5, 8.0, 0.0)
     """
 
+    # name of the model, name of the cluster, how much of the cluster's unit is one of the model's
     entries: tuple[tuple[str, str, Fraction], ...]
 
     @property
@@ -120,17 +100,6 @@ class ResourceMap:
             name: float(requests.get(resource, Fraction(0)) / unit)
             for name, resource, unit in self.entries
         }
-
-    def requests(self, amounts: Mapping[str, float]) -> dict[str, str]:
-        """What `amounts` of the model are on the cluster, written; nothing of what is 0."""
-        found = {}
-        for name, resource, unit in self.entries:
-            amount = Fraction(amounts.get(name, 0.0)) * unit
-            if amount:
-                # The API server takes only whole numbers of GPUs and other extended resources.
-                whole = resource not in ("cpu", "memory", "ephemeral-storage")
-                found[resource] = str(round(amount)) if whole else written(amount)
-        return found
 
     @classmethod
     def of(cls, gpu: str, bandwidth: str | None, storage: str | None) -> ResourceMap:
@@ -156,13 +125,6 @@ def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
     """What a pod asks for: its containers together or its largest init container, and overhead.
 
     A limit without a request counts as the request, as the API server sets it.
-
-    Parameters
-    ----------
-    pod_spec : mapping
-        ``spec`` of a pod.
-    path : str
-        Its place, for messages.
 
     Examples
     --------

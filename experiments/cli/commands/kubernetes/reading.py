@@ -24,22 +24,27 @@ from experiments.cli.commands.kubernetes.cluster import (
     JobNamespace,
     Kubeconfig,
     Name,
+    NameOrAll,
     PsShare,
     StartupSeconds,
     Storage,
     System,
     clock_of,
     connect,
+    controller_said,
     jobs_of,
     memory_of,
+    of_controller,
     resource_map,
     share,
+    sign_of_life,
 )
 from experiments.cli.console import note
 from experiments.cli.options import AsJson, Output, Picture, ResultFile, known, naming_flags
 from experiments.cli.results import deliver, write_instance
 from oasis.driver.live import remembered
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
+from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
@@ -69,23 +74,29 @@ STATUS_COLUMNS = (
 def status(
     *,
     jobs: JobNamespace = None,
+    namespace: System = SYSTEM,
+    name: NameOrAll = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     as_json: AsJson = False,
 ) -> None:
     """List the jobs of a cluster: phase, workers, work done, promise, what they earned.
 
-    Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name.
+    Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name. Says of their
+    controllers whether they are at work.
 
     Example: oasis kubernetes status -n research
     """
-    found = jobs_of(connect(kubeconfig, context), jobs)
-    document = {"jobs": [summary(item) for item in found]}
+    objects = connect(kubeconfig, context)
+    found, controllers = of_controller(jobs_of(objects, jobs), namespace, name)
+    lives = [sign_of_life(objects, each) for each in controllers]
+    document = {"jobs": [summary(item) for item in found], "controllers": lives}
     if as_json:
         console.print_json(document)
         return
     earned = sum(job["utility"] or 0.0 for job in document["jobs"])
     title = f"{len(found)} jobs; earned {console.number(earned)}"
+    title = "; ".join((title, *(life["message"] for life in lives)))
     console.print_rows(STATUS_COLUMNS, [_status_row(job) for job in document["jobs"]], title=title)
 
 
@@ -95,6 +106,7 @@ def summary(item: Mapping[str, Any]) -> dict[str, Any]:
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
     return {
         "job": f"{meta['namespace']}/{meta['name']}",
+        "controller": controller_said(item),
         "phase": status.get("phase", "Pending"),
         "workers": status.get("workers", 0),
         "percent": (status.get("progress") or {}).get("percent", 0),
@@ -138,6 +150,9 @@ ADVICE = {
     "Withdrawn": "something that is not planned here took its room: see `kubectl describe pod` "
     "of its pods; it is tried again in the next slot",
     "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
+    "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
+    "more workers",
+    "PodsNotReady": "mend what the message says; an edit of the job has it tried at once",
     "PromiseBroken": "a lost node, slow pods or a fault cost more time than there was",
     "GivenUp": "it can earn nothing any more; submit it again with a later target",
     "Error": "a fault of the scheduler that this job causes: report it with the log of the "
@@ -149,23 +164,34 @@ ADVICE = {
 
 
 def explain(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of a job.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Of a job: name, namespace/name or namespace/kind/name."
+        ),
+    ],
     *,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of the jobs.")
-    ] = "default",
+        str | None,
+        typer.Option("--namespace", "-n", help="Namespace of the jobs. [default: default]"),
+    ] = None,
     kind: Annotated[
-        str, typer.Option(help="Its kind: oasisjob, job, jobset or trainjob.")
-    ] = "oasisjob",
+        str | None,
+        typer.Option(
+            help="Its kind: oasisjob, job, jobset, trainjob or tfjob. [default: oasisjob]"
+        ),
+    ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     as_json: AsJson = False,
 ) -> None:
     """Say why a job waits, runs, was rejected or displaced, and what would change that.
 
-    Example: oasis kubernetes explain training -n research
+    Example: oasis kubernetes explain research/training
     """
-    found = _found(name, namespace, kind, connect(kubeconfig, context))
+    objects = connect(kubeconfig, context)
+    namespace, kind, name = named_job(name, namespace, kind)
+    found = _found(name, namespace, kind, objects)
     said = explained(found)
     if as_json:
         console.print_json(summary(found) | {"explanation": said})
@@ -173,16 +199,44 @@ def explain(
     facts = [(entry["reason"], entry["message"]) for entry in said]
     facts += [("what to do", entry["advice"]) for entry in said if entry["advice"]]
     if not said:
-        facts = [("nothing yet", "no controller has read it: is `oasis kubernetes run` at work?")]
+        life = sign_of_life(objects, controller_said(found) or f"{SYSTEM}/{NAME}")
+        facts = [("nothing yet", f"no controller has read it: {life['message']}")]
     status = found.get("status") or {}
     console.print_facts(f"{namespace}/{name} is {status.get('phase', 'Pending')}", facts)
 
 
+def named_job(name: str, namespace: str | None, kind: str | None) -> tuple[str, str, str]:
+    """Namespace, kind and name of a job, which may all be in its name, as `status` prints it.
+
+    Raises
+    ------
+    OasisError
+        If an option says something else than the name.
+
+    Examples
+    --------
+    >>> named_job("research/bert", None, None), named_job("research/job/bert", None, None)
+    (('research', 'oasisjob', 'bert'), ('research', 'job', 'bert'))
+    """
+    *said, own = name.split("/")
+    if len(said) > 2:
+        raise oasis.InputError("NAME", "expected name, namespace/name or namespace/kind/name", name)
+    for flag, given, k in (("--namespace", namespace, 0), ("--kind", kind, 1)):
+        if given is not None and len(said) > k and said[k] != given:
+            expected = f"expected {said[k]}, as NAME says, or none"
+            raise oasis.InputError(flag, expected, given)
+    namespace = said[0] if said else namespace
+    kind = said[1] if len(said) > 1 else kind
+    return namespace or "default", kind or KINDS[0], own
+
+
+KINDS = ("oasisjob", "job", "jobset", "trainjob", "tfjob")
+
+
 def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, Any]:
     """The job of that kind and name, as `jobs_of` gives it."""
-    kinds = ("oasisjob", "job", "jobset", "trainjob")
-    kind = known(kind, kinds, "--kind")
-    wanted = name if kind == kinds[0] else f"{kind}/{name}"
+    kind = known(kind, KINDS, "--kind")
+    wanted = name if kind == KINDS[0] else f"{kind}/{name}"
     for item in jobs_of(objects, namespace):
         if item["metadata"]["name"] == wanted:
             return item
@@ -208,6 +262,8 @@ def explained(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 def plan(
     *,
     jobs: JobNamespace = None,
+    namespace: System = SYSTEM,
+    name: NameOrAll = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     output: ResultFile = None,
@@ -221,13 +277,8 @@ def plan(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    document = {
-        "jobs": [
-            entry
-            for item in jobs_of(connect(kubeconfig, context), jobs)
-            if (entry := planned(item))["plan"]
-        ]
-    }
+    found, _ = of_controller(jobs_of(connect(kubeconfig, context), jobs), namespace, name)
+    document = {"jobs": [entry for item in found if (entry := planned(item))["plan"]]}
     deliver(
         document,
         lambda: _show_plan(document),
@@ -392,8 +443,8 @@ def import_cluster(
 ) -> None:
     """Write the nodes and the jobs of a cluster as an instance file.
 
-    Jobs are OasisJobs, and the Jobs, JobSets and TrainJobs that are scheduled here. For oasis ratio
-    and oasis compare: how good were the decisions, and would another policy have earned more? Jobs
+    Jobs are OasisJobs, and those of other kinds that are scheduled here. For oasis ratio and
+    oasis compare: how good were the decisions, and would another policy have earned more? Jobs
     arrive in the slots in which the controller took them in, counted from the first; those that it
     has not read yet arrive last.
 
@@ -408,11 +459,13 @@ def import_cluster(
     nodes = {node["metadata"]["name"]: node for node in objects.list_all(NODES)[0]}
     pods, _ = objects.list_all(PODS)
     places = places_of(nodes.values(), share(ps_share))
-    site = site_of(places, nodes, foreign_use(pods), resources, clock.work_seconds)
+    seen = _jobs_seen(objects, jobs)
+    foreign = foreign_use(pods, uids_of(by_job(pods, claims_of(seen))))
+    site = site_of(places, nodes, foreign, resources, clock.work_seconds)
     admission = Admission(places, nodes.values())
     specs = [
         (slot, age, admission.required(spec, ()))
-        for slot, age, spec in _jobs_there(objects, jobs, clock, resources)
+        for slot, age, spec in _jobs_there(seen, clock, resources)
     ]
     known = [slot for slot, _, _ in specs if slot is not None]
     first, last = min(known, default=0), max(known, default=0)
@@ -428,16 +481,22 @@ def import_cluster(
     note(describe(instance, output))
 
 
-def _jobs_there(
-    objects: Objects, namespace: str | None, clock: SlotClock, resources: ResourceMap
-) -> Iterator[tuple[int | None, str, JobSpec]]:
-    """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
+def _jobs_seen(objects: Objects, namespace: str | None) -> dict[str, list[dict[str, Any]]]:
+    """The jobs of all kinds, by plural of their kind."""
     from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
 
     seen = {OASIS_JOBS.plural: objects.list_all(OASIS_JOBS, namespace)[0]}
     for existing in EXISTING:
         seen[existing.where.plural] = objects.list_if_served(existing.where, namespace, SELECTOR)
+    return seen
+
+
+def _jobs_there(
+    seen: Mapping[str, list[dict[str, Any]]], clock: SlotClock, resources: ResourceMap
+) -> Iterator[tuple[int | None, str, JobSpec]]:
+    """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
+    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
+
     for kind, item in job_items(seen):
         meta = item["metadata"]
         try:
