@@ -13,7 +13,15 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import described
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.lease import Lease
-from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, SERVICES, Objects
+from oasis.kubernetes.api.resources import (
+    CLAIMS,
+    NODES,
+    OASIS_JOBS,
+    PODS,
+    SERVICES,
+    VOLUMES,
+    Objects,
+)
 from oasis.kubernetes.api.watching import Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claimed, claims_of
@@ -64,10 +72,10 @@ class Controller:
                 self.stopping,
                 # Pods of all namespaces are watched, because
                 # those of others take room on the nodes too.
-                settings.watched if kind in (OASIS_JOBS, SERVICES) else None,
+                settings.watched if kind in (OASIS_JOBS, SERVICES, CLAIMS) else None,
                 {NODES: settings.node_selector, SERVICES: names.JOB_UID}.get(kind),
             )
-            for kind in (OASIS_JOBS, PODS, NODES, SERVICES)
+            for kind in (OASIS_JOBS, PODS, NODES, SERVICES, CLAIMS, VOLUMES)
         }
         for existing in EXISTING:
             plural = existing.where.plural
@@ -125,6 +133,8 @@ class Controller:
             "oasisjobs": self._objects.list_all(OASIS_JOBS, watched)[0],
             "pods": self._objects.list_all(PODS)[0],
             "nodes": self._objects.list_all(NODES, selector=pool)[0],
+            CLAIMS.plural: self._objects.list_all(CLAIMS, watched)[0],
+            VOLUMES.plural: self._objects.list_all(VOLUMES)[0],
             "services": self._objects.list_all(SERVICES, watched, names.JOB_UID)[0],
         }
         for existing in EXISTING:

@@ -18,6 +18,7 @@ from oasis.kubernetes.objects.conditions import (
     LATE,
     PLACED,
     STALLED,
+    UNJUDGED,
     VALID,
     decision_message,
     read_status,
@@ -135,6 +136,14 @@ class StatusWriter:
             self.say(STALLED, "True", "PolicyError", message, now)
         elif any(c["type"] == STALLED for c in self.status.get("conditions") or ()):
             self.status["conditions"] = without_condition(self.status["conditions"], STALLED)
+
+    def unjudged(self, fields: Sequence[str], now: float) -> None:
+        """What its pods ask for and the plan does not foresee."""
+        if fields:
+            message = "left to the scheduler of the cluster, and not seen by the plan: "
+            self.say(UNJUDGED, "True", "LeftToScheduler", message + ", ".join(fields), now)
+        elif any(c["type"] == UNJUDGED for c in self.status.get("conditions") or ()):
+            self.status["conditions"] = without_condition(self.status["conditions"], UNJUDGED)
 
     def admitted(
         self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float
