@@ -26,13 +26,9 @@ from unittest import mock
 import oasis
 from offline import processes, solve
 from offline.benders import decomposition, dive, primal, repair, replanning, slot_model, subproblem
-from offline.benders import solve as benders
 from offline.column_generation import cutting, slot_cuts
-from offline.column_generation import solve as colgen
 from offline.heuristics import (
-    neighbourhood,
     recombination,
-    ruin_and_recreate,
     window_search,
 )
 from offline.periods import bound, model, planning
@@ -129,12 +125,6 @@ PARTS = (
         [Patch(slot_model.Shortfall, "search", without_shortfall)],
     ),
     Part(
-        "jobs put back",
-        (primal.PrimalHeuristic._complete,),
-        DECOMPOSED,
-        [Patch(primal, "reinsert", lambda solution, *_: (solution, True))],
-    ),
-    Part(
         "cutting planes",
         (CUT_THE_RELAXATION,),
         DECOMPOSED,
@@ -168,30 +158,6 @@ PARTS = (
         [
             Patch(window_search.WindowSearch, "search", nothing(False)),
             Patch(window_search.WindowSearch, "start", nothing(None)),
-        ],
-    ),
-    Part(
-        "neighbourhoods",
-        (neighbourhood.Neighbourhoods,),
-        SIZES,
-        [Patch(neighbourhood.Neighbourhoods, "search", nothing(False))],
-    ),
-    Part(
-        "insertion",
-        (ruin_and_recreate.insert_in_orders,),
-        SIZES,
-        [
-            Patch(benders, "insert_in_orders", nothing(None)),
-            Patch(colgen, "insert_in_orders", nothing(None)),
-        ],
-    ),
-    Part(
-        "ruin and recreate",
-        (ruin_and_recreate.ruin_and_recreate,),
-        SIZES,
-        [
-            Patch(benders, "ruin_and_recreate", nothing(None)),
-            Patch(colgen, "ruin_and_recreate", nothing(None)),
         ],
     ),
     Part(

@@ -31,7 +31,7 @@ from offline.benders.subproblem import Separation, adjusted
 from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import Configuration
 from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.ruin_and_recreate import DualValues
+from offline.heuristics.dual_values import DualValues
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests import builders
