@@ -290,7 +290,7 @@ def place(row: Row) -> tuple[str, ...]:
 def table(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
     """A heading, the gaps of the whole, and a row for each part that is off."""
     sizes = [size for size in TABLE_SIZES if any(row["size"] == size for row in rows)]
-    columns = (heading for size in sizes for heading in (f"{size}: gap", "value %"))
+    columns = (heading for size in sizes for heading in (f"{size}: gap", f"{size}: value %"))
     yield ("off", "lines", "cores", "seconds at testbed", *columns)
     base = {place(row): row for row in rows if row["part"].startswith(ALL)}
     for part in PARTS:
