@@ -351,6 +351,9 @@ class PolicyJob(Summarised):
         What its evaluation function shows as it trains.
     owner : str
         The virtual cluster or the user that submitted it; empty if that is not known.
+    speedup : tuple of float
+        Speed with 1, 2, .. workers in units of one, as its owner or a profile says (`speed`); empty
+        if nobody says. How fast it really is, a speed model decides.
     forms : tuple of PolicyJob
         The job in each of its forms, if it has several; its other fields are those of one of them.
         A policy sees them if it says that it `knows_forms`; to any other, a job has one.
@@ -384,6 +387,7 @@ class PolicyJob(Summarised):
     step_time: float = 0.0
     curve: TrainingCurve | None = None
     owner: str = ""
+    speedup: tuple[float, ...] = ()
     forms: tuple[PolicyJob, ...] = ()
 
     def __post_init__(self) -> None:
@@ -403,6 +407,8 @@ class PolicyJob(Summarised):
         if self.gradient_mb and not self.step_time > 0:
             expected = "expected a time > 0 for a job that sends gradients"
             raise InputError("step_time", f"{expected}", self.step_time)
+        if self.speedup and not min(self.speedup) > 0:
+            raise InputError("speedup", "expected speeds > 0", self.speedup)
 
     @property
     def in_forms(self) -> tuple[PolicyJob, ...]:
@@ -441,6 +447,21 @@ class PolicyJob(Summarised):
         """The workers that it is to run with where nobody resizes it; None if not known."""
         rigid = self.min_workers == self.max_workers
         return self.max_workers if rigid else self.initial_workers
+
+    def speed(self, workers: int) -> float:
+        """Speed with so many workers in units of one, as far as anybody says; else linear.
+
+        Beyond the end of `speedup` the last speed holds.
+
+        Examples
+        --------
+        >>> job = PolicyJob("a", 0.0, 60.0, ((0, 1),), max_workers=4, speedup=(1.0, 1.7, 2.1))
+        >>> [job.speed(workers) for workers in range(5)]
+        [0.0, 1.0, 1.7, 2.1, 2.1]
+        """
+        if not (workers and self.speedup):
+            return float(workers)
+        return self.speedup[min(workers, len(self.speedup)) - 1]
 
     def ps_needed(self, workers: int) -> int:
         """Fewest parameter servers for `workers`, (6) for an instance of the model."""

@@ -241,6 +241,7 @@ class JobEntry:
             gradient_mb=self.gradient_mb,
             step_time=self.step_seconds,
             curve=self.curve,
+            speedup=self.speedup or (),
             utility=self.utility or Unvalued(),
         )
 

@@ -16,6 +16,8 @@ from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE
 from tests.kubernetes.controlplane.gobuild import GoMissingError, ensure
 from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.processes.container import why_not
+from tests.kubernetes.processes.nodes import ProcessNodes
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -48,3 +50,18 @@ def cluster(shared_plane: ControlPlane) -> Iterator[Cluster]:
     cluster.create_namespace()
     yield cluster
     cluster.clear()
+
+
+@pytest.fixture(scope="session")
+def namespaces() -> None:
+    """What pods as processes need of the machine; without it, the test is skipped."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+
+
+@pytest.fixture
+def process_nodes(namespaces: None, cluster: Cluster) -> Iterator[ProcessNodes]:
+    """Nodes whose pods run."""
+    with ProcessNodes(cluster.plane) as nodes:
+        yield nodes

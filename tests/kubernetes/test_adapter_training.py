@@ -18,19 +18,8 @@ SECONDS = 5000.0  # of work: an hour and more, if nobody told better
 
 def test_a_process_that_reports_its_progress_ends_its_job(cluster: Cluster) -> None:
     scene = scene_of(cluster)
-    rbac = "rbac.authorization.k8s.io"
-    meta = {"name": "training", "namespace": cluster.namespace}
-    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "patch"]}]
-    subject = {"kind": "ServiceAccount", "name": "training", "namespace": cluster.namespace}
-    role = {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": meta, "rules": rules}
-    binding = {
-        "apiVersion": f"{rbac}/v1",
-        "kind": "RoleBinding",
-        "metadata": meta,
-        "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "training"},
-        "subjects": [subject],
-    }
-    account = cluster.plane.service_account("training", cluster.namespace, [role, binding])
+    rights = cluster.report_rights("training")
+    account = cluster.plane.service_account("training", cluster.namespace, rights)
     with scene.controller(FIFO):
         scene.submit(elastic(scene, "job", 2, 2, SECONDS))
         until(lambda: running_workers(scene) == {"job": 2}, "it runs", 40.0)

@@ -19,6 +19,7 @@ from urllib.parse import urlencode, urlsplit
 import urllib3
 from kubernetes import client, config
 
+from oasis.kubernetes.names import GROUP
 from oasis.model.errors import InputError, OasisError
 
 
@@ -53,7 +54,8 @@ class ApiError(OasisError):
         message: str,
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(f"{method} {path}: {status} {reason}: {message}")
+        self.cause = f"{status} {reason}: {message}{_advice(message, path, status)}"
+        super().__init__(f"{method} {path}: {self.cause}")
         self.status, self.reason, self.message = status, reason, message
         self.retry_after = retry_after
 
@@ -77,8 +79,61 @@ class LostAnswerError(OasisError):
     """
 
     def __init__(self, method: str, path: str, message: str, never_sent: bool = False) -> None:
-        super().__init__(f"{method} {path}: no answer: {message}")
+        self.cause = f"no answer: {message}{_advice(message)}"
+        super().__init__(f"{method} {path}: {self.cause}")
         self.never_sent = never_sent
+
+
+class TooLateError(OasisError):
+    """A request that was not made, or not repeated, because its time had run out.
+
+    Parameters
+    ----------
+    method, path : str
+        Of the request.
+
+    Examples
+    --------
+    >>> print(TooLateError("PATCH", "/api/v1/pods/p"))
+    PATCH /api/v1/pods/p: not sent: the lease, or the time for renewing it, has run out
+    """
+
+    def __init__(self, method: str, path: str) -> None:
+        self.cause = "not sent: the lease, or the time for renewing it, has run out"
+        super().__init__(f"{method} {path}: {self.cause}")
+
+
+# What errors that do not go away by themselves say, and what to do about them.
+ADVICE = (
+    (
+        "CERTIFICATE_VERIFY_FAILED",
+        "correct certificate-authority-data, or server, of the "
+        "kubeconfig: the certificate of the server is of another authority",
+    ),
+    (
+        "WRONG_VERSION_NUMBER",
+        "correct server of the kubeconfig: what answers there does not speak https",
+    ),
+    ("HTTP request to an HTTPS server", "correct server of the kubeconfig: begin it with https://"),
+    (
+        "Connection refused",
+        "nobody listens there: is the API server up, and server of the kubeconfig its address?",
+    ),
+    ("Failed to resolve", "correct server of the kubeconfig: there is no host of that name"),
+    ("connect timeout", "is server of the kubeconfig right, and no firewall between?"),
+    ("Unauthorized", "renew the credentials of the kubeconfig"),
+    ('namespaces "', "`oasis kubernetes install --apply` makes it; or name another one"),
+)
+INSTALL = "`oasis kubernetes install --apply` installs the kind and gives the controller its rights"
+
+
+def _advice(message: str, path: str = "", status: int = 0) -> str:
+    """What to do about an error; empty if it is none that stays."""
+    # Of all that may be forbidden, rights are what installing gives: it says who cannot do what.
+    rights = status == 403 and " cannot " in message
+    if rights or (status == 404 and path.startswith(f"/apis/{GROUP}/") and "page" in message):
+        return f"; {INSTALL}"
+    return next((f"; {what}" for words, what in ADVICE if words in message), "")
 
 
 def parsed_error(
@@ -218,8 +273,12 @@ class Connection:
         body: Any = None,
         query: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
+        left: Callable[[], float] | None = None,
     ) -> dict[str, Any]:
         """Make a request, again and again if need be.
+
+        With `left`, seconds by which an attempt that begins now has to be over, none begins once
+        they are used up.
 
         Raises
         ------
@@ -227,11 +286,16 @@ class Connection:
             What the server answered in the end.
         LostAnswerError
             If no answer came: nobody knows whether it was done.
+        TooLateError
+            If the time had run out before an attempt.
         """
         for attempt in range(self.params.attempts):
             last = attempt == self.params.attempts - 1
+            timeout = self.params.timeout if left is None else min(self.params.timeout, left())
+            if timeout <= 0.0:
+                raise TooLateError(method, path)
             try:
-                return self._attempt(method, path, body, query, content_type)
+                return self._attempt(method, path, body, query, content_type, timeout)
             except ApiError as error:
                 if last or error.status not in RETRIED:
                     raise
@@ -247,9 +311,15 @@ class Connection:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def stream(
-        self, path: str, query: Mapping[str, Any], timeout: float
+        self,
+        path: str,
+        query: Mapping[str, Any],
+        timeout: float,
+        on_open: Callable[[], None] = lambda: None,
     ) -> Iterator[dict[str, Any]]:
         """Events of a watch until the server, or the network, ends it.
+
+        `on_open` is called once the server has begun to answer, which may be long before an event.
 
         Raises
         ------
@@ -260,6 +330,7 @@ class Connection:
         try:
             if response.status != 200:
                 raise parsed_error("GET", path, response.status, response.read(), response.headers)
+            on_open()
             rest = b""
             for chunk in response.stream(65536, decode_content=True):
                 *lines, rest = (rest + chunk).split(b"\n")
@@ -272,11 +343,17 @@ class Connection:
             response.close()
 
     def _attempt(
-        self, method: str, path: str, body: Any, query: Mapping[str, Any] | None, content_type: str
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        query: Mapping[str, Any] | None,
+        content_type: str,
+        timeout: float,
     ) -> dict[str, Any]:
         begin, status = time.monotonic(), 0
         try:
-            response = self._send(method, path, body, query, content_type, self.params.timeout)
+            response = self._send(method, path, body, query, content_type, timeout)
             status = response.status
             content = response.read()
             response.release_conn()

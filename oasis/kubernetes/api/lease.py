@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 
-from oasis.kubernetes.api.connection import ApiError, LostAnswerError
+from oasis.kubernetes.api.connection import ApiError, Connection, LostAnswerError, TooLateError
 from oasis.kubernetes.api.resources import LEASES, Object, Objects
+from oasis.kubernetes.api.watching import Asker
+
+log = logging.getLogger("oasis.kubernetes")
 
 
 def micro_time(time: float) -> str:
@@ -17,7 +21,7 @@ def micro_time(time: float) -> str:
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-class Lease(threading.Thread):
+class Lease(Asker):
     """Takes the lease when it is free, renews it, and knows whether it is held.
 
     A lease of another counts as free when it has not changed for its whole duration on our own
@@ -26,8 +30,8 @@ class Lease(threading.Thread):
 
     Parameters
     ----------
-    objects : Objects
-        Reads and writes.
+    connection : Connection
+        To the API server.
     namespace, name, identity : str
         Of the lease, and of us.
     seconds : float
@@ -40,7 +44,7 @@ class Lease(threading.Thread):
 
     def __init__(
         self,
-        objects: Objects,
+        connection: Connection,
         namespace: str,
         name: str,
         identity: str,
@@ -48,45 +52,81 @@ class Lease(threading.Thread):
         stopping: threading.Event,
         on_change: Callable[[bool], None],
     ) -> None:
-        super().__init__(name="lease", daemon=True)
-        self._objects, self._namespace, self._name = objects, namespace, name
+        super().__init__("lease", stopping)
+        self._objects = Objects(connection, left=lambda: self._until - time.monotonic())
+        self._namespace, self._name = namespace, name
         self._identity, self._seconds = identity, seconds
-        self._stopping, self._on_change = stopping, on_change
-        self._renewed = -float("inf")
+        self._on_change = on_change
+        self._renewed, self._until = -math.inf, math.inf  # until when a request of ours may last
         self._seen: tuple[str, float] = ("", 0.0)
         self._was_held = False
-        self.failure: Exception | None = None
+        self._times: tuple[str, ...] = ()  # of our renewals, of which it shows one
+        self.other = ""  # who holds it instead of us
 
     @property
     def is_held(self) -> bool:
         """Whether we may act now."""
+        return time.monotonic() < self._ends
+
+    @property
+    def _ends(self) -> float:
         # Time counts from when the renewal was asked for.
         # Others count from when they see it, which is later.
-        return time.monotonic() < self._renewed + self._seconds * 2 / 3
+        return self._renewed + self._seconds * 2 / 3
 
-    def run(self) -> None:
+    def left(self) -> float:
+        """Seconds by which a write that begins now has to be over; 0: none may begin.
+
+        They end when others may begin to act, a third of the duration after we stop.
+        """
+        return self._renewed + self._seconds - time.monotonic() if self.is_held else 0.0
+
+    def _ask(self) -> float:
+        self._tell()
+        now, end = time.monotonic(), self._ends
+        # A server that hangs must not keep us from noticing that the lease runs out meanwhile.
+        self._until = min(now + self._seconds / 3, end if end > now else math.inf)
         try:
-            self._keep()
-        except Exception as error:  # noqa: BLE001 (the controller raises it again)
-            self.failure = error
+            self._try()
+        except ApiError as error:
+            if error.status != 409:  # another one was faster, which is an answer
+                raise
+        self._answered()
+        self._tell()
+        return self._pause()
 
-    def _keep(self) -> None:
-        while not self._stopping.is_set():
-            with suppress(ApiError, LostAnswerError):  # tried again; `is_held` ends by itself
-                self._try()
-            if self.is_held != self._was_held:
-                self._was_held = self.is_held
-                self._on_change(self._was_held)
-            # Four attempts fit into the two thirds for which a renewal holds.
-            self._stopping.wait(self._seconds / 6)
+    def _hindered(self, error: ApiError | LostAnswerError | TooLateError) -> float:
+        super()._hindered(error)
+        return self._pause()
+
+    def _pause(self) -> float:
+        """Four attempts fit into the time for which a renewal holds; its end is told at once."""
+        left = self._ends - time.monotonic()
+        return min(self._seconds / 6, left) if left > 0 else self._seconds / 6
+
+    def _tell(self) -> None:
+        """Say that the lease was lost or won."""
+        if self.is_held == self._was_held:
+            return
+        self._was_held = not self._was_held
+        if not self._was_held and not self._stopping.is_set():
+            why = f"{self.other} has it" if self.other else self._cause
+            log.error(
+                "lost the lease %s/%s (%s): nothing is written until it is ours again",
+                self._namespace,
+                self._name,
+                why,
+            )
+        self._on_change(self._was_held)
 
     def release(self) -> None:
         """Let the next one take over at once."""
+        self._until = math.inf
         found = self._objects.get(LEASES, self._name, self._namespace)
         if found is not None and found["spec"].get("holderIdentity") == self._identity:
             found["spec"]["holderIdentity"] = ""
             self._objects.replace(LEASES, found)
-        self._renewed = -float("inf")
+        self._renewed = -math.inf
 
     def _try(self) -> None:
         asked = time.monotonic()
@@ -99,23 +139,33 @@ class Lease(threading.Thread):
             "renewTime": now,
             "acquireTime": now,
         }
+        # Another process may have our name: its renewals are none of ours. Of those of ours whose
+        # answers were lost nobody knows whether they were done.
+        shown = (found or {"spec": {}})["spec"].get("renewTime")
+        known = self._times
         if found is None:
             meta = {"name": self._name, "namespace": self._namespace}
             body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
             self._objects.create(LEASES, {**body, "metadata": meta, "spec": spec})
-            self._renewed = asked
+            self._has(asked, now)
             return
         holder = found["spec"].get("holderIdentity")
-        if holder and holder != self._identity and not self._expired(found):
+        ours = holder == self._identity and (not known or shown in known)
+        if holder and not ours and not self._expired(found):
+            twin = ", another process of the same --identity," if holder == self._identity else ""
+            self._renewed, self.other = -math.inf, f"{holder}{twin}"
+            self._times = known or ("",)
             return
-        if holder == self._identity:
+        if ours:
             spec["acquireTime"] = found["spec"].get("acquireTime") or now
-        spec["leaseTransitions"] = int(found["spec"].get("leaseTransitions") or 0) + (
-            holder != self._identity
-        )
+        spec["leaseTransitions"] = int(found["spec"].get("leaseTransitions") or 0) + (not ours)
         found["spec"] = spec
+        self._times = (*known, now)
         self._objects.replace(LEASES, found)  # refused if anybody else was faster
-        self._renewed = asked
+        self._has(asked, now)
+
+    def _has(self, asked: float, time: str) -> None:
+        self._renewed, self._times, self.other = asked, (time,), ""
 
     def _expired(self, found: Object) -> bool:
         version = found["metadata"]["resourceVersion"]

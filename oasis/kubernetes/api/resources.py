@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from oasis.kubernetes import names
@@ -58,17 +59,25 @@ class Objects:
         To the API server.
     dry_run : bool
         Whether writes are only checked by the server.
+    left : callable, optional
+        Seconds by which a request that begins now has to be over; at 0 none is made any more.
     """
 
-    def __init__(self, connection: Connection, dry_run: bool = False) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        dry_run: bool = False,
+        left: Callable[[], float] | None = None,
+    ) -> None:
         self.connection = connection
         self.is_dry = dry_run
+        self._request = partial(connection.request, left=left)
         self._write: dict[str, Any] = {"dryRun": "All"} if dry_run else {}
 
     def get(self, kind: ResourceKind, name: str, namespace: str | None = None) -> Object | None:
         """An object; None if there is none."""
         try:
-            return self.connection.request("GET", kind.path(namespace, name))
+            return self._request("GET", kind.path(namespace, name))
         except ApiError as error:
             if error.status == 404:
                 return None
@@ -91,7 +100,7 @@ class Objects:
                 query["labelSelector"] = selector
             try:
                 while True:
-                    page = self.connection.request("GET", kind.path(namespace), query=query)
+                    page = self._request("GET", kind.path(namespace), query=query)
                     items += map(kept, page.get("items") or ())
                     meta = page["metadata"]
                     if not meta.get("continue"):
@@ -130,7 +139,7 @@ class Objects:
         attempts = self.connection.params.attempts
         for attempt in range(attempts):
             try:
-                return self.connection.request(
+                return self._request(
                     "POST",
                     kind.path(namespace),
                     body=body,
@@ -167,9 +176,7 @@ class Objects:
         if self._write:
             body["dryRun"] = ["All"]
         try:
-            self.connection.request(
-                "DELETE", kind.path(meta.get("namespace"), meta["name"]), body=body
-            )
+            self._request("DELETE", kind.path(meta.get("namespace"), meta["name"]), body=body)
         except ApiError as error:
             if error.status == 404:
                 return
@@ -185,7 +192,7 @@ class Objects:
     ) -> Object:
         """Apply a JSON patch, of fields that are known to exist: the server need not check that."""
         meta = found["metadata"]
-        return self.connection.request(
+        return self._request(
             "PATCH",
             kind.path(meta.get("namespace"), meta["name"]),
             body=patch,
@@ -200,7 +207,7 @@ class Objects:
     def merge_patch(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
         """Merge `body` into the object that its metadata names; it may name the uid too."""
         meta = body["metadata"]
-        return self.connection.request(
+        return self._request(
             "PATCH",
             kind.path(meta.get("namespace"), meta["name"]),
             body=body,
@@ -213,7 +220,7 @@ class Objects:
     ) -> Object:
         """Server-side apply with our field manager: what it no longer names is taken away."""
         meta = body["metadata"]
-        return self.connection.request(
+        return self._request(
             "PATCH",
             kind.path(meta.get("namespace"), meta["name"], sub),
             body=body,
@@ -228,7 +235,7 @@ class Objects:
     def replace(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
         """Replace an object, if it still has the version that `body` names."""
         meta = body["metadata"]
-        return self.connection.request(
+        return self._request(
             "PUT",
             kind.path(meta.get("namespace"), meta["name"]),
             body=body,

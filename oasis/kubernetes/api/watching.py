@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from oasis.kubernetes.api.connection import ApiError, LostAnswerError
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.resources import Object, Objects, ResourceKind
 
 Key = tuple[str, str]
@@ -17,6 +17,66 @@ PAUSE = 0.2
 ABSENT_SECONDS = 60.0
 NEWEST = 1 << 63  # no version is newer
 REFUSED_SECONDS = 30.0  # so long rights may be missing before we give up
+SILENT_SECONDS = 3.0  # so long a question may be without answer before it is said
+
+
+class Asker(threading.Thread):
+    """A thread that asks the API server again and again, and knows what keeps it from an answer.
+
+    Attributes
+    ----------
+    failure : Exception or None
+        What ended the thread, or does not go away: whoever started it raises it.
+    """
+
+    def __init__(self, name: str, stopping: threading.Event) -> None:
+        super().__init__(name=name, daemon=True)
+        self.failure: Exception | None = None
+        self._stopping = stopping
+        self._asked_at: float | None = None  # of the first question since the last answer
+        self._cause = "no answer"
+
+    @property
+    def trouble(self) -> str | None:
+        """What has kept it from an answer for some time; None if nothing has."""
+        since = self._asked_at
+        silent = since is not None and time.monotonic() - since >= SILENT_SECONDS
+        return self._cause if silent else None
+
+    def run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                if self._asked_at is None:
+                    self._asked_at = time.monotonic()
+                try:
+                    pause = self._ask()
+                except (ApiError, LostAnswerError, TooLateError) as error:
+                    pause = self._hindered(error)
+                self._stopping.wait(pause)
+        except Exception as error:  # noqa: BLE001 (whoever started the thread raises it again)
+            self.failure = error
+
+    def _ask(self) -> float:
+        """Ask, call `_answered` at an answer; seconds until it is asked again."""
+        raise NotImplementedError
+
+    def _answered(self) -> None:
+        self._asked_at, self._cause = None, "no answer"
+
+    def _hindered(self, error: ApiError | LostAnswerError | TooLateError) -> float:
+        """Note what was answered instead; seconds until it is asked again.
+
+        Rights that are missing for long are missing for good. An API server that has just started
+        refuses everybody until it knows the roles.
+        """
+        if not isinstance(error, TooLateError):
+            self._cause = error.cause
+        if not isinstance(error, ApiError):
+            return PAUSE
+        since = self._asked_at or time.monotonic()
+        if error.status in (401, 403) and time.monotonic() - since > REFUSED_SECONDS:
+            self.failure = error
+        return max(PAUSE, error.retry_after or 0.0)
 
 
 class ObjectStore:
@@ -95,7 +155,7 @@ class ObjectStore:
             return self._items.get((namespace, name))
 
 
-class Watcher(threading.Thread):
+class Watcher(Asker):
     """A thread that keeps a `ObjectStore` as the API server has it.
 
     Parameters
@@ -126,54 +186,29 @@ class Watcher(threading.Thread):
         selector: str | None = None,
         optional: bool = False,
     ) -> None:
-        super().__init__(name=f"watch-{kind.plural}", daemon=True)
+        super().__init__(f"watch-{kind.plural}", stopping)
         self.store = ObjectStore()
         self.lists = 0
-        self.failure: Exception | None = None
-        self._refused_since: float | None = None
+        self._from: str | None = None  # the version from which the next watch goes on
         self._objects, self._kind, self._on_change = objects, kind, on_change
-        self._stopping, self._namespace = stopping, namespace
-        self._selector, self._optional = selector, optional
+        self._namespace, self._selector, self._optional = namespace, selector, optional
 
-    def run(self) -> None:
+    def _ask(self) -> float:
         try:
-            self._follow()
-        except Exception as error:  # noqa: BLE001 (the controller raises it again)
-            self.failure = error
-
-    def _follow(self) -> None:
-        version: str | None = None
-        while not self._stopping.is_set():
-            try:
-                if version is None:
-                    version = self._list()
-                version = self._watch(version)
-            except ApiError as error:
-                if error.status == 410:
-                    version = None
-                    continue
-                if error.status == 404 and self._optional:  # nobody has installed it
-                    version = None
-                    self.store.replace([], NEWEST)
-                    self._stopping.wait(ABSENT_SECONDS)
-                    continue
-                self._refused(error)
-                self._stopping.wait(max(PAUSE, error.retry_after or 0.0))
-            except LostAnswerError:
-                self._stopping.wait(PAUSE)
-
-    def _refused(self, error: ApiError) -> None:
-        """Rights that are missing for long are missing for good.
-
-        An API server that has just started refuses everybody until it knows the roles.
-        """
-        if error.status not in (401, 403):
-            return
-        now = time.monotonic()
-        if self._refused_since is None:
-            self._refused_since = now
-        elif now - self._refused_since > REFUSED_SECONDS:
-            self.failure = error
+            if self._from is None:
+                self._from = self._list()
+            self._watch()
+        except ApiError as error:
+            if error.status == 410:
+                self._from = None
+                return 0.0
+            if error.status != 404 or not self._optional:
+                raise
+            self._from = None  # nobody has installed it
+            self._answered()
+            self.store.replace([], NEWEST)
+            return ABSENT_SECONDS
+        return 0.0
 
     def _list(self) -> str:
         items, version = self._objects.list_all(
@@ -181,15 +216,15 @@ class Watcher(threading.Thread):
         )
         self.lists += 1
         self.store.replace(items, int(version))
-        self._refused_since = None
+        self._answered()
         self._on_change("LISTED", {})
         return version
 
-    def _watch(self, version: str) -> str | None:
-        """Follow from `version` on until the watch ends; where to go on, None: list again."""
+    def _watch(self) -> None:
+        """Follow the changes until the watch ends."""
         query = {
             "watch": "true",
-            "resourceVersion": version,
+            "resourceVersion": self._from,
             # Bookmarks move the version on while nothing of this kind changes. A quiet watch would
             # otherwise begin again from one that was compacted away (410).
             "allowWatchBookmarks": "true",
@@ -198,29 +233,24 @@ class Watcher(threading.Thread):
         if self._selector is not None:
             query["labelSelector"] = self._selector
         path = self._kind.path(self._namespace)
-        latest = version
-        try:
-            for event in self._objects.connection.stream(path, query, WATCH_SECONDS + 30.0):
-                kind, found = event["type"], event["object"]
-                if kind == "ERROR":
-                    # A watch that has begun answers 200, and
-                    # reports an expired version as an event.
-                    if found.get("code") == 410:
-                        return None
-                    return latest
-                self._refused_since = None
-                latest = found["metadata"]["resourceVersion"]
-                if kind == "BOOKMARK":
-                    continue
-                found = self._kind.kept(found)
-                changed = self.store.drop(found) if kind == "DELETED" else self.store.put(found)
-                if changed:
-                    self._on_change(kind, found)
-                if self._stopping.is_set():
-                    break
-        except LostAnswerError:
-            self._stopping.wait(PAUSE)
-        return latest
+        stream = self._objects.connection.stream
+        for event in stream(path, query, WATCH_SECONDS + 30.0, self._answered):
+            kind, found = event["type"], event["object"]
+            if kind == "ERROR":
+                # A watch that has begun answers 200, and
+                # reports an expired version as an event.
+                if found.get("code") == 410:
+                    self._from = None
+                return
+            self._from = found["metadata"]["resourceVersion"]
+            if kind == "BOOKMARK":
+                continue
+            found = self._kind.kept(found)
+            changed = self.store.drop(found) if kind == "DELETED" else self.store.put(found)
+            if changed:
+                self._on_change(kind, found)
+            if self._stopping.is_set():
+                return
 
 
 def _version(found: Mapping[str, Any]) -> int:

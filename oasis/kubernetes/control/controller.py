@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from oasis.kubernetes.acting import described
-from oasis.kubernetes.api.connection import ApiError, LostAnswerError
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.api.watching import Watcher
@@ -92,7 +92,7 @@ class Controller:
                 optional=True,
             )
         self.lease = Lease(
-            objects,
+            objects.connection,
             settings.namespace,
             settings.name,
             identity,
@@ -100,16 +100,24 @@ class Controller:
             self.stopping,
             lambda held: self._news.put((self._now(), "lease", str(held), None)),
         )
+        # Once the lease has run out, another controller may act, and no write of ours begins.
+        self._fenced = Objects(objects.connection, left=self._left)
         stores = {plural: watcher.store for plural, watcher in self.watchers.items()}
-        self.writer = ClusterWriter(objects, stores["pods"], settings.writers, self.metrics, stores)
+        writes = objects if objects.is_dry else self._fenced
+        self.writer = ClusterWriter(writes, stores["pods"], settings.writers, self.metrics, stores)
         self.reconciler: Reconciler | None = None
         self._starts: StartUps | None = None
         self._no_nodes, self._try_at = "", 0.0  # what was said about nodes, and when to look again
+        self._troubles: frozenset[str] = frozenset()  # that were told last
+        self._other, self._again = "", ""  # who was said to have the lease; what is tried again
         self._errors = 0  # turns in a row that an error of ours ended
         self._busy = 0.0  # seconds of processor time that the last turn took
 
     def _hears(self, kind: str) -> Callable[[str, Any], None]:
         return lambda event, found: self._news.put((self._now(), kind, event, found))
+
+    def _left(self) -> float:
+        return self.lease.left()
 
     def stop(self) -> None:
         """Make `run` end once it has finished what it is doing."""
@@ -188,17 +196,11 @@ class Controller:
         news = self._gather(
             reconciler.next_boundary if reconciler is not None else self._now() + AGAIN
         )
-        failures = [watcher.failure for watcher in self.watchers.values()]
-        # A thread cannot end the process, so this one raises what ended the thread.
-        for failure in (*failures, self.lease.failure):
-            if failure is not None:
-                raise failure
+        self._hear_threads()
         if not self.lease.is_held:
-            if self.reconciler is not None:
-                # What is remembered may be outdated from now
-                # on: a takeover begins with the checkpoint.
-                log.warning("the lease is lost: another controller may act")
-                self.reconciler = None
+            # What is remembered may be outdated from now
+            # on: a takeover begins with the checkpoint.
+            self.reconciler = None
             return
         # Processor time, not wall clock: a turn that waits for the API server lets no news gather.
         begin = time.thread_time()
@@ -213,10 +215,14 @@ class Controller:
                 self.reconciler = self._take_over()
             if self.reconciler is not None:
                 self._act(self.reconciler, news)
-            self._errors = 0
+            self._errors, self._again = 0, ""
+        except TooLateError:
+            self.reconciler = None  # the lease has run out, which its thread has said
         except (ApiError, LostAnswerError) as error:
             self.metrics.failures.inc()
-            log.warning("%s; tried again", error)
+            if str(error) != self._again:
+                log.warning("%s; tried again", error)
+            self._again = str(error)
             if isinstance(error, ApiError) and error.status == 409:
                 self.reconciler = None  # another controller has written the checkpoint
             self.stopping.wait(AGAIN)
@@ -236,12 +242,34 @@ class Controller:
             self.stopping.wait(pause)
         self._busy = time.thread_time() - begin
 
+    def _hear_threads(self) -> None:
+        """Say once what keeps us from the API server, who acts instead of us, and when it is over.
+
+        Threads that are kept by the same cause have one line together. What ended a thread is
+        raised here: a thread cannot end the process.
+        """
+        threads = (*self.watchers.values(), self.lease)
+        for thread in threads:
+            if thread.failure is not None:
+                raise thread.failure
+        troubles = frozenset(thread.trouble for thread in threads if thread.trouble is not None)
+        for trouble in sorted(troubles - self._troubles):
+            log.error("%s: %s; tried again", self._objects.connection.host, trouble)
+        if self._troubles and not troubles:
+            log.info("%s answers again", self._objects.connection.host)
+        self._troubles = troubles
+        other = self.lease.other
+        if other != self._other and other:
+            lease = f"{self.settings.namespace}/{self.settings.name}"
+            log.info("standing by: %s has the lease %s, and acts", other, lease)
+        self._other = other
+
     def _take_over(self) -> Reconciler | None:
         """Begin to act; None as long as the nodes do not allow it, which an operator can change."""
         seen = self._seen()
         try:
             reconciler = awake(
-                self._objects, self._policy, self.settings, self.metrics, seen, self._now
+                self._fenced, self._policy, self.settings, self.metrics, seen, self._now
             )
         except NodesError as error:
             if str(error) != self._no_nodes:
@@ -249,7 +277,8 @@ class Controller:
             self._no_nodes, self._try_at = str(error), time.monotonic() + LOOK_AGAIN
             return None
         self._no_nodes = ""
-        log.info("acting with policy %s", reconciler.driver.policy.name)
+        name, nodes = reconciler.driver.policy.name, {place.node for place in reconciler.places}
+        log.info("serving policy %s on %d nodes", name, len(nodes))
         self._starts = StartUps(reconciler.clock, self.metrics, seen["pods"])
         return reconciler
 
@@ -265,13 +294,11 @@ class Controller:
         if begun and self._starts is not None:
             self._starts.forget_others(seen["pods"])
         steps = reconciler.steps(seen, self.writer.ending, self._now())
-        # The lease is looked at before each kind of write: planning may have outlasted it.
-        if steps.actions and self.lease.is_held:
+        if steps.actions:
             failed = self.writer.do(steps.actions)
             # Statuses are written last, so that they tell of the writes that were refused.
             reconciler.refused(failed, self._now())
-        if self.lease.is_held:
-            self.writer.write_statuses(reconciler.statuses.values())
+        self.writer.write_statuses(reconciler.statuses.values())
 
     def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
         """Tell the meter when gangs became complete or broke, as the watch saw it."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Create, Delete, Open, Switch, action_word
-from oasis.kubernetes.api.connection import ApiError, LostAnswerError
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import is_gated
@@ -65,7 +65,13 @@ class ClusterWriter:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
-        """Carry out `actions` side by side, and return what failed, job by job."""
+        """Carry out `actions` side by side, and return what failed, job by job.
+
+        Raises
+        ------
+        TooLateError
+            If the lease ran out meanwhile; so does `write_statuses`.
+        """
         there = {pod["metadata"]["uid"] for pod in self._store.items()}
         self.ending &= there
         begun = [self._pool.submit(self._try, action) for action in actions]
@@ -91,6 +97,8 @@ class ClusterWriter:
         except (ApiError, LostAnswerError) as error:
             log.warning("%s: %s", kind, error)
             return action.job, f"{kind}: {error}"
+        except TooLateError:  # of no job: whoever holds the lease now does it
+            raise
         except Exception as error:  # noqa: BLE001 (of this job: it is told there)
             return action.job, error
         self._metrics.actions.labels(kind).inc()
@@ -150,6 +158,8 @@ class ClusterWriter:
                 job.written = wanted
                 return None
             return error
+        except TooLateError:
+            raise
         except Exception as error:  # noqa: BLE001 (of this job: it is logged)
             return error
         job.written = wanted

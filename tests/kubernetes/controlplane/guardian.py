@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,8 +35,10 @@ class Guardian:
             start_new_session=True,  # Ctrl-C in the terminal is for the owner
         )
 
-    def start(self, command: list[str], log: Path) -> subprocess.Popen[bytes]:
-        """Start a process in a session of its own, its output in `log`."""
+    def start(
+        self, command: list[str], log: Path, env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a process in a session of its own, its output in `log`; `env`: all it knows."""
         with log.open("ab") as output:
             process = subprocess.Popen(
                 command,
@@ -43,14 +46,18 @@ class Guardian:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=self.directory,
-                env={**os.environ, "GOGC": GARBAGE, "TMPDIR": str(self.directory)},
+                env=env or {**os.environ, "GOGC": GARBAGE, "TMPDIR": str(self.directory)},
                 start_new_session=True,
             )
         self._owned.append(process)
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{process.pid} {started(process.pid)}\n".encode())
-        self._process.stdin.flush()
+        self.watch(process.pid)
         return process
+
+    def watch(self, pid: int) -> None:
+        """End this process too."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{pid} {started(pid)}\n".encode())
+        self._process.stdin.flush()
 
     def __enter__(self) -> Guardian:
         return self

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
-from oasis.kubernetes.api.connection import ApiError, LostAnswerError, RetryParams
+from oasis.kubernetes.api.connection import (
+    ApiError,
+    LostAnswerError,
+    RetryParams,
+    TooLateError,
+)
 
 
 class FakeConnection:
@@ -28,7 +33,10 @@ class FakeConnection:
         body: Any = None,
         query: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
+        left: Callable[[], float] | None = None,
     ) -> dict[str, Any]:
+        if left is not None and left() <= 0.0:
+            raise TooLateError(method, path)
         self.asked.append((method, path))
         if method == "POST":
             path = f"{path}/{body['metadata']['name']}"

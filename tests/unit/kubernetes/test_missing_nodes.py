@@ -40,7 +40,9 @@ class Seeing(Controller):
         super().__init__(
             objects, FIFO, ControllerSettings(slot_seconds=60.0), "one", now=lambda: EPOCH
         )
-        self.lease: Any = SimpleNamespace(is_held=True, failure=None)
+        self.lease: Any = SimpleNamespace(
+            is_held=True, failure=None, trouble=None, other="", left=lambda: 9.0
+        )
         self.sees: dict[str, list[Any]] = cluster()
         for watcher in self.watchers.values():
             watcher.store.synced.set()
@@ -75,7 +77,7 @@ def test_the_controller_begins_when_a_node_takes_workers(
         f"nodes: expected one with the {label}=worker, found none; waiting for it",
         f"node b: metadata.labels.{NODE_ROLE}: expected one of worker, ps, both, got 'gpu'; "
         "waiting for it",
-        "acting with policy fifo",
+        "serving policy fifo on 2 nodes",
     ]
 
 

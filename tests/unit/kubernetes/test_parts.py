@@ -95,8 +95,7 @@ def test_another_object_of_the_same_name_is_an_error_and_is_not_deleted() -> Non
 
 def lease(connection: Any, who: str, seconds: float) -> Lease:
     over = threading.Event()
-    objects = Objects(connection)
-    return Lease(objects, "system", "one", who, seconds, over, lambda _: None)
+    return Lease(connection, "system", "one", who, seconds, over, lambda _: None)
 
 
 def test_a_lease_is_taken_over_only_when_it_has_run_out() -> None:

@@ -55,6 +55,7 @@ def test_a_gang_works_only_when_it_is_complete(workers, ps, works):
         ({"initial_workers": 5}, "initial_workers: expected 2..4, got 5"),
         ({"ps_rule": FixedPs(1), "ps_per_worker": 0.5}, "ps_rule"),
         ({"gradient_mb": 5.0}, "step_time: expected a time > 0"),
+        ({"speedup": (1.0, 0.0)}, r"speedup: expected speeds > 0, got \(1.0, 0.0\)"),
     ],
 )
 def test_a_job_that_contradicts_itself_is_refused(changes, message):

@@ -61,6 +61,8 @@ def test_a_file_says_what_the_jobs_and_machines_are():
     assert made.costs.checkpoint_interval == 600.0
     assert made.observation.seed == 4
     assert made.speed.scaling.speedup == {"a": (1.0, 1.7, 2.1)}
+    assert [first.speed(workers) for workers in range(5)] == [0.0, 1.0, 1.7, 2.1, 2.1]
+    assert [second.speed(workers) for workers in (0, 3)] == [0.0, 3.0]
 
 
 def test_what_changes_nothing_is_left_out_of_the_speed_model():

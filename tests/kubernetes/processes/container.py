@@ -1,0 +1,124 @@
+"""One container as a process of this machine, in namespaces of its own.
+
+It has mounts, a host name and process numbers of its own. It is the first process of its namespace,
+as in a container: what it started ends with it, and SIGTERM does nothing to it unless it listens.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tests.kubernetes.controlplane.guardian import Guardian
+
+ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+# The first process that is started in a new process namespace is its first process, so that all has
+# to be made ready within. `unshare --fork` would lose the number of the signal that ended it.
+_UNSHARE = ("unshare", "--mount", "--uts", "--pid", "sh", "-c")
+_OUTER = 'setpriv --pdeathsig KILL sh -c "$@"; exit $?'
+# A file system of its own over /var/run: nothing is left of it on the machine.
+_INNER = (
+    "mount -t proc proc /proc && mount -t tmpfs tmpfs /var/run &&"
+    ' mount --bind "$1" /etc/hosts && hostname "$2" &&'
+    ' mkdir -p "$4" && mount --bind "$3" "$4" && cd "$5" && shift 5 && exec "$@"'
+)
+_SECONDS = 10.0  # that `unshare` may take to begin
+
+
+def why_not() -> str:
+    """Why processes cannot be given namespaces here; empty if they can."""
+    if os.geteuid() != 0:
+        return "pods as processes need root"
+    try:
+        done = subprocess.run(
+            [*_UNSHARE, _OUTER, "-", "mount -t proc proc /proc && hostname pod"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return "pods as processes need unshare (util-linux)"
+    return f"pods as processes: {done.stderr.strip()}" if done.returncode else ""
+
+
+class Container:
+    """A process that was started.
+
+    Parameters
+    ----------
+    guardian : Guardian
+        Ends it if its owner is killed.
+    words : sequence of str
+        What to run.
+    env : mapping of str to str
+        All that it finds in its environment.
+    host : str
+        Name of its machine.
+    hosts, account, home, log : Path
+        Its /etc/hosts, the directories of its service account and where it begins, and the file of
+        its output.
+    """
+
+    def __init__(
+        self,
+        guardian: Guardian,
+        words: Sequence[str],
+        env: Mapping[str, str],
+        *,
+        host: str,
+        hosts: Path,
+        account: Path,
+        home: Path,
+        log: Path,
+    ) -> None:
+        ready = (str(hosts), host, str(account), ACCOUNT, str(home))
+        self._outer = guardian.start(
+            [*_UNSHARE, _OUTER, "-", _INNER, "-", *ready, *words], log, env
+        )
+        self._pid = self._first_child()
+        if self._pid is not None:
+            guardian.watch(self._pid)
+        self._env = dict(env)
+
+    def _first_child(self) -> int | None:
+        """Process id of the container's own process; None if it has ended already."""
+        file = Path(f"/proc/{self._outer.pid}/task/{self._outer.pid}/children")
+        deadline = time.monotonic() + _SECONDS
+        while self._outer.poll() is None:
+            with suppress(FileNotFoundError, ProcessLookupError):
+                found = file.read_text().split()
+                if found:
+                    return int(found[0])
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"unshare had no child within {_SECONDS:.0f} s")
+            time.sleep(0.002)
+        return None
+
+    def exit_code(self) -> int | None:
+        """None while it runs; if a signal ended it, its number and 128."""
+        return self._outer.poll()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, if it is still there: to its first process alone, as a kubelet does."""
+        # The number is still its own: its parent waits for it, and has not ended.
+        if self.exit_code() is None and self._pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, number)
+
+    def probe(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a command beside the process, in its namespaces."""
+        return subprocess.Popen(
+            [
+                *("nsenter", f"--target={self._pid}", "--mount", "--uts", "--pid", "--"),
+                *words,
+            ],
+            env=self._env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )

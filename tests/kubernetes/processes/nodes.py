@@ -1,0 +1,266 @@
+"""Nodes whose pods are processes of this machine: a kubelet for tests, without containers.
+
+kwok only writes statuses, here something runs: the first container of each pod that is bound to one
+of these nodes. It needs root and `unshare`. What a pod may ask for beyond that (several containers,
+volumes, probes over the network) it is refused: it fails, and its status says why.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+from oasis.kubernetes.api.connection import RETRIED, ApiError, Connection, LostAnswerError
+from oasis.kubernetes.api.resources import LEASES, NODES, PODS, Objects, ResourceKind
+from oasis.kubernetes.api.watching import Watcher
+from tests.background import beside
+from tests.kubernetes.controlplane.guardian import Guardian
+from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.processes.container import Container
+from tests.kubernetes.processes.environment import UnsupportedError, environment, expanded
+from tests.kubernetes.processes.hosts import hosts_file
+from tests.kubernetes.processes.pod_run import PodRun, timestamp
+
+_WHOLE_PODS = ResourceKind("/api/v1", "pods", kept=dict)
+_SERVICES = ResourceKind("/api/v1", "services", kept=dict)
+_POLL = 0.1  # seconds between two looks at the processes
+_HEARTBEAT = 4.0  # seconds; a node is given up after twenty
+_LEASES_OF_NODES = "kube-node-lease"
+# 127.0.0.0/8 in pieces, one for each program that has process nodes at the same time.
+_PIECE = 1024
+
+
+class ProcessNodes:
+    """Process nodes of a control plane, until the end of the block: then all that ran has ended.
+
+    Parameters
+    ----------
+    plane : ControlPlane
+        Its API server is told of the nodes and of their pods.
+    env : mapping of str to str, optional
+        What every container finds in its environment, such as LD_PRELOAD.
+
+    Attributes
+    ----------
+    directory : Path
+        Files of the pods, removed at the end: what trainings keep there outlives their pods.
+    """
+
+    def __init__(self, plane: ControlPlane, env: Mapping[str, str] | None = None) -> None:
+        self._plane = plane
+        self._objects = Objects(Connection.open(str(plane.admin.kubeconfig())))
+        self.directory = Path(tempfile.mkdtemp(prefix="oasis-processes-"))
+        self._env = {"PATH": os.environ["PATH"], "HOME": str(self.directory), **(env or {})}
+        self._names: list[str] = []
+        self._runs: dict[str, PodRun] = {}
+        self._said: dict[str, dict[str, Any]] = {}
+        self._first_ip = IPv4Address("127.0.0.0") + _PIECE * (1 + os.getpid() % 16000)
+        self._count = 0
+        self._news, self._over = threading.Event(), threading.Event()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> ProcessNodes:
+        self._guardian = self._stack.enter_context(Guardian(self.directory))
+        self._pods, self._services = (
+            Watcher(self._objects, kind, lambda *_: self._news.set(), self._over)
+            for kind in (_WHOLE_PODS, _SERVICES)
+        )
+        for watcher in (self._pods, self._services):
+            watcher.start()
+        self._stack.enter_context(beside(self._work, self._news.set))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._stack.close()
+
+    def add(self, name: str, room: Mapping[str, str], labels: Mapping[str, str]) -> None:
+        """A node with `room` ({"nvidia.com/gpu": "4"}); waits until the control plane takes it."""
+        meta = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}}
+        self._objects.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": meta})
+        ready = {"type": "Ready", "status": "True", "reason": "Processes"}
+        ready |= dict.fromkeys(("lastHeartbeatTime", "lastTransitionTime"), timestamp())
+        room = {"pods": "110", **room}
+        status = {"capacity": room, "allocatable": room, "conditions": [ready]}
+        self._patch_status(NODES, {"name": name}, status)
+        self._beat(name)
+        self._names.append(name)
+        self._plane.nodes.wait_ready(name)
+
+    def log(self, namespace: str, pod: str) -> str:
+        """What the container of a pod has written, over all of its starts."""
+        file = self._log(namespace, pod)
+        return file.read_text(errors="replace") if file.exists() else ""
+
+    def logs(self) -> str:
+        """What all pods have written."""
+        files = sorted(self.directory.glob("*.log"), key=lambda file: file.stat().st_ctime)
+        return "\n".join(f"{file.name}:\n{file.read_text(errors='replace')}" for file in files)
+
+    def _log(self, namespace: str, pod: str) -> Path:
+        return self.directory / f"{namespace}.{pod}.log"
+
+    # -- the thread that does it all ---------------------------------------------------------------
+
+    def _work(self, over: threading.Event) -> None:
+        beaten = 0.0
+        try:
+            while not over.is_set():
+                if time.monotonic() - beaten > _HEARTBEAT:
+                    beaten = time.monotonic()
+                    for name in tuple(self._names):
+                        with _unless_away():
+                            self._beat(name)
+                self._news.wait(_POLL)
+                self._news.clear()
+                self._look()
+        finally:
+            for run in self._runs.values():
+                run.end_now()
+
+    def _look(self) -> None:
+        for watcher in (self._pods, self._services):
+            if watcher.failure is not None:
+                raise watcher.failure
+        there = {
+            pod["metadata"]["uid"]: pod
+            for pod in self._pods.store.items()
+            if pod["spec"].get("nodeName") in self._names
+        }
+        for uid, pod in there.items():
+            if uid in self._runs:
+                self._runs[uid].pod = pod
+            elif (pod.get("status") or {}).get("phase") == "Pending":
+                self._count += 1
+                if self._count >= _PIECE:
+                    raise RuntimeError(f"process nodes have {_PIECE} addresses, all were given out")
+                self._runs[uid] = PodRun(pod, str(self._first_ip + self._count), self._start)
+        self._write_hosts()
+        for uid, run in list(self._runs.items()):
+            if uid not in there:  # deleted without grace: nobody waits for its end
+                run.end_now()
+                del self._runs[uid]
+                continue
+            with _unless_away():
+                run.look()
+                self._say(uid, run)
+
+    def _say(self, uid: str, run: PodRun) -> None:
+        """Write the status if it is new; a pod that was to leave and has ended goes."""
+        status, meta = run.status(), run.pod["metadata"]
+        if status != self._said.get(uid):
+            self._patch_status(PODS, meta, status)
+            self._said[uid] = status
+        if meta.get("deletionTimestamp") and not run.has_process:
+            self._objects.delete(PODS, run.pod, 0)
+
+    def _patch_status(
+        self, kind: ResourceKind, meta: Mapping[str, Any], status: Mapping[str, Any]
+    ) -> None:
+        try:
+            self._objects.connection.request(
+                "PATCH",
+                kind.path(meta.get("namespace"), meta["name"], "status"),
+                body={"metadata": {"uid": meta["uid"]} if "uid" in meta else {}, "status": status},
+                content_type="application/strategic-merge-patch+json",
+            )
+        except ApiError as error:
+            if error.status not in (404, 409):  # it has gone, or another has its name
+                raise
+
+    def _beat(self, name: str) -> None:
+        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        body = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": _LEASES_OF_NODES},
+            "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": moment},
+        }
+        self._objects.apply(LEASES, body)
+
+    # -- what a container finds --------------------------------------------------------------------
+
+    def _write_hosts(self) -> None:
+        services = self._services.store.items()
+        hosts = [run.host for run in self._runs.values() if not run.is_over]
+        for uid, run in self._runs.items():
+            home = self.directory / uid
+            home.mkdir(exist_ok=True)
+            file, text = home / "hosts", hosts_file(run.host, hosts, services)
+            if not file.exists() or file.read_text() != text:
+                file.write_text(text)  # the same file: it is mounted in the pod
+
+    def _start(self, run: PodRun) -> Container:
+        pod, meta = run.pod, run.pod["metadata"]
+        _check(pod["spec"])
+        home = self.directory / meta["uid"]
+        self._write_account(run, home)
+        host, _, port = self._plane.url.removeprefix("https://").rpartition(":")
+        server = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+        env = environment(pod, run.ip, {**self._env, **server, "POD_IP": run.ip})
+        container = pod["spec"]["containers"][0]
+        words = [*(container.get("command") or ()), *(container.get("args") or ())]
+        return Container(
+            self._guardian,
+            [expanded(word, env) for word in words],
+            env,
+            host=run.host.name,
+            hosts=home / "hosts",
+            account=home / "account",
+            home=Path(container.get("workingDir") or home),
+            log=self._log(meta["namespace"], meta["name"]),
+        )
+
+    def _write_account(self, run: PodRun, home: Path) -> None:
+        """Namespace, authority, and a token that is good as long as its pod is there."""
+        meta = run.pod["metadata"]
+        name = run.pod["spec"].get("serviceAccountName") or "default"
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+        answer = self._objects.connection.request(
+            "POST",
+            f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{name}/token",
+            body={
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenRequest",
+                "spec": {"expirationSeconds": 7200, "boundObjectRef": bound},
+            },
+        )
+        account = home / "account"
+        account.mkdir(exist_ok=True)
+        (account / "token").write_text(answer["status"]["token"])
+        (account / "namespace").write_text(meta["namespace"])
+        (account / "ca.crt").write_text(self._plane.admin.authority.read_text())
+
+
+@contextmanager
+def _unless_away() -> Iterator[None]:
+    """What an API server that is away keeps from being done is done at the next look."""
+    try:
+        yield
+    except LostAnswerError:
+        return
+    except ApiError as error:
+        if error.status not in RETRIED:
+            raise
+
+
+def _check(spec: Mapping[str, Any]) -> None:
+    """Refuse what would run otherwise than on a real node."""
+    container = spec["containers"][0]
+    if len(spec["containers"]) > 1 or spec.get("initContainers"):
+        raise UnsupportedError("containers: expected one, without initContainers")
+    if not container.get("command"):
+        raise UnsupportedError("command: expected one, there are no images")
+    if "exec" not in container.get("readinessProbe", {"exec": {}}):
+        raise UnsupportedError("readinessProbe: expected exec")
+    for volume in spec.get("volumes") or ():
+        if "projected" not in volume:  # the token of the service account
+            raise UnsupportedError(f"volumes: expected none, got {volume['name']}")

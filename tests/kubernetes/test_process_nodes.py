@@ -1,0 +1,347 @@
+"""Pods as processes: what a container finds, how it ends, and what the API server is told of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oasis.kubernetes.names import PROGRESS
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.controlplane.access import apply
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.processes.environment import UnsupportedError, environment, expanded
+from tests.kubernetes.processes.hosts import Host, hosts_file
+from tests.kubernetes.processes.nodes import ProcessNodes
+from tests.kubernetes.trainings import regression
+
+ACCOUNTS = Path("/var/run/secrets")
+ROOM = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "4"}
+
+
+@pytest.fixture
+def nodes(process_nodes: ProcessNodes) -> Iterator[ProcessNodes]:
+    process_nodes.add("machine", ROOM, {})
+    return process_nodes
+
+
+def process_pod(name: str, *command: str, **spec: Any) -> dict[str, Any]:
+    """A pod that runs a command; `container` is added to its container."""
+    container = {"name": "main", "image": "none", "command": list(command)}
+    container |= spec.pop("container", {})
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "test"}, **spec.pop("metadata", {})},
+        "spec": {"restartPolicy": "Never", "containers": [container], **spec},
+    }
+
+
+def ended(cluster: Cluster, name: str) -> dict[str, Any]:
+    """Status of a pod once it is Succeeded or Failed."""
+    over = {"Succeeded", "Failed"}
+    until(lambda: cluster.read()[name]["status"]["phase"] in over, f"{name} has ended")
+    return cluster.read()[name]["status"]
+
+
+def terminated(status: dict[str, Any]) -> tuple[str, int]:
+    """Phase and exit code."""
+    return status["phase"], status["containerStatuses"][0]["state"]["terminated"]["exitCode"]
+
+
+PROGRAM = """
+import json, os, pathlib, socket
+account = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+print(json.dumps({
+    "host": socket.gethostname(), "address": socket.gethostbyname(socket.gethostname()),
+    "namespace": (account / "namespace").read_text(), "pid": os.getpid(),
+    "processes": sum(name.isdigit() for name in os.listdir("/proc")),
+    **{key: os.environ[key] for key in ("RANK", "NODE", "ADDRESS", "BOTH")},
+}))
+from oasis.kubernetes.reporter import Reporter
+Reporter.in_pod().report(12.0, loss=0.5)
+"""
+
+
+def test_a_container_finds_what_kubernetes_promises(cluster: Cluster, nodes: ProcessNodes) -> None:
+    there = ACCOUNTS.exists()
+    apply(cluster.plane.client, cluster.report_rights())
+    env = [
+        {"name": "RANK", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['rank']"}}},
+        {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+        {"name": "ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "BOTH", "value": "$(RANK) of $(NODE), $$(RANK)"},
+        {"name": "PYTHONPATH", "value": os.getcwd()},
+    ]
+    pod = process_pod("one", sys.executable, "-c", PROGRAM, container={"env": env})
+    pod["metadata"]["annotations"] = {"rank": "3"}
+    cluster.create(pod)
+    assert terminated(ended(cluster, "one")) == ("Succeeded", 0), nodes.logs()
+    found = json.loads(nodes.log(cluster.namespace, "one"))
+    read = cluster.read()["one"]
+    assert found == {
+        "host": "one",
+        "address": read["status"]["podIP"],
+        "namespace": cluster.namespace,
+        "pid": 1,
+        "processes": 1,
+        "RANK": "3",
+        "NODE": "machine",
+        "ADDRESS": read["status"]["podIP"],
+        "BOTH": "3 of machine, $(RANK)",
+    }
+    assert read["metadata"]["annotations"]["oasis-scheduler.io/loss"] == "0.5"
+    assert ACCOUNTS.exists() == there, "nothing is left on the machine"
+
+
+def test_pods_of_a_headless_service_find_each_other(cluster: Cluster, nodes: ProcessNodes) -> None:
+    """Two servers use one port, each on its own address; a client asks both by their names."""
+    service = cluster.plane.client.resources.get(api_version="v1", kind="Service")
+    spec = {"clusterIP": "None", "selector": {"app": "test"}, "publishNotReadyAddresses": True}
+    service.create(body={"metadata": {"name": "ring"}, "spec": spec}, namespace=cluster.namespace)
+    serving = (
+        "import socket\n"
+        "listening = socket.create_server((socket.gethostname(), 2222))\n"
+        "listening.accept()[0].sendall(socket.gethostname().encode())\n"
+    )
+    asking = (
+        "import socket, sys, time\n"
+        "def ask(name):\n"
+        "    for _ in range(600):\n"
+        "        try: return socket.create_connection((name, 2222)).recv(99).decode()\n"
+        "        except OSError: time.sleep(0.1)\n"
+        "print(*map(ask, sys.argv[1:]))\n"
+    )
+    names = ("a.ring", f"b.ring.{cluster.namespace}.svc.cluster.local")
+    cluster.create(
+        process_pod("client", sys.executable, "-c", asking, *names),
+        process_pod("first", sys.executable, "-c", serving, hostname="a", subdomain="ring"),
+        process_pod("second", sys.executable, "-c", serving, hostname="b", subdomain="ring"),
+    )
+    assert terminated(ended(cluster, "client")) == ("Succeeded", 0), nodes.logs()
+    assert nodes.log(cluster.namespace, "client").split() == ["a", "b"]
+
+
+def test_a_pod_that_fails_begins_again_after_a_while(cluster: Cluster, nodes: ProcessNodes) -> None:
+    script = 'echo start >> starts; test "$(grep -c start starts)" -ge 3 || exit 7'
+    cluster.create(process_pod("one", "sh", "-c", script, restartPolicy="OnFailure"))
+    status = ended(cluster, "one")
+    assert terminated(status) == ("Succeeded", 0)
+    (container,) = status["containerStatuses"]
+    assert container["restartCount"] == 2
+    assert container["lastState"]["terminated"]["exitCode"] == 7
+    cluster.create(process_pod("two", "sh", "-c", "kill -KILL $$ & wait; exit 3"))
+    assert terminated(ended(cluster, "two")) == ("Failed", 3)
+
+
+@pytest.mark.parametrize(
+    ("handler", "grace", "code"),
+    [("echo saved; exit 0", 30, 0), ("exit 5", 30, 5), ("", 1, 137)],
+    ids=["it saves and ends", "it ends with an error", "it does not listen"],
+)
+def test_a_deleted_pod_has_its_grace_period(
+    handler: str, grace: int, code: int, cluster: Cluster, nodes: ProcessNodes
+) -> None:
+    script = f"trap '{handler}' TERM; echo up; while true; do sleep 0.05; done"
+    body = process_pod("one", "sh", "-c", script, terminationGracePeriodSeconds=grace)
+    body["metadata"]["finalizers"] = ["oasis.test/look"]  # keeps it for us to look at
+    cluster.create(body)
+    until(lambda: "up" in nodes.log(cluster.namespace, "one"), "it is up")
+    cluster.delete("one")
+    assert terminated(ended(cluster, "one")) == ("Failed" if code else "Succeeded", code)
+    assert ("saved" in nodes.log(cluster.namespace, "one")) == (code == 0)
+    patch = [{"op": "remove", "path": "/metadata/finalizers"}]
+    kind = "application/json-patch+json"
+    cluster.pods.patch(body=patch, name="one", namespace=cluster.namespace, content_type=kind)
+    until(lambda: "one" not in cluster.read(), "it has gone")
+
+
+def test_a_pod_is_ready_when_its_probe_says_so(cluster: Cluster, nodes: ProcessNodes) -> None:
+    probe = {"exec": {"command": ["test", "-f", "/var/run/ready"]}, "periodSeconds": 1}
+    script = "echo up; while ! test -f go; do sleep 0.05; done; touch /var/run/ready; sleep 600"
+    cluster.create(process_pod("one", "sh", "-c", script, container={"readinessProbe": probe}))
+    until(lambda: "up" in nodes.log(cluster.namespace, "one"), "it is up")
+
+    def ready() -> str:
+        conditions = cluster.read()["one"]["status"]["conditions"]
+        return next(each["status"] for each in conditions if each["type"] == "Ready")
+
+    assert ready() == "False"
+    uid = cluster.read()["one"]["metadata"]["uid"]
+    (nodes.directory / uid / "go").touch()
+    until(lambda: ready() == "True", "it is ready")
+    cluster.delete("one", grace=0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"command": []}, "command"),
+        ({"readinessProbe": {"tcpSocket": {"port": 1}}}, "readinessProbe"),
+        (
+            {"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIPs"}}}]},
+            "fieldRef",
+        ),
+    ],
+)
+def test_what_a_process_node_does_not_give_it_refuses(
+    wrong: dict[str, Any], says: str, cluster: Cluster, nodes: ProcessNodes
+) -> None:
+    cluster.create(process_pod("one", "true", container=wrong))
+    status = ended(cluster, "one")
+    assert terminated(status) == ("Failed", 128)
+    (container,) = status["containerStatuses"]
+    assert container["state"]["terminated"]["message"].startswith(says)
+
+
+def regression_weights(steps: int) -> np.ndarray[Any, Any]:
+    """What the parameter server has after so many steps, by the whole minibatch of each at once."""
+    weights = np.zeros(regression.SIZE)
+    for step in range(steps):
+        parts = [regression.data(step, part) for part in range(regression.PARTS)]
+        features, targets = (np.concatenate(each) for each in zip(*parts, strict=True))
+        slope = features.T @ (features @ weights - targets)
+        weights -= 2 * regression.RATE * slope / len(targets)
+    return weights
+
+
+STUBBORN = "trap '' TERM; setsid sh -c 'echo $$ > inner; sleep 600' & sleep 600"
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_nothing_runs_on_after_the_nodes(cluster: Cluster) -> None:
+    """Nor what a pod has started in a session of its own."""
+    with ProcessNodes(cluster.plane) as nodes:
+        nodes.add("machine", ROOM, {})
+        cluster.create(process_pod("one", "sh", "-c", STUBBORN))
+        (inner,) = until(lambda: list(nodes.directory.glob("*/inner")), "it runs")
+        assert processes_in(inner.parent)
+    assert not processes_in(inner.parent)
+    assert not nodes.directory.exists()
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_container_dies_with_an_owner_that_is_killed(tmp_path: Path) -> None:
+    program = f"""
+import sys, time
+from contextlib import suppress
+from pathlib import Path
+from tests.kubernetes.controlplane.guardian import Guardian
+from tests.kubernetes.processes.container import Container
+here = Path({str(tmp_path)!r}) / "pods"
+(here / "account").mkdir(parents=True)
+(here / "hosts").write_text("127.0.0.1 localhost")
+with Guardian(here) as guardian:
+    env = {{"PATH": "/usr/bin:/bin"}}
+    files = dict(hosts=here / "hosts", account=here / "account", home=here, log=here / "log")
+    Container(guardian, ["sh", "-c", {STUBBORN!r}], env, host="one", **files)
+    time.sleep(600)
+"""
+    owner = subprocess.Popen([sys.executable, "-c", program])
+    inner = tmp_path / "pods" / "inner"
+    until(inner.exists, "it runs")
+    assert processes_in(tmp_path)
+    owner.kill()
+    owner.wait()
+    until(lambda: not processes_in(tmp_path), "nothing runs on")
+    until(lambda: not (tmp_path / "pods").exists(), "its files have gone")
+
+
+def processes_in(directory: Path) -> list[str]:
+    """Processes whose working directory is `directory`, which a container's is."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
+            if str(directory) in os.readlink(entry / "cwd"):
+                found.append(entry.name)
+    return found
+
+
+def test_names_of_pods_are_those_of_the_cluster() -> None:
+    def host(name: str, ip: str, ready: bool = True, namespace: str = "a", **spec: str) -> Host:
+        meta = {"name": f"pod-{name}", "namespace": namespace, "labels": {"app": "x"}}
+        return Host({"metadata": meta, "spec": spec}, ip, ready)
+
+    def service(name: str, **spec: Any) -> dict[str, Any]:
+        spec = {"clusterIP": "None", "selector": {"app": "x"}, **spec}
+        return {"metadata": {"name": name, "namespace": "a"}, "spec": spec}
+
+    me = host("me", "127.1.0.1", hostname="me", subdomain="open", ready=False)
+    others = [
+        me,
+        host("late", "127.1.0.2", hostname="late", subdomain="open", ready=False),
+        host("shy", "127.1.0.3", hostname="shy", subdomain="strict", ready=False),
+        host("up", "127.1.0.4", hostname="up", subdomain="strict"),
+        host("plain", "127.1.0.5", subdomain="strict"),
+        host("lost", "127.1.0.6", hostname="lost", subdomain="nowhere"),
+        host("far", "127.1.0.7", namespace="b", hostname="far", subdomain="open"),
+        host("other", "127.1.0.8", hostname="other", subdomain="choosy"),
+        host("balanced", "127.1.0.9", hostname="balanced", subdomain="virtual"),
+    ]
+    services = [
+        service("open", publishNotReadyAddresses=True),
+        service("strict"),
+        service("choosy", selector={"app": "y"}),
+        service("virtual", clusterIP="10.0.0.9"),
+    ]
+    lines = [line.split() for line in hosts_file(me, others, services).splitlines()]
+    assert {line[0]: line[1:3] for line in lines} == {
+        "127.0.0.1": ["localhost"],
+        "127.1.0.1": ["me", "me.open"],
+        "127.1.0.2": ["late.open", "late.open.a"],
+        "127.1.0.4": ["up.strict", "up.strict.a"],
+    }
+    stranger = hosts_file(host("far", "127.2.0.1", namespace="b"), others, services)
+    assert "127.1.0.4 up.strict.a up.strict.a.svc up.strict.a.svc.cluster.local" in stranger
+
+
+def test_references_between_variables() -> None:
+    assert expanded("$(A)-$(B) $$(A) $A", {"A": "1"}) == "1-$(B) $(A) $A"
+    pod = {"metadata": {}, "spec": {"containers": [{"envFrom": [{}]}]}}
+    with pytest.raises(UnsupportedError, match="envFrom"):
+        environment(pod, "127.0.0.1")
+
+
+def test_workers_train_with_a_parameter_server(cluster: Cluster, nodes: ProcessNodes) -> None:
+    """One of two workers is killed, and the server is started again: no step is lost or doubled."""
+    apply(cluster.plane.client, cluster.report_rights())
+    service = cluster.plane.client.resources.get(api_version="v1", kind="Service")
+    spec = {"clusterIP": "None", "selector": {"app": "test"}, "publishNotReadyAddresses": True}
+    service.create(body={"metadata": {"name": "gang"}, "spec": spec}, namespace=cluster.namespace)
+    file, steps = nodes.directory / "weights.npz", 60
+
+    def task(name: str, index: int) -> dict[str, Any]:
+        given = {
+            **{"OASIS_TASK": name, "OASIS_INDEX": index, "OASIS_PS_HOSTS": "ps-0.gang"},
+            **{"OASIS_PORT": 2222, "CHECKPOINT": file, "PYTHONPATH": os.getcwd()},
+            **{"STEPS": steps, "WORK": 12, "PAUSE": 0.05, "OMP_NUM_THREADS": 1},
+        }
+        env = [{"name": key, "value": str(value)} for key, value in given.items()]
+        program = (sys.executable, "-m", "tests.kubernetes.trainings.regression")
+        where = {"hostname": f"{name}-{index}", "subdomain": "gang", "restartPolicy": "OnFailure"}
+        return process_pod(where["hostname"], *program, container={"env": env}, **where)
+
+    cluster.create(task("ps", 0), task("worker", 0), task("worker", 1))
+    until(file.exists, "a tenth step is saved")
+    cluster.delete("worker-1", grace=0)
+    cluster.delete("ps-0", grace=20)
+    until(lambda: "ps-0" not in cluster.read(), "the server has gone")
+    cluster.create(task("ps", 0))
+    assert terminated(ended(cluster, "worker-0")) == ("Succeeded", 0), nodes.logs()
+    log = nodes.log(cluster.namespace, "ps-0")
+    (saved,) = re.findall(r"saved step (\d+)", log)
+    assert 10 <= int(saved) < steps
+    assert re.findall(r"serving from step (\d+)", log) == ["0", saved]
+    assert cluster.read()["worker-0"]["metadata"]["annotations"][PROGRESS] == "12"
+    with np.load(file) as found:
+        assert found["step"] == steps
+        np.testing.assert_allclose(found["weights"], regression_weights(steps), rtol=1e-9)

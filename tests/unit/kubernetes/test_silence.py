@@ -1,0 +1,312 @@
+"""What keeps the controller from its work is said within five seconds; a lost lease ends writes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from baselines import FIFO
+from oasis.kubernetes.acting import Delete
+from oasis.kubernetes.api import watching
+from oasis.kubernetes.api.connection import (
+    ApiError,
+    Connection,
+    LostAnswerError,
+    RetryParams,
+    TooLateError,
+)
+from oasis.kubernetes.api.lease import Lease
+from oasis.kubernetes.api.resources import LEASES, Objects
+from oasis.kubernetes.api.watching import ObjectStore
+from oasis.kubernetes.control import controller
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.writer import ClusterWriter
+from tests.unit.kubernetes.fake_api import FakeConnection
+
+Answer = Callable[[str, str], tuple[int, Any]]  # from method and path to status and body
+
+
+@contextmanager
+def serving(answer: Answer) -> Iterator[tuple[str, list[str]]]:
+    """A server on 127.0.0.1: its address, and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"] or 0))
+            asked.append(f"{self.command} {self.path.partition('?')[0]}")
+            status, body = answer(self.command, self.path)
+            content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_PATCH = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 (as the base class has it)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
+        served.daemon_threads = True
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{served.server_port}", asked
+        finally:
+            served.shutdown()
+            thread.join()
+
+
+def connection(host: str, **params: Any) -> Connection:
+    configuration = client.Configuration()
+    configuration.host = host
+    return Connection(configuration, RetryParams(**params))
+
+
+def forbidden(what: str) -> tuple[int, Any]:
+    message = f'{what} is forbidden: User "u" cannot get resource "{what}" in API group ""'
+    return 403, {"kind": "Status", "reason": "Forbidden", "message": message}
+
+
+def healthy(method: str, path: str) -> tuple[int, Any]:
+    """What a server answers that has nothing, and takes everything."""
+    if "watch=true" in path:
+        time.sleep(0.1)
+        return 200, ""
+    if "/leases/" in path and method == "GET":
+        return 404, {"reason": "NotFound", "message": "there is no lease"}
+    return 200, {"items": [], "metadata": {"resourceVersion": "1"}}
+
+
+def without_kind(method: str, path: str) -> tuple[int, Any]:
+    return (404, "404 page not found") if "/oasisjobs" in path else healthy(method, path)
+
+
+def without_leases(method: str, path: str) -> tuple[int, Any]:
+    return forbidden("leases") if "/leases" in path else healthy(method, path)
+
+
+def without_watch(method: str, path: str) -> tuple[int, Any]:
+    seen = "/nodes" in path and "watch=true" in path
+    return forbidden("nodes") if seen else healthy(method, path)
+
+
+def without_namespace(method: str, path: str) -> tuple[int, Any]:
+    if "/leases" in path and method == "POST":
+        return 404, {"reason": "NotFound", "message": 'namespaces "oasis-system" not found'}
+    return healthy(method, path)
+
+
+def unknown_to_it(method: str, path: str) -> tuple[int, Any]:
+    return 401, {"reason": "Unauthorized", "message": "Unauthorized"}
+
+
+def hanging(method: str, path: str) -> tuple[int, Any]:
+    time.sleep(2.0)
+    return 200, {}
+
+
+def wrong_scheme(method: str, path: str) -> tuple[int, Any]:
+    return 400, "Client sent an HTTP request to an HTTPS server.\n"
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said after three seconds is said after a third of one: the tests wait for less."""
+    assert watching.SILENT_SECONDS + controller.AGAIN < 5.0
+    monkeypatch.setattr(watching, "SILENT_SECONDS", 0.3)
+
+
+def said_within(host: str, seconds: float, words: str, caplog: Any) -> list[str]:
+    """Run a controller until its log has these words, or for so long; its lines."""
+    caplog.set_level(logging.INFO, "oasis.kubernetes")
+    settings = ControllerSettings(slot_seconds=60.0)
+    made = controller.Controller(Objects(connection(host, first_wait=0.001)), FIFO, settings, "one")
+    until = time.monotonic() + seconds
+    made.run(lambda _: words in caplog.text or time.monotonic() > until)
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (without_kind, "`oasis kubernetes install --apply`"),
+        (without_leases, "leases is forbidden"),
+        (without_watch, "nodes is forbidden"),
+        (without_namespace, "`oasis kubernetes install --apply` makes it"),
+        (unknown_to_it, "renew the credentials"),
+        (hanging, "no answer"),
+        (wrong_scheme, "begin it with https://"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_within_five_seconds(
+    answer: Answer, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(answer) as (host, _):
+        lines = said_within(host, 3.0, words, caplog)
+    assert sum(words in line for line in lines) == 1, lines
+
+
+def test_an_address_where_nobody_listens_is_said_once_for_all_threads(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lines = said_within("http://127.0.0.1:1", 5.0, "nobody listens there", caplog)
+    assert len(lines) == 1, lines
+
+
+def test_a_certificate_of_another_authority_and_a_server_without_tls_say_what_to_correct() -> None:
+    failed = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"
+    assert "correct certificate-authority-data" in str(LostAnswerError("GET", "/api", failed))
+    with (
+        serving(healthy) as (host, _),
+        pytest.raises(LostAnswerError, match="does not speak https"),
+    ):
+        connection(host.replace("http:", "https:"), attempts=1).request("GET", "/api")
+    quota = ApiError("POST", "/api/v1/pods", 403, "Forbidden", "exceeded quota: gpus")
+    assert str(quota).endswith("exceeded quota: gpus"), "no right is missing"
+
+
+# -- the lease -------------------------------------------------------------------------------------
+
+
+class Clock:
+    """The monotonic clock of the lease, moved by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr("oasis.kubernetes.api.lease.time.monotonic", lambda: self.now)
+
+
+def lease_of(api: Any, who: str, told: list[bool] | None = None) -> Lease:
+    heard = [] if told is None else told
+    return Lease(api, "system", "one", who, 15.0, threading.Event(), heard.append)
+
+
+def test_a_lease_that_runs_out_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, told = Clock(monkeypatch), []
+    api = FakeConnection()
+    lease = lease_of(api, "one", told)
+    assert lease._ask() == 2.5
+    assert (told, lease.left()) == ([True], 15.0)
+
+    def refuse(*_: Any, **given: Any) -> Any:
+        raise LostAnswerError("GET", "/leases", f"hangs for {given['left']():g} s")
+
+    api.request = refuse  # type: ignore[method-assign]
+    lease._objects = Objects(api, left=lambda: lease._until - clock.now)  # type: ignore[arg-type]
+    for now, pause in ((107.0, 2.5), (109.0, 1.0), (110.0, 2.5)):
+        clock.now = now
+        with pytest.raises(LostAnswerError, match="hangs for"):
+            lease._ask()
+        assert lease._hindered(LostAnswerError("GET", "/leases", "hangs")) == pause
+    assert (told, lease.left()) == ([True, False], 0.0)
+    lost = [r.getMessage() for r in caplog.records if "lost the lease" in r.getMessage()]
+    assert lost == [
+        "lost the lease system/one (no answer: hangs): nothing is written until it is ours again"
+    ]
+
+
+def test_no_request_for_the_lease_outlasts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    lease = lease_of(FakeConnection(), "one")
+    lease._ask()
+    for now, left in ((101.0, 5.0), (104.0, 5.0), (109.0, 1.0)):
+        clock.now = now
+        monkeypatch.setattr(lease, "_try", lambda: None)
+        lease._ask()
+        assert lease._until - now == pytest.approx(left)
+
+
+def test_two_processes_of_one_identity_do_not_both_act(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, api = Clock(monkeypatch), FakeConnection()
+    first, twin = lease_of(api, "same"), lease_of(api, "same")
+    first._ask()
+    clock.now += 1.0
+    twin._ask()  # as after a restart
+    clock.now += 1.0
+    first._ask()
+    assert (first.is_held, twin.is_held) == (False, True)
+    assert "another process" in first.other
+    for _ in range(9):
+        clock.now += 2.5
+        twin._ask()
+        first._ask()
+        assert (first.is_held, twin.is_held) == (False, True)
+
+
+def test_renewals_whose_answers_were_lost_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, api = Clock(monkeypatch), FakeConnection()
+    lease = lease_of(api, "one")
+    lease._ask()
+    for lost in (1, 0, 1, 1, 0):
+        clock.now += 1.0
+        api.lost = lost
+        if lost:
+            with pytest.raises(LostAnswerError):
+                lease._ask()
+        else:
+            lease._ask()
+        assert lease.is_held
+    found = Objects(api).get(LEASES, "one", "system")  # type: ignore[arg-type]
+    assert found is not None
+    assert found["spec"].get("leaseTransitions", 0) == 0
+
+
+def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
+    left = [4.0]
+
+    def busy(method: str, path: str) -> tuple[int, Any]:
+        if "/b" in path:
+            left[0] = 0.0
+        return 503, {"reason": "ServiceUnavailable", "message": "busy"}
+
+    with serving(busy) as (host, asked):
+        plain = connection(host, attempts=3, longest_wait=0.01)
+        with pytest.raises(ApiError, match="503"):
+            plain.request("PATCH", "/a", left=lambda: left[0])
+        with pytest.raises(TooLateError):
+            plain.request("PATCH", "/b", left=lambda: left[0])
+        with pytest.raises(TooLateError):
+            plain.request("PATCH", "/a", left=lambda: left[0])
+    assert asked == ["PATCH /a"] * 3 + ["PATCH /b"]
+
+
+def test_a_write_that_comes_too_late_is_the_fault_of_no_job() -> None:
+    pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
+    objects = Objects(FakeConnection(), left=lambda: 0.0)  # type: ignore[arg-type]
+    writer = ClusterWriter(objects, ObjectStore(), 2, Metrics())
+    with pytest.raises(TooLateError):
+        writer.do([Delete("j", pod, "Shrunk")])
+    writer.close()
+
+
+def test_who_stands_by_says_for_whom(caplog: pytest.LogCaptureFixture) -> None:
+    holder = {
+        "metadata": {
+            "name": "oasis-scheduler",
+            "namespace": "oasis-system",
+            "resourceVersion": "5",
+        },
+        "spec": {"holderIdentity": "other", "renewTime": "2026-01-01T00:00:00Z"},
+    }
+
+    def held(method: str, path: str) -> tuple[int, Any]:
+        return (200, holder) if "/leases/" in path else healthy(method, path)
+
+    with serving(held) as (host, _):
+        lines = said_within(host, 3.0, "standing by", caplog)
+    wanted = "standing by: other has the lease oasis-system/oasis-scheduler, and acts"
+    assert lines == [wanted]
