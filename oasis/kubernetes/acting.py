@@ -9,6 +9,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
+from oasis.kubernetes.cluster.gangs import service_object, told_of
 from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
 from oasis.kubernetes.names import NODE, TASK
@@ -24,8 +25,16 @@ Pod = Mapping[str, Any]
 class Create:
     """Make a pod."""
 
-    job: str
+    job: str  # uid, as in all of these
     name: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Expose:
+    """Make the Service that gives the pods of a job their names."""
+
+    job: str
     body: Mapping[str, Any]
 
 
@@ -40,49 +49,25 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """End a pod.
-
-    Parameters
-    ----------
-    job : str
-        Uid of its job.
-    pod : mapping
-        The pod.
-    why : str
-        ``Shrunk``, ``Ended``, ``Withdrawn``, ``Failed`` or ``Lost``.
-    """
+    """End a pod."""
 
     job: str
     pod: Pod
-    why: str
+    why: str  # ``Shrunk``, ``Ended``, ``Withdrawn``, ``Failed`` or ``Lost``
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Suspend an object, so that its controller ends all its pods, or resume it.
-
-    Parameters
-    ----------
-    job : str
-        Uid of the object.
-    found : mapping
-        The object.
-    kind : ExistingKind
-        What it is.
-    suspend : bool
-        Whether it is suspended; otherwise its controller makes its pods again.
-    workers : int or None
-        Number of workers to set when it is resumed; None leaves the number that it has.
-    """
+    """Suspend an object, so that its controller ends all its pods, or resume it."""
 
     job: str
     found: Mapping[str, Any]
     kind: ExistingKind
-    suspend: bool
-    workers: int | None = None
+    suspend: bool  # otherwise its controller makes its pods again
+    workers: int | None = None  # to set when it is resumed; None leaves the number that it has
 
 
-Action = Create | Open | Delete | Switch
+Action = Create | Expose | Open | Delete | Switch
 
 
 def action_word(action: Action) -> str:
@@ -101,98 +86,54 @@ def action_word(action: Action) -> str:
 
 def described(action: Action) -> dict[str, Any]:
     """An action as plain data for people."""
+    word = action_word(action)
     if isinstance(action, Switch):
-        meta, word = action.found["metadata"], action_word(action)
+        meta = action.found["metadata"]
         job = job_id(action.kind.name, meta["namespace"], meta["name"])
         return {"action": word, "job": job, "pod": None, "node": None}
-    if isinstance(action, Create):
-        notes = action.body["metadata"]["annotations"]
-        node, meta, word = notes[NODE], action.body["metadata"], "create"
-    else:
-        meta = action.pod["metadata"]
-        node = (meta.get("annotations") or {}).get(NODE)
-        word = "open" if isinstance(action, Open) else f"delete ({action.why})"
-    owner = meta["ownerReferences"][0]["name"]
-    job = f"{meta['namespace']}/{owner}"
+    meta = (action.body if isinstance(action, Create | Expose) else action.pod)["metadata"]
+    job = f"{meta['namespace']}/{meta['ownerReferences'][0]['name']}"
+    if isinstance(action, Expose):
+        return {"action": word, "job": job, "pod": None, "node": None}
+    if isinstance(action, Delete):
+        word = f"{word} ({action.why})"
+    node = (meta.get("annotations") or {}).get(NODE)
     return {"action": word, "job": job, "pod": meta["name"], "node": node}
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A job, the pods it is to have and those it has.
-
-    Parameters
-    ----------
-    spec : JobSpec
-        The job.
-    wanted : tuple of WantedPod
-        By the plan, workers first.
-    plan : str
-        Hash of the allocation.
-    pods : mapping of str to mapping
-        Pods that are there, by name.
-    slot : int
-        The present slot.
-    withdrawn : bool
-        Whether its gang was withdrawn in this slot: nothing more is placed before the next.
-    found : mapping or None
-        The object, if another controller makes the pods.
-    workers : int
-        By the plan, for such an object.
-    """
+    """A job, the pods it is to have and those it has."""
 
     spec: JobSpec
-    wanted: tuple[WantedPod, ...]
-    plan: str
-    pods: Mapping[str, Pod]
-    slot: int
-    withdrawn: bool = False
-    found: Mapping[str, Any] | None = None
-    workers: int = 0
+    wanted: tuple[WantedPod, ...]  # by the plan, workers first
+    plan: str  # hash of the allocation
+    pods: Mapping[str, Pod]  # that are there, by name
+    slot: int  # the present one
+    withdrawn: bool = False  # its gang, in this slot: nothing more is placed before the next
+    found: Mapping[str, Any] | None = None  # the object, if another controller makes the pods
+    workers: int = 0  # by the plan, for such an object
+    exposed: bool = True  # whether its pods have names in the network, or need none
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A pod that was made for a node that does not admit it.
+    """A pod that was made for a node that does not admit it."""
 
-    Parameters
-    ----------
-    wanted : WantedPod
-        What it was made for.
-    rules : NodeRules
-        What it says of its nodes.
-    why : str
-        Which label or taint of the node is against it.
-    """
-
-    wanted: WantedPod
-    rules: NodeRules
-    why: str
+    wanted: WantedPod  # what it was made for
+    rules: NodeRules  # what it says of its nodes
+    why: str  # which label or taint of the node is against it
 
 
 @dataclass(slots=True)
 class Steps:
-    """What is to be done, in this order; deletions first.
+    """What is to be done, in this order, deletions first; the rest by the uid of a job."""
 
-    Attributes
-    ----------
-    actions : list of Action
-        Independent of each other.
-    withdrawn : set of str
-        Uids of jobs whose gang is withdrawn.
-    short : dict of str to str
-        By uid of a job whose gang waits for room: the node that has too little.
-    refused : dict of str to Refusal
-        By uid of a job whose gang waits because a node does not admit a pod of it.
-    failed : dict of str to Exception
-        By uid of a job for which nothing can be done: the error that says why.
-    """
-
-    actions: list[Action] = field(default_factory=list)
-    withdrawn: set[str] = field(default_factory=set)
-    short: dict[str, str] = field(default_factory=dict)
-    refused: dict[str, Refusal] = field(default_factory=dict)
-    failed: dict[str, Exception] = field(default_factory=dict)
+    actions: list[Action] = field(default_factory=list)  # independent of each other
+    withdrawn: set[str] = field(default_factory=set)  # whose gang is withdrawn
+    short: dict[str, str] = field(default_factory=dict)  # whose gang waits: the node without room
+    refused: dict[str, Refusal] = field(default_factory=dict)  # whose pod its node does not admit
+    failed: dict[str, Exception] = field(default_factory=dict)  # for which nothing can be done
 
 
 def steps_of_existing(
@@ -201,18 +142,7 @@ def steps_of_existing(
     """Suspend or resume the object; return the gated pods of its gang if all are there, else none.
 
     A gang is never changed while it runs: where the plan asks for another one, all its pods go,
-    and it is resumed when the last one is gone.
-
-    Parameters
-    ----------
-    target : Target
-        The job, and the pods that it is to have.
-    found : mapping
-        The object.
-    stuck : frozenset of str
-        Uids of pods for which the scheduler has found no room for too long.
-    steps : Steps
-        Changed.
+    and it is resumed when the last one is gone. `stuck` is as in `reconcile`; `steps` is changed.
     """
     # Pods that are ending count as there, because their nodes are not free yet.
     uid, kind = target.spec.uid, BY_NAME[target.spec.kind]
@@ -353,9 +283,13 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
     """Create missing pods; return the gated pods of the gang if all are there, else none."""
     if target.withdrawn or target.spec.uid in steps.withdrawn:
         return []
-    if target.spec.resize == "restart" and target.pods.keys() - {w.name for w in target.wanted}:
+    wanted = {pod.name for pod in target.wanted}
+    anew = target.spec.network is not None and not wanted & target.pods.keys()
+    if (target.spec.resize == "restart" or anew) and target.pods.keys() - wanted:
         return []  # the new gang begins when the last pod of the old one is gone
-    gated, complete = [], True
+    gated, complete = [], target.exposed
+    if target.wanted and not target.exposed:
+        steps.actions.append(Expose(target.spec.uid, service_object(target.spec)))
     for pod in target.wanted:
         found = target.pods.get(pod.name)
         if found is None:
@@ -406,12 +340,14 @@ def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> 
             return
         _take(room, demand, 1)
         taken.append((pod.node, demand))
+    spec, told = target.spec, told_of(target.spec, target.wanted, target.pods)
     for pod in gated:
         found = target.pods[pod.name]
         if target.found is None:
             patch = p.opening_patch(found, pod.node, pod.hostname)
+            patch += p.marking_patch(found, {}, told(pod))
         else:
-            patch = sending_patch(found, pod, target.spec, target.plan, target.slot)
+            patch = sending_patch(found, pod, spec, target.plan, target.slot, told(pod))
         steps.actions.append(Open(target.spec.uid, found, patch))
 
 

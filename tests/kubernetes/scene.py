@@ -11,20 +11,19 @@ from typing import Any
 import oasis
 from oasis.kubernetes.api.connection import Connection, RetryParams
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
-from oasis.kubernetes.cluster.nodes import job_object, node_objects
-from oasis.kubernetes.cluster.world import by_job
+from oasis.kubernetes.cluster.pods import by_job, claims_of
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME
+from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, PLURAL
 from oasis.kubernetes.objects.manifests import rights
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.schema import custom_resource
 from tests.background import beside
 from tests.kubernetes.controlplane.access import Account, apply
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.instance_objects import job_object, node_objects
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/congested.json"
 SYSTEM = "oasis-system"
@@ -65,7 +64,7 @@ class Scene:
 
     def add_nodes(self, cluster: oasis.Cluster, more: Mapping[str, str] | None = None) -> None:
         """The servers of `cluster` as nodes, with `more` labels; waits until they are ready."""
-        nodes = node_objects(cluster, DEFAULT_RESOURCES)
+        nodes = node_objects(cluster)
         for node in nodes:
             labels = {**node["metadata"]["labels"], **(more or {})}
             self.plane.nodes.add(node["metadata"]["name"], node["status"]["allocatable"], labels)
@@ -76,7 +75,6 @@ class Scene:
         made = job_object(
             job,
             self.clock,
-            DEFAULT_RESOURCES,
             slot_seconds=slot_seconds,
             namespace=self.namespace,
         )
@@ -135,8 +133,8 @@ class Scene:
         """Pods of the adapter by uid of their job."""
         from oasis.kubernetes.api.resources import PODS
 
-        items, _ = self.admin.list_all(PODS, self.namespace)
-        return by_job(items)
+        jobs, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
+        return by_job(self.admin.list_all(PODS, self.namespace)[0], claims_of({PLURAL: jobs}))
 
 
 def drive(scene: Scene, instance: oasis.Instance, until_slot: int, first: int = 0) -> None:

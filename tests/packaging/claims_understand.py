@@ -433,6 +433,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "Three metrics are for alerts:": "they are named behind it",
         "`oasis_plan_stalled` is 1": "what a metric of two values means",
     },
+    "docs/architecture.md": {"20 a second as it comes": "a default of Kubernetes"},
     "docs/kubernetes-reference.md": {
         "Default: `1`.": "made from the schema (tests/packaging/test_deploy.py)",
         "Default: `30`.": "made from the schema (tests/packaging/test_deploy.py)",

@@ -24,20 +24,7 @@ from oasis.model.errors import InputError, OasisError
 
 
 class ApiError(OasisError):
-    """An answer that is no success.
-
-    Parameters
-    ----------
-    method, path : str
-        Of the request.
-    status : int
-        HTTP status.
-    reason : str
-        Word of the server, such as ``Conflict``; empty if it gave none.
-    message : str
-        Sentence of the server.
-    retry_after : float or None
-        Seconds to wait, if the server said so.
+    """An answer that is no success; its `reason` is a word of the server, such as ``Conflict``.
 
     Examples
     --------
@@ -61,16 +48,7 @@ class ApiError(OasisError):
 
 
 class LostAnswerError(OasisError):
-    """No answer came: the request may have been carried out, or not.
-
-    Parameters
-    ----------
-    method, path : str
-        Of the request.
-    message : str
-        What went wrong.
-    never_sent : bool
-        Whether it is known that the server has not seen it.
+    """No answer came: the request may have been carried out, unless it was `never_sent`.
 
     Examples
     --------
@@ -86,11 +64,6 @@ class LostAnswerError(OasisError):
 
 class TooLateError(OasisError):
     """A request that was not made, or not repeated, because its time had run out.
-
-    Parameters
-    ----------
-    method, path : str
-        Of the request.
 
     Examples
     --------
@@ -170,25 +143,15 @@ TOKEN_SECONDS = 1.0
 class RetryParams:
     """How requests are repeated.
 
-    Parameters
-    ----------
-    attempts : int
-        At most so many.
-    first_wait, longest_wait : float
-        Seconds between the first two attempts; each wait is twice the one before, up to the
-        longest, and half of it is random. A server that says how long to wait is obeyed, up to
-        the longest wait.
-    timeout : float
-        Seconds for one attempt.
-    seed : int
-        Of the random part.
+    Each wait is twice the one before, up to the longest, and half of it is random. A server that
+    says how long to wait is obeyed, up to the longest wait.
     """
 
-    attempts: int = 5
-    first_wait: float = 0.05
+    attempts: int = 5  # at most
+    first_wait: float = 0.05  # seconds, as all the others
     longest_wait: float = 3.0
-    timeout: float = 10.0
-    seed: int = 0
+    timeout: float = 10.0  # of one attempt
+    seed: int = 0  # of the random part
 
 
 class Connection:

@@ -10,13 +10,18 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from oasis.kubernetes.names import ENV
+
 Object = dict[str, Any]
 
 META = (
     *("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
     *("deletionTimestamp", "ownerReferences"),
 )
-POD_SPEC = ("nodeName", "nodeSelector", "schedulingGates", "resources", "overhead")
+POD_SPEC = (
+    *("nodeName", "nodeSelector", "schedulingGates", "resources", "overhead"),
+    *("hostname", "subdomain"),
+)
 # The affinity is narrowed when the gate is opened, if the node tolerates such a pod.
 GATED_SPEC = (*POD_SPEC, "affinity", "tolerations")
 CONTAINER = ("resources", "restartPolicy")
@@ -80,7 +85,11 @@ def _metadata(found: Mapping[str, Any]) -> Object:
     kept = _parts(meta, META)
     for name in ("labels", "annotations"):
         if meta.get(name):
-            kept[name] = {sys.intern(key): value for key, value in meta[name].items()}
+            kept[name] = {
+                sys.intern(key): value
+                for key, value in meta[name].items()
+                if not key.startswith(ENV)  # these are for the containers, and long in large gangs
+            }
     # The managers tell the pods that we made from others that carry our labels.
     if "managedFields" in meta:
         kept["managedFields"] = meta["managedFields"]

@@ -15,6 +15,8 @@ from oasis.kubernetes.api.watching import Asker
 
 log = logging.getLogger("oasis.kubernetes")
 
+LEAST = 2.0  # seconds that a renewal may take even if the lease is short
+
 
 def micro_time(time: float) -> str:
     """A time as Leases write it."""
@@ -26,20 +28,7 @@ class Lease(Asker):
 
     A lease of another counts as free when it has not changed for its whole duration on our own
     clock; the clocks of two machines are never compared. We stop acting on it a third of the
-    duration before anybody else may begin.
-
-    Parameters
-    ----------
-    connection : Connection
-        To the API server.
-    namespace, name, identity : str
-        Of the lease, and of us.
-    seconds : float
-        Its duration.
-    stopping : threading.Event
-        Ends it.
-    on_change : callable
-        Called with whether we hold it, whenever that changes.
+    duration before anybody else may begin. `on_change` is called with whether we hold it.
     """
 
     def __init__(
@@ -84,8 +73,8 @@ class Lease(Asker):
     def _ask(self) -> float:
         self._tell()
         now, end = time.monotonic(), self._ends
-        # A server that hangs must not keep us from noticing that the lease runs out meanwhile.
-        self._until = min(now + self._seconds / 3, end if end > now else math.inf)
+        # A server that hangs must not keep us from trying again, nor from noticing the end.
+        self._until = min(end, now + max(self._seconds / 3, LEAST)) if end > now else math.inf
         try:
             self._try()
         except ApiError as error:

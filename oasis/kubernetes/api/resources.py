@@ -16,24 +16,12 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ResourceKind:
-    """A kind of objects.
+    """A kind of objects."""
 
-    Parameters
-    ----------
-    prefix : str
-        Path up to the namespace.
-    plural : str
-        Its name in paths.
-    namespaced : bool
-        Whether its objects are in namespaces.
-    kept : callable
-        From an object to what is kept of it while it is watched.
-    """
-
-    prefix: str
-    plural: str
+    prefix: str  # path up to the namespace
+    plural: str  # its name in paths
     namespaced: bool = True
-    kept: Callable[[Mapping[str, Any]], Object] = without_fields
+    kept: Callable[[Mapping[str, Any]], Object] = without_fields  # of one while it is watched
 
     def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
         """Path of an object, or of all of them."""
@@ -44,6 +32,7 @@ class ResourceKind:
 
 PODS = ResourceKind("/api/v1", "pods", kept=kept_pod)
 NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=kept_node)
+SERVICES = ResourceKind("/api/v1", "services")
 EVENTS = ResourceKind("/api/v1", "events")
 CONFIG_MAPS = ResourceKind("/api/v1", "configmaps")
 OASIS_JOBS = ResourceKind(f"/apis/{names.API_VERSION}", names.PLURAL)
@@ -53,14 +42,8 @@ LEASES = ResourceKind("/apis/coordination.k8s.io/v1", "leases")
 class Objects:
     """Reading and writing objects; every write may be repeated without harm.
 
-    Parameters
-    ----------
-    connection : Connection
-        To the API server.
-    dry_run : bool
-        Whether writes are only checked by the server.
-    left : callable, optional
-        Seconds by which a request that begins now has to be over; at 0 none is made any more.
+    In a `dry_run` the server only checks them. A request that begins now has to be over in the
+    seconds that are `left`; at 0 none is made any more.
     """
 
     def __init__(

@@ -158,22 +158,8 @@ class ObjectStore:
 class Watcher(Asker):
     """A thread that keeps a `ObjectStore` as the API server has it.
 
-    Parameters
-    ----------
-    objects : Objects
-        Reads.
-    kind : ResourceKind
-        What is followed.
-    on_change : callable
-        Called with the event's type and the object after each change, in this thread.
-    stopping : threading.Event
-        Ends it.
-    namespace : str, optional
-        Only there.
-    selector : str, optional
-        Only objects with these labels.
-    optional : bool
-        Whether the API server may not know the kind; it is asked again every minute.
+    In it `on_change` is called with the event's type and the object after each change. The API
+    server need not know an `optional` kind; it is asked again every minute.
     """
 
     def __init__(

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from oasis.kubernetes.names import API_VERSION, HOSTNAME, JOB_UID, KIND, NODE, NODE_ROLE
-from oasis.kubernetes.objects.job_forms import expressions_of
-from oasis.kubernetes.objects.node_affinity import narrowed
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
+from oasis.kubernetes.names import HOSTNAME, NODE, NODE_ROLE
+from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity, requests_of, summed
-from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError, describe
 from oasis.model.forms import Labels
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
-from oasis.model.job import Job
-from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.scheduling.site import FINE, Machine, Site, cluster_of
 
 ROLES = (*GROUPS, "both")
@@ -32,41 +27,19 @@ class NodesError(InstanceError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A machine of the plan: a node, or the share of a node that one group has.
+    """A machine of the plan: a node, or the share of a node that one group has."""
 
-    Parameters
-    ----------
-    id : str
-        Name of the machine; that of the node unless the node is split.
-    node : str
-        Name of the node.
-    hostname : str
-        Its label ``kubernetes.io/hostname``, which pods select.
-    hosts : frozenset of str
-        Which tasks it takes.
-    share : Fraction
-        Its part of the node.
-    """
-
-    id: str
+    id: str  # that of the node unless the node is split
     node: str
-    hostname: str
-    hosts: frozenset[str]
-    share: Fraction
+    hostname: str  # label ``kubernetes.io/hostname`` of the node, which pods select
+    hosts: frozenset[str]  # which tasks it takes
+    share: Fraction  # of the node
 
 
 # Taints by which the control plane says that a node is away. A node has them for a moment longer
 # than its conditions say so, and for as long no new pod gets there.
-AWAY = frozenset(
-    f"node.kubernetes.io/{state}"
-    for state in (
-        "not-ready",
-        "unreachable",
-        "unschedulable",
-        "network-unavailable",
-        "out-of-service",
-    )
-)
+_STATES = "not-ready unreachable unschedulable network-unavailable out-of-service"
+AWAY = frozenset(f"node.kubernetes.io/{state}" for state in _STATES.split())
 
 
 def is_usable(node: Mapping[str, Any]) -> bool:
@@ -90,22 +63,17 @@ def allocatable(node: Mapping[str, Any]) -> Amounts:
     }
 
 
-def is_ours(pod: Mapping[str, Any]) -> bool:
-    """Whether the adapter made `pod`, or places it."""
-    return JOB_UID in (pod["metadata"].get("labels") or {})
-
-
 def has_ended(pod: Mapping[str, Any]) -> bool:
     """Whether `pod` needs nothing of its node any more."""
     return (pod.get("status") or {}).get("phase") in ENDED
 
 
-def foreign_use(pods: Iterable[Mapping[str, Any]]) -> dict[str, Amounts]:
-    """What pods that are not ours ask of each node."""
+def foreign_use(pods: Iterable[Mapping[str, Any]], ours: Container[str] = ()) -> dict[str, Amounts]:
+    """What bound pods ask of each node, but for `ours`, which are uids of pods."""
     found: dict[str, list[Amounts]] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName")
-        if node and not is_ours(pod) and not has_ended(pod):
+        if node and pod["metadata"]["uid"] not in ours and not has_ended(pod):
             found.setdefault(node, []).append(requests_of(pod["spec"]))
     return {node: summed(parts) for node, parts in found.items()}
 
@@ -113,13 +81,8 @@ def foreign_use(pods: Iterable[Mapping[str, Any]]) -> dict[str, Amounts]:
 def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> tuple[Place, ...]:
     """The machines: all for workers, then all for parameter servers, each group by name.
 
-    Parameters
-    ----------
-    nodes : iterable of mapping
-        Nodes; those without the label of a role take no part.
-    ps_share : Fraction or None
-        Part of each node with role ``both`` that is for parameter servers; None: such nodes stay
-        whole and take tasks of both kinds.
+    Nodes without the label of a role take no part. `ps_share` is the part of each node with role
+    ``both`` that is for parameter servers; None: such nodes stay whole and take both kinds.
 
     Raises
     ------
@@ -169,22 +132,9 @@ def site_of(
     unit_seconds: float,
     horizon: int | None = None,
 ) -> Site:
-    """Machines with what is left to us of each node.
+    """Machines with what is left to us of each node beside `foreign`, the requests of others.
 
-    Parameters
-    ----------
-    places : tuple of Place
-        The machines.
-    nodes : mapping of str to mapping
-        Nodes by name.
-    foreign : mapping of str to Amounts
-        What others ask of them.
-    resources : ResourceMap
-        Turns amounts of the cluster into those of the model.
-    unit_seconds : float
-        Seconds of work in a slot.
-    horizon : int, optional
-        Slots after which nothing is worth anything.
+    A slot has `unit_seconds` of work; from the slot `horizon` on nothing is worth anything.
 
     Raises
     ------
@@ -195,21 +145,13 @@ def site_of(
     if not any(TaskGroup.WORKER in place.hosts for place in places):
         expected = f"expected one with the label {NODE_ROLE}={TaskGroup.WORKER}, found none"
         raise NodesError("nodes", expected)
-    machines = tuple(
-        Machine(
-            place.id,
-            tuple(
-                float(amount)
-                for amount in available(place, nodes[place.node], foreign, resources).values()
-            ),
-            place.hosts,
-            FINE,
-            labels=Labels({NODE: place.node}),
-        )
-        for place in places
-    )
+    machines = []
+    for place in places:
+        left = available(place, nodes[place.node], foreign, resources)
+        label = Labels({NODE: place.node})
+        machines.append(Machine(place.id, tuple(left.values()), place.hosts, FINE, labels=label))
     end = None if horizon is None else float(horizon)
-    return Site(resources.names, machines, unit_seconds, True, end)
+    return Site(resources.names, tuple(machines), unit_seconds, True, end)
 
 
 def available(
@@ -244,173 +186,10 @@ def check_groups(site: Site) -> None:
             )
 
 
-Object = dict[str, Any]
-
-
-def job_object(
-    job: Job,
-    clock: SlotClock,
-    resources: ResourceMap,
-    *,
-    slot_seconds: float,
-    namespace: str = "default",
-    template: Mapping[str, Any] | None = None,
-    grace_seconds: int = 0,
-) -> Object:
-    """A job of an instance as an ``OasisJob``, its times scaled to the clock of a cluster.
-
-    Parameters
-    ----------
-    job : Job
-        The job.
-    clock : SlotClock
-        Of the cluster.
-    resources : ResourceMap
-        Names of the resources there.
-    slot_seconds : float
-        Length of a slot in the instance.
-    namespace : str
-        Of the object.
-    template : mapping, optional
-        What the spec of each pod has beside its container, such as tolerations.
-    grace_seconds : int
-        Time for a checkpoint.
-    """
-    # What a job of several forms says itself is only what they leave out: each is written whole.
-    several = job.forms or job.speeds is not None
-    first = job.in_forms[0]
-    spec: Object = {
-        "utility": utility_object(job.utility, clock),
-        "work": {"epochs": first.epochs, **_work_object(first, clock, slot_seconds)},
-        "workers": {"maximum": first.chunks, **_pods_object(first, GROUPS[0], resources, template)},
-        "gracePeriodSeconds": grace_seconds,
-    }
-    if first.min_workers > 1:
-        spec["workers"]["minimum"] = first.min_workers
-    if any(form.needs_ps for form in job.in_forms):
-        spec["parameterServers"] = _pods_object(first, GROUPS[1], resources, template)
-    if several:
-        spec["forms"] = [
-            _form_object(form, clock, resources, slot_seconds) for form in job.in_forms
-        ]
-    else:
-        for name, required in (("workers", job.requires), ("parameterServers", job.ps_requires)):
-            if required and name in spec:
-                asked = narrowed(None, expressions_of(required), "matchExpressions")
-                spec[name]["template"]["spec"]["affinity"] = asked
-    meta = {"name": job.id, "namespace": namespace}
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": meta, "spec": spec}
-
-
-def _work_object(job: Job, clock: SlotClock, slot_seconds: float) -> Object:
-    """The work of a job of one form, but for its epochs."""
-    # Both times keep their length in slots. That of the exchange follows from megabytes over
-    # bandwidth, so the megabytes are scaled.
-    return {
-        "chunks": job.chunks,
-        "minibatches": job.minibatches,
-        "minibatchSeconds": job.minibatch_time * clock.work_seconds,
-        "gradientMb": job.gradient_mb * clock.work_seconds / slot_seconds,
-    }
-
-
-def _resources_object(demand: Mapping[str, float], resources: ResourceMap) -> Object:
-    asked = resources.requests(demand)
-    return {"requests": asked, "limits": {name: v for name, v in asked.items() if "/" in name}}
-
-
-def _pods_object(
-    job: Job, group: TaskGroup, resources: ResourceMap, template: Mapping[str, Any] | None
-) -> Object:
-    asked = _resources_object(group.of(job), resources)
-    container = {"name": "train", "image": "train", "resources": asked}
-    return {"template": {"spec": {**(template or {}), "containers": [container]}}}
-
-
-def _form_object(
-    form: Job, clock: SlotClock, resources: ResourceMap, slot_seconds: float
-) -> Object:
-    """A form of a job, with all that may differ from the others."""
-    counts = {"minimum": form.min_workers, "maximum": form.chunks}
-    worker, ps = (_resources_object(group.of(form), resources) for group in GROUPS)
-    made: Object = {
-        "work": _work_object(form, clock, slot_seconds),
-        "workers": {**counts, "resources": worker},
-    }
-    if form.requires:
-        made["requires"] = {name: list(values) for name, values in form.requires.items()}
-    if form.needs_ps:
-        required = {name: list(values) for name, values in form.ps_requires.items()}
-        made["parameterServers"] = {"resources": ps, **({"requires": required} if required else {})}
-    return made
-
-
-def utility_object(utility: Utility, clock: SlotClock) -> Object:
-    """A utility by slots as one by seconds; the inverse of `parse_utility`.
-
-    Examples
-    --------
-    >>> from oasis.kubernetes.objects.oasis_job import parse_utility
-    >>> clock, utility = SlotClock(slot_seconds=60.0), Deadline(value=5.0, deadline=10.0)
-    >>> parse_utility(utility_object(utility, clock), clock) == utility
-    True
-    """
-    seconds = clock.slot_seconds
-    if isinstance(utility, Sigmoid):
-        return {
-            "kind": "sigmoid",
-            "priority": utility.priority,
-            "decayPerSecond": utility.decay / seconds,
-            "targetSeconds": utility.target * seconds,
-        }
-    if isinstance(utility, Deadline):
-        limit = utility.deadline * seconds
-        return {"kind": "deadline", "value": utility.value, "deadlineSeconds": limit}
-    if isinstance(utility, Constant):
-        return {"kind": "constant", "value": utility.value}
-    if isinstance(utility, Piecewise):
-        delays = [delay * seconds for delay in utility.delays]
-        return {"kind": "piecewise", "delaysSeconds": delays, "values": list(utility.values)}
-    raise InstanceError("utility", f"expected one of the four kinds, got {utility!r:.60}")
-
-
-def node_objects(cluster: Cluster, resources: ResourceMap) -> list[Object]:
-    """The servers of an instance as nodes, for clusters whose nodes are made up (kwok)."""
-    found = []
-    for group in GROUPS:
-        servers = [(server, name) for server in group.servers(cluster) for name in server.ids]
-        for (server, made), row in zip(servers, group.capacity(cluster).tolist(), strict=True):
-            name = made.replace("#", "-")
-            amounts = resources.requests(dict(zip(cluster.resources, row, strict=True)))
-            # 110 pods is what a kubelet allows by default.
-            amounts["pods"] = "110"
-            labels = {**server.labels, HOSTNAME: name, NODE_ROLE: str(group)}
-            found.append(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Node",
-                    "metadata": {"name": name, "labels": labels},
-                    "status": {"allocatable": amounts, "capacity": amounts},
-                }
-            )
-    return found
-
-
 def instance_of(
     specs: Iterable[tuple[JobSpec, int]], site: Site, horizon: int, metadata: Mapping[str, Any]
 ) -> Instance:
-    """What is on the cluster as an instance.
-
-    Parameters
-    ----------
-    specs : iterable of (JobSpec, int)
-        Jobs, and the slots in which they arrived, counted from the first of the instance.
-    site : Site
-        The machines.
-    horizon : int
-        Number of slots.
-    metadata : mapping
-        Where it came from.
+    """What is on the cluster as an instance: jobs with the slots in which they arrived, machines.
 
     Raises
     ------

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
@@ -17,10 +16,17 @@ from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
-    REPLICATED_JOB,
+    TFJOB,
     TRAINJOB,
     PodSet,
     items_of,
+    part_of,
+)
+from oasis.kubernetes.objects.network import (
+    hostname,
+    service_name,
+    variables,
+    with_variables,
 )
 from oasis.kubernetes.objects.node_affinity import NAME, narrowed
 from oasis.kubernetes.objects.oasis_job import JobSpec
@@ -34,22 +40,14 @@ LONGEST_PREFIX = 40
 
 @dataclass(frozen=True, slots=True)
 class WantedPod:
-    """A pod that a job is to have.
+    """A pod that a job is to have."""
 
-    Parameters
-    ----------
-    name : str
-        The same for the same job, task, node and number: whoever asks twice asks for one pod.
-    task : TaskGroup
-        What it does.
-    node, hostname : str
-        Where it belongs.
-    """
-
+    # The same for the same job, task, node and number: whoever asks twice asks for one pod.
     name: str
     task: TaskGroup
-    node: str
+    node: str  # where it belongs, as the next
     hostname: str
+    index: int | None = None  # among those of its task; None: it knows of no others
 
 
 def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
@@ -67,7 +65,7 @@ def wanted_pods(
     that no pod of the former one is among those of the latter.
     """
     salt = plan_hash(allocation, places) if spec.resize == "restart" else ""
-    prefix = spec.name[:LONGEST_PREFIX].rstrip("-.").replace(".", "-")
+    prefix = prefix_of(spec)
     found = []
     for group in GROUPS:
         for machine, count in group.placed(allocation):
@@ -80,19 +78,28 @@ def wanted_pods(
     return tuple(found)
 
 
+def prefix_of(spec: JobSpec) -> str:
+    """What the names of a job's pods begin with."""
+    return spec.name[:LONGEST_PREFIX].rstrip("-.").replace(".", "-")
+
+
+def owner_of(spec: JobSpec) -> dict[str, Any]:
+    """The reference by which what we make for a job is its own, and goes with it."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "name": spec.name,
+        "uid": spec.uid,
+        "controller": True,
+        # True would need the right to update finalizers of OasisJobs where a cluster enforces it.
+        "blockOwnerDeletion": False,
+    }
+
+
 def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str, Any]:
     """The pod, gated: no scheduler looks at it before its gate is opened.
 
-    Parameters
-    ----------
-    spec : JobSpec
-        The job.
-    pod : WantedPod
-        Which of its pods.
-    plan : str
-        `plan_hash` of the allocation that asks for it.
-    slot : int
-        The slot in which it is asked for.
+    It says the `plan_hash` of the allocation that asks for it, and in which slot that does.
     """
     template = pod.task.of(spec)
     assert template is not None  # parameter servers are planned only where there is a template
@@ -105,15 +112,12 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     pod_spec = {"restartPolicy": "OnFailure", **made["spec"]}
     pod_spec["schedulingGates"] = [{"name": names.GATE}]
     pod_spec["terminationGracePeriodSeconds"] = spec.grace_seconds
-    owner = {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
-        "name": spec.name,
-        "uid": spec.uid,
-        "controller": True,
-        # True would need the right to update finalizers of OasisJobs where a cluster enforces it.
-        "blockOwnerDeletion": False,
-    }
+    if spec.network is not None and pod.index is not None:
+        labels[names.INDEX] = str(pod.index)
+        read = variables(spec.network, pod.task, spec.resize == "elastic")
+        pod_spec = with_variables(pod_spec, read)
+        pod_spec["hostname"] = hostname(spec.name, pod.task, pod.index)
+        pod_spec["subdomain"] = service_name(spec.name)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -122,7 +126,7 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
             "namespace": spec.namespace,
             "labels": labels,
             "annotations": notes,
-            "ownerReferences": [owner],
+            "ownerReferences": [owner_of(spec)],
         },
         "spec": pod_spec,
     }
@@ -185,6 +189,11 @@ def is_working(pod: Mapping[str, Any]) -> bool:
     return running and ready is not None and ready["status"] == "True" and not is_ending(pod)
 
 
+def is_ready_or_done(pod: Mapping[str, Any]) -> bool:
+    """Whether `pod` works, or has ended well."""
+    return is_working(pod) or (pod.get("status") or {}).get("phase") == "Succeeded"
+
+
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     """Whether the scheduler looked at `pod` and found no room for it."""
     placed = condition(pod, "PodScheduled")
@@ -196,8 +205,23 @@ def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     )
 
 
+def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
+    """What the first pod says of why it does not run, such as ``ImagePullBackOff``; or nothing."""
+    for pod in pods:
+        for one in (pod.get("status") or {}).get("containerStatuses") or ():
+            waiting = (one.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason"):
+                return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+        if is_unschedulable(pod):
+            return f"Unschedulable: {(condition(pod, 'PodScheduled') or {}).get('message', '')}"
+    return ""
+
+
 def target_node(pod: Mapping[str, Any]) -> str | None:
-    """The node whose room `pod` takes: where it is bound, or where its open gate sends it."""
+    """The node whose room a pod of ours takes: where it is bound, or where its open gate sends it.
+
+    Of a pod that is not ours the annotation says nothing: anybody can write one.
+    """
     bound = pod["spec"].get("nodeName")
     if bound:
         return str(bound)
@@ -205,26 +229,8 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
     return notes.get(names.NODE) if not is_gated(pod) else None
 
 
-def free_on(
-    nodes: Mapping[str, Mapping[str, Fraction]], taken: Mapping[str, Mapping[str, Fraction]]
-) -> dict[str, dict[str, Fraction]]:
-    """What is left of each node, exactly."""
-    nothing: Mapping[str, Fraction] = {}
-    return {
-        node: {name: amount - taken.get(node, nothing).get(name, 0) for name, amount in has.items()}
-        for node, has in nodes.items()
-    }
-
-
 def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
-    """`pods` by name, those among them that end marked as such before the watch tells.
-
-    Parameters
-    ----------
-    pods : mapping of str to mapping
-        Pods by name.
-    ending : set of str
-        Uids of pods whose deletion was asked for.
+    """`pods` by name, those whose deletion was asked for marked as such before the watch tells.
 
     Examples
     --------
@@ -246,35 +252,81 @@ Claim = tuple[str, str, str]
 
 
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
-    """For each mark that pods carry, the uid of the job that they belong to.
+    """For each mark that pods of our jobs carry, in their namespaces, the uid of the job.
 
-    The pods of a Job are owned by it. Those of a JobSet have its name as a label, and those of a
-    TrainJob that of the JobSet that it makes, which is its own.
+    The pods of an OasisJob, of a Job and of a TFJob are owned by it. Those of a JobSet have its
+    name as a label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     """
     found: dict[Claim, str] = {}
     for kind in (TRAINJOB, JOBSET):
         for item in items_of(seen, kind):
             meta = item["metadata"]
             found[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
-    for item in items_of(seen, JOB):
+    owners = [(names.KIND, item) for item in seen.get(names.PLURAL, ())]
+    owners += [(kind.name, item) for kind in (JOB, TFJOB) for item in items_of(seen, kind)]
+    for name, item in owners:
         meta = item["metadata"]
-        found[JOB.name, meta["namespace"], meta["uid"]] = meta["uid"]
+        found[name, meta["namespace"], meta["uid"]] = meta["uid"]
     return found
 
 
 def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
-    """Uid of the job that `pod` belongs to; None unless it has, or had, our gate."""
+    """Uid of the job that `pod` belongs to, be it made by us or by the controller of its job.
+
+    Anybody can copy labels and annotations, so that no single mark counts: ours is a pod in the
+    namespace of a job of ours that this job owns and that our field manager made, or opened; or
+    that our gate still holds, if another controller makes the pods. Only those may be deleted.
+    """
     meta = pod["metadata"]
-    if not claims or not (is_gated(pod) or names.NODE in (meta.get("annotations") or {})):
+    owner = next((o for o in meta.get("ownerReferences") or () if o.get("controller")), None)
+    if owner is None:
         return None
-    for owner in meta.get("ownerReferences") or ():
-        if owner.get("controller") and owner.get("kind") == JOB.name:
-            uid = claims.get((JOB.name, meta["namespace"], owner["uid"]))
-            if uid is not None:
-                return uid
-            labels = meta.get("labels") or {}
-            return claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
-    return None
+    labels, kind = meta.get("labels") or {}, owner.get("kind")
+    managed = any(m.get("manager") == names.FIELD_MANAGER for m in meta.get("managedFields") or ())
+    uid = claims.get((str(kind), meta["namespace"], owner["uid"]))
+    if kind == names.KIND:
+        return uid if managed and uid == labels.get(names.JOB_UID) else None
+    if kind not in (JOB.name, TFJOB.name) or not (managed or is_gated(pod)):
+        return None
+    if kind == TFJOB.name:
+        return uid
+    return uid or claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
+
+
+def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dict[str, Object]]:
+    """Our pods by uid of their job and by name.
+
+    Parameters
+    ----------
+    pods : iterable of mapping
+        All pods.
+    claims : mapping
+        From `claims_of`.
+    """
+    found: dict[str, dict[str, Object]] = {}
+    for pod in pods:
+        uid = claimed(pod, claims)
+        if uid is not None:
+            found.setdefault(uid, {})[pod["metadata"]["name"]] = pod
+    return found
+
+
+def orphan(pod: Object) -> tuple[str, str] | None:
+    """Namespace and former job of a bound pod that its job left behind; None of all others.
+
+    ``kubectl delete --cascade=orphan`` takes a job away, and from its pods their owner.
+    """
+    meta = pod["metadata"]
+    uid = str((meta.get("labels") or {}).get(names.JOB_UID, ""))
+    managers = [entry.get("manager") for entry in meta.get("managedFields") or ()]
+    left = uid and not meta.get("ownerReferences") and names.FIELD_MANAGER in managers
+    runs = pod["spec"].get("nodeName") and not has_ended(pod)
+    return (meta["namespace"], uid) if left and runs else None
+
+
+def uids_of(by_job: Mapping[str, Mapping[str, Object]]) -> set[str]:
+    """Uids of the pods of all jobs."""
+    return {pod["metadata"]["uid"] for pods in by_job.values() for pod in pods.values()}
 
 
 def matched(
@@ -288,27 +340,15 @@ def matched(
 
     A pod whose gate was opened stays where it was sent. Gated ones, in order of their names, go to
     what is left of the allocation. What there is no pod for yet has a name that no pod can have.
-
-    Parameters
-    ----------
-    spec : JobSpec
-        The job as it was read last. Which template is whose stands there, because the object's
-        annotations may have been edited since.
-    found : mapping
-        The object as it is now.
-    allocation : Allocation
-        What the job is to hold.
-    places : tuple of Place
-        The machines.
-    pods : mapping of str to mapping
-        Pods of the job by name.
+    Which template is whose says `spec`, the job as it was read last, because the annotations of the
+    object may have been edited since.
     """
     parts = {part.name: part for part in BY_NAME[spec.kind].parts(found)}
     made: list[WantedPod] = []
     for group, name in zip(GROUPS, spec.part_names, strict=True):
         part, tasks = None if name is None else parts.get(name), group.placed(allocation)
         if part is not None:
-            made += _of_task(group, part, tasks, places, _of_part(pods, part.name))
+            made += _of_task(group, part, tasks, places, of_part(pods, part.name))
     return tuple(made)
 
 
@@ -345,30 +385,33 @@ def _of_task(
     return made
 
 
-def _of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
+def of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
     """The pods of one replicated job, or all pods where there is only one template."""
-    return {
-        key: pod
-        for key, pod in pods.items()
-        if not name or (pod["metadata"].get("labels") or {}).get(REPLICATED_JOB) == name
-    }
+    return {key: pod for key, pod in pods.items() if not name or part_of(pod) == name}
 
 
 def sending_patch(
-    pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int
+    pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int, told: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod of another controller to its node, and says why."""
-    meta = pod["metadata"]
     labels = {**identity(spec), names.TASK: wanted.task}
-    notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node}
-    marks = []
+    notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node, **told}
+    marks = marking_patch(pod, labels, notes)
+    return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]
+
+
+def marking_patch(
+    pod: Object, labels: Mapping[str, str], notes: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The JSON patch that adds labels and annotations."""
+    meta, marks = pod["metadata"], []
     for field, added in (("labels", labels), ("annotations", notes)):
         # A JSON patch cannot add a key to a map that is not there: then the whole map is added.
         if meta.get(field) is None:
-            marks.append({"op": "add", "path": f"/metadata/{field}", "value": added})
+            marks.append({"op": "add", "path": f"/metadata/{field}", "value": dict(added)})
             continue
         for key, value in added.items():
             # JSON pointers write the slash of a key as ~1.
             path = f"/metadata/{field}/{key.replace('/', '~1')}"
             marks.append({"op": "add", "path": path, "value": value})
-    return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]
+    return marks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -11,30 +11,11 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended
-from oasis.kubernetes.cluster.pods import Claim, claimed
 from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 
 Object = Mapping[str, Any]
-
-
-def owner_uid(pod: Object) -> str | None:
-    """Uid of the ``OasisJob`` that owns `pod`; None unless we made it for that job."""
-    # Anybody can copy a label. Only a pod that its job owns and
-    # that our field manager made is ours, and may be deleted.
-    uid = (pod["metadata"].get("labels") or {}).get(names.JOB_UID)
-    if uid is None:
-        return None
-    owned = any(
-        owner.get("kind") == names.KIND and owner.get("uid") == uid and owner.get("controller")
-        for owner in pod["metadata"].get("ownerReferences") or ()
-    )
-    made = any(
-        entry.get("manager") == names.FIELD_MANAGER
-        for entry in pod["metadata"].get("managedFields") or ()
-    )
-    return uid if owned and made else None
 
 
 @dataclass(slots=True)
@@ -56,41 +37,24 @@ class Requests:
         self._known = {uid: found for uid, found in self._known.items() if uid in there}
 
 
-def job_of(pod: Object, claims: Mapping[Claim, str]) -> str | None:
-    """Uid of the job that `pod` belongs to, be it made by us or by the controller of its job."""
-    return owner_uid(pod) or claimed(pod, claims)
-
-
-def by_job(
-    pods: Iterable[Object], claims: Mapping[Claim, str] | None = None
-) -> dict[str, dict[str, Object]]:
-    """Our pods by uid of their job and by name.
-
-    Parameters
-    ----------
-    pods : iterable of mapping
-        All pods.
-    claims : mapping, optional
-        From `oasis.kubernetes.cluster.pods.claims_of`; without it, only pods that we made.
-    """
-    found: dict[str, dict[str, Object]] = {}
-    for pod in pods:
-        uid = job_of(pod, claims or {})
-        if uid is not None:
-            found.setdefault(uid, {})[pod["metadata"]["name"]] = pod
-    return found
-
-
 def free_room(
-    nodes: Mapping[str, Object], pods: Iterable[Object], requests: Requests
+    nodes: Mapping[str, Object],
+    pods: Iterable[Object],
+    requests: Requests,
+    ours: Container[str] = (),
 ) -> dict[str, dict[str, Fraction]]:
-    """What is left of each node beside every pod that is there or on its way there."""
+    """What is left of each node beside every bound pod, and those of `ours` on their way there.
+
+    `ours` are uids of pods.
+    """
     free = {name: dict(allocatable(node)) for name, node in nodes.items()}
     for pod in pods:
         # A pod that is ending still holds its node, until the kubelet has stopped it.
         if has_ended(pod):
             continue
-        room = free.get(p.target_node(pod) or "")
+        is_ours = pod["metadata"]["uid"] in ours
+        node = p.target_node(pod) if is_ours else pod["spec"].get("nodeName")
+        room = free.get(node or "")
         if room is not None:
             for name, amount in requests.of(pod).items():
                 room[name] = room.get(name, Fraction(0)) - amount
@@ -122,18 +86,10 @@ def working_gang(
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the training of a job says of itself.
+    """What the training of a job says of itself; None: it does not tell."""
 
-    Parameters
-    ----------
-    progress : float or None
-        Worker-seconds done by the whole job; None: it does not tell.
-    loss : float or None
-        Of the process that has done most; None: it does not tell.
-    """
-
-    progress: float | None = None
-    loss: float | None = None
+    progress: float | None = None  # worker-seconds done by the whole job
+    loss: float | None = None  # of the process that has done most
 
 
 def reported(pods: Mapping[str, Object]) -> Report:

@@ -28,22 +28,10 @@ class Admission:
     A machine has the name of its node as a label, and a job requires one of the names of the nodes
     that admit its pods. So a change of the labels or the taints of a node is, to those jobs whose
     verdict it changes, an edit; the machines stay the same.
-
-    Parameters
-    ----------
-    places : iterable of Place
-        The machines of the plan.
-    nodes : iterable of mapping
-        The nodes as they are now.
-
-    Attributes
-    ----------
-    refused : dict of str to str
-        By uid of a job that no node admits, in none of its forms: why.
     """
 
     def __init__(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
-        self.refused: dict[str, str] = {}
+        self.refused: dict[str, str] = {}  # why no node admits a job in any form, by its uid
         self._hosts: dict[TaskGroup, tuple[str, ...]] = {}
         self._nodes: dict[str, Object] = {}  # those that are gone stay as they were
         self._refusals: dict[NodeRules, dict[str, str]] = {}  # by rules and node
@@ -66,15 +54,10 @@ class Admission:
             self._refusals.clear()
 
     def required(self, spec: JobSpec, pods: Iterable[Object]) -> JobSpec:
-        """The job with the nodes that it requires.
+        """The job, as its owner wants it, with the nodes that it requires.
 
-        Parameters
-        ----------
-        spec : JobSpec
-            As its owner wants it.
-        pods : iterable of mapping
-            Its pods. Where they run they stay, though a node that got another label or a taint
-            without ``NoExecute`` takes no new ones.
+        Where its `pods` run they stay, though a node that got another label or a taint without
+        ``NoExecute`` takes no new ones.
         """
         staying = self._staying(spec, pods)
         asked: list[Both] = []

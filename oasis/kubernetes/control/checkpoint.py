@@ -33,19 +33,8 @@ class Checkpoint:
     """A document that survives the controller.
 
     The first part, the head, says how many there are and what the whole must be; it is replaced
-    last, and only in the version that was read: of two controllers, one is refused.
-
-    Parameters
-    ----------
-    objects : Objects
-        Reads and writes.
-    namespace, name : str
-        Of the head; the other parts have ``-0-1``, ``-1-1``, .. added.
-
-    Attributes
-    ----------
-    size : int
-        Bytes of the last document, compressed.
+    last, and only in the version that was read: of two controllers, one is refused. `name` is that
+    of the head; the other parts have ``-0-1``, ``-1-1``, .. added.
     """
 
     def __init__(self, objects: Objects, namespace: str, name: str) -> None:
@@ -53,7 +42,7 @@ class Checkpoint:
         self._version: str | None = None
         self._parity = 0
         self._digest = ""
-        self.size = 0
+        self.size = 0  # bytes of the last document, compressed
 
     def read(self) -> Any | None:
         """The document; None if there is none or its parts do not belong together."""
@@ -78,13 +67,7 @@ class Checkpoint:
         return unpacked(content)
 
     def write(self, document: Any) -> None:
-        """Keep `document`, unless it is the one that is kept already.
-
-        Raises
-        ------
-        ApiError
-            409 if another controller has written meanwhile.
-        """
+        """Keep `document`, unless it is kept already; `ApiError` 409: another one wrote."""
         content = packed(document)
         digest = hashlib.sha256(content).hexdigest()
         if digest == self._digest:

@@ -9,21 +9,22 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from oasis.kubernetes import names
 from oasis.kubernetes.acting import described
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.lease import Lease
-from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects
+from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, SERVICES, Objects
 from oasis.kubernetes.api.watching import Watcher
-from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import NodesError
-from oasis.kubernetes.cluster.pods import claims_of
+from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
-from oasis.kubernetes.objects.existing import EXISTING, SELECTOR
+from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, without_others
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -37,21 +38,9 @@ LOOK_AGAIN = 5.0  # seconds until nodes that were missing are looked for, unless
 class Controller:
     """Schedules the jobs of a cluster with one policy.
 
-    Parameters
-    ----------
-    objects : Objects
-        Reads and writes.
-    policy : callable
-        Makes the policy; one that was never used is needed at each takeover.
-    settings : ControllerSettings
-        How it is run.
-    identity : str
-        Our name among the controllers that share a lease.
-    metrics : Metrics, optional
-        What is measured.
-    now : callable, optional
-        The time in seconds since 1970 by which slots begin and work is counted. Leases have their
-        own.
+    `policy` makes it: at each takeover one is needed that was never used. `identity` is our name
+    among the controllers that share a lease. By `now`, in seconds since 1970, slots begin and work
+    is counted: a `SteadyTime`, unless another is given. Leases have their own time.
     """
 
     def __init__(
@@ -61,10 +50,10 @@ class Controller:
         settings: ControllerSettings,
         identity: str,
         metrics: Metrics | None = None,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] | None = None,
     ) -> None:
         self.settings, self.stopping = settings, threading.Event()
-        self.metrics, self._now = metrics or Metrics(), now
+        self.metrics, self._now = metrics or Metrics(), now or SteadyTime()
         self._objects, self._policy = objects, policy
         self._news: queue.Queue[tuple[float, str, str, Any]] = queue.Queue()
         self.watchers = {
@@ -75,10 +64,10 @@ class Controller:
                 self.stopping,
                 # Pods of all namespaces are watched, because
                 # those of others take room on the nodes too.
-                settings.watched if kind is OASIS_JOBS else None,
-                settings.node_selector if kind is NODES else None,
+                settings.watched if kind in (OASIS_JOBS, SERVICES) else None,
+                {NODES: settings.node_selector, SERVICES: names.JOB_UID}.get(kind),
             )
-            for kind in (OASIS_JOBS, PODS, NODES)
+            for kind in (OASIS_JOBS, PODS, NODES, SERVICES)
         }
         for existing in EXISTING:
             plural = existing.where.plural
@@ -109,6 +98,7 @@ class Controller:
         self._starts: StartUps | None = None
         self._no_nodes, self._try_at = "", 0.0  # what was said about nodes, and when to look again
         self._troubles: frozenset[str] = frozenset()  # that were told last
+        self._others: frozenset[str] = frozenset()  # uids of jobs that other controllers schedule
         self._other, self._again = "", ""  # who was said to have the lease; what is tried again
         self._errors = 0  # turns in a row that an error of ours ended
         self._busy = 0.0  # seconds of processor time that the last turn took
@@ -135,10 +125,12 @@ class Controller:
             "oasisjobs": self._objects.list_all(OASIS_JOBS, watched)[0],
             "pods": self._objects.list_all(PODS)[0],
             "nodes": self._objects.list_all(NODES, selector=pool)[0],
+            "services": self._objects.list_all(SERVICES, watched, names.JOB_UID)[0],
         }
         for existing in EXISTING:
             found = self._objects.list_if_served(existing.where, watched, SELECTOR)
             seen[existing.where.plural] = found
+        seen, _ = without_others(seen, self.settings.controller)
         reconciler = awake(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
@@ -267,6 +259,8 @@ class Controller:
     def _take_over(self) -> Reconciler | None:
         """Begin to act; None as long as the nodes do not allow it, which an operator can change."""
         seen = self._seen()
+        if isinstance(self._now, SteadyTime):
+            self._now.begin()  # the checkpoint's slots are those of the clock on the wall
         try:
             reconciler = awake(
                 self._fenced, self._policy, self.settings, self.metrics, seen, self._now
@@ -283,9 +277,18 @@ class Controller:
         return reconciler
 
     def _seen(self) -> Mapping[str, list[Any]]:
-        return {name: watcher.store.items() for name, watcher in self.watchers.items()}
+        """What is there, but for the jobs of other controllers, which is said once of each."""
+        seen = {name: watcher.store.items() for name, watcher in self.watchers.items()}
+        ours, others = without_others(seen, self.settings.controller)
+        for uid, (job, other) in others.items():
+            if uid not in self._others:
+                log.warning("%s: left alone: the controller %s schedules it", job, other)
+        self._others = frozenset(others)
+        return ours
 
     def _act(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
+        if isinstance(self._now, SteadyTime):
+            reconciler.clock.drift = self._now.drift()
         # News are counted first: they tell of the slot that may end in the next line.
         self._count(reconciler, news)
         begun = reconciler.boundary_if_due(self._now(), self._seen())
@@ -294,11 +297,15 @@ class Controller:
         if begun and self._starts is not None:
             self._starts.forget_others(seen["pods"])
         steps = reconciler.steps(seen, self.writer.ending, self._now())
-        if steps.actions:
-            failed = self.writer.do(steps.actions)
+        jobs = reconciler.statuses
+        # Of two controllers that meet a new job one gets it, before either makes a pod for it.
+        self.writer.write_statuses(job for job in jobs.values() if not job.is_claimed)
+        actions = [a for a in steps.actions if a.job not in jobs or jobs[a.job].is_claimed]
+        if actions:
+            failed = self.writer.do(actions)
             # Statuses are written last, so that they tell of the writes that were refused.
             reconciler.refused(failed, self._now())
-        self.writer.write_statuses(reconciler.statuses.values())
+        self.writer.write_statuses(jobs.values())
 
     def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
         """Tell the meter when gangs became complete or broke, as the watch saw it."""
@@ -306,10 +313,10 @@ class Controller:
         last: dict[str, float] = {}
         claims = claims_of(self._seen())
         for at, kind, _, found in news:
-            uid = w.job_of(found, claims) if kind == "pods" and found else None
+            uid = claimed(found, claims) if kind == "pods" and found else None
             if uid is not None:
-                first.setdefault(uid, at)
-                last[uid] = at
+                first.setdefault(uid, min(at, self._now()))  # noted before we took over, and a jump
+                last[uid] = min(at, self._now())
         if not first:
             return
         ours = reconciler.pods_of(self._seen())

@@ -12,6 +12,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import VALID, error_text
 from oasis.kubernetes.objects.existing import (
+    BY_NAME,
     ExistingKind,
     ended,
     job_items,
@@ -31,51 +32,26 @@ Seen = Mapping[str, list[Any]]
 
 
 class JobReader:
-    """The jobs that are there, read once for each edit.
-
-    Parameters
-    ----------
-    clock : SlotClock
-        Slots.
-    resources : ResourceMap
-        Turns requests into demands.
-    metrics : Metrics, optional
-        Counts errors.
-
-    Attributes
-    ----------
-    statuses : dict of str to StatusWriter
-        By uid of the object.
-    specs : dict of str to JobSpec
-        Jobs that make sense, by uid.
-    complete : set of str
-        Uids of objects whose own controllers say that they are complete.
-    """
+    """The jobs that are there, read once for each edit."""
 
     def __init__(
-        self, clock: SlotClock, resources: ResourceMap, metrics: Metrics | None = None
+        self,
+        clock: SlotClock,
+        resources: ResourceMap,
+        metrics: Metrics | None = None,
+        controller: str = "",
     ) -> None:
-        self._clock, self._resources = clock, resources
+        self._clock, self._resources, self._controller = clock, resources, controller
         self._metrics = metrics or Metrics()
-        self.statuses: dict[str, StatusWriter] = {}
-        self.specs: dict[str, JobSpec] = {}
-        self.complete: set[str] = set()
+        self.statuses: dict[str, StatusWriter] = {}  # by uid of the object
+        self.specs: dict[str, JobSpec] = {}  # jobs that make sense, by uid
+        self.complete: set[str] = set()  # uids of objects that their own controllers say are so
         self._first: dict[str, int] = {}  # versions in which jobs were first seen, by uid
         self._versions: dict[str, int] = {}  # that were read last, by uid
         self._stopped: dict[str, int | None] = {}  # versions for which nothing more is done, by uid
 
     def read(self, seen: Seen, driver: Driver[JobSpec], now: float) -> dict[str, JobSpec]:
-        """Unfinished jobs that make sense, by uid, in order of creation.
-
-        Parameters
-        ----------
-        seen : mapping
-            Objects by plural of their kind.
-        driver : Driver
-            Knows which jobs are live, and which policy has to plan them.
-        now : float
-            Time, for conditions.
-        """
+        """Unfinished jobs that make sense, by uid, in order of creation."""
         found = {}
         there = set()
         live = driver.by_uid
@@ -92,11 +68,10 @@ class JobReader:
                 continue
             if spec is not None:
                 found[uid] = spec
-        self.statuses = {uid: job for uid, job in self.statuses.items() if uid in there}
-        self.specs = {uid: spec for uid, spec in self.specs.items() if uid in there}
-        self._first = {uid: version for uid, version in self._first.items() if uid in there}
-        self._versions = {uid: version for uid, version in self._versions.items() if uid in there}
-        self._stopped = {uid: version for uid, version in self._stopped.items() if uid in there}
+        kept: tuple[dict[str, Any], ...] = self.statuses, self.specs
+        for known in (*kept, self._first, self._versions, self._stopped):
+            for uid in known.keys() - there:
+                del known[uid]
         return found
 
     def _take(
@@ -117,6 +92,7 @@ class JobReader:
             return None
         if self._is_over(job, item, live, now):
             return None
+        job.status["controller"] = self._controller
         self._read_one(job, item, policy, now)
         return self.specs.get(uid)
 
@@ -135,17 +111,8 @@ class JobReader:
     def fail(self, uid: str, error: Exception, doing: str, now: float) -> None:
         """Report an error on the job that causes it; nothing is done for it before it is edited.
 
-        Parameters
-        ----------
-        uid : str
-            Of the job's object, which may be gone.
-        error : Exception
-            An `InstanceError` is a mistake of its owner: the job is Invalid. Everything else is a
-            fault of ours or of the policy: the job is Failed, and the traceback is in the log.
-        doing : str
-            What was being done with the job, for the message and for the metric.
-        now : float
-            Time.
+        An `InstanceError` is a mistake of its owner: the job is Invalid. Everything else is a fault
+        of ours or of the policy: the job is Failed, and the traceback is in the log.
         """
         spec, job = self.specs.pop(uid, None), self.statuses.get(uid)
         self._stopped[uid] = self._versions.get(uid) if spec is None else spec.generation
@@ -233,5 +200,6 @@ def check_plannable(spec: JobSpec, policy: Policy) -> None:
         return
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"
-        path = f"metadata.annotations.{names.SERVERS}"
+        said = BY_NAME[spec.kind].servers is None
+        path = f"metadata.annotations.{names.SERVERS}" if said else "spec.tfReplicaSpecs.PS"
         raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")

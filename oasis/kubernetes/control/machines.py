@@ -9,7 +9,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place, foreign_use, is_usable, places_of, site_of
-from oasis.kubernetes.cluster.pods import is_working
+from oasis.kubernetes.cluster.pods import by_job, claims_of, is_working, uids_of
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -21,36 +21,18 @@ Seen = Mapping[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """The machines at one moment.
+    """The machines at one moment."""
 
-    Parameters
-    ----------
-    places : tuple of Place
-        From the index of a machine to its node.
-    site : Site
-        As the policy knows them.
-    foreign : mapping of str to Amounts
-        What pods that are not ours asked of each node.
-    shapes : mapping of str to mapping
-        What each node offered.
-    """
-
-    places: tuple[Place, ...]
-    site: Site
-    foreign: Mapping[str, Amounts]
-    shapes: Mapping[str, Mapping[str, str]]
+    places: tuple[Place, ...]  # from the index of a machine to its node
+    site: Site  # as the policy knows them
+    foreign: Mapping[str, Amounts]  # what pods that are not ours asked of each node
+    shapes: Mapping[str, Mapping[str, str]]  # what each node offered
 
     @classmethod
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
-        """The machines that the nodes are now.
-
-        Raises
-        ------
-        NodesError
-            If labels are missing or wrong.
-        """
+        """The machines that the nodes are now; a `NodesError` if labels are missing or wrong."""
         nodes = _by_name(seen)
-        foreign = foreign_use(seen["pods"])
+        foreign = foreign_use(seen["pods"], _ours(seen))
         places = places_of(nodes.values(), settings.ps_share)
         site = site_of(
             places, nodes, foreign, settings.resources, clock.work_seconds, settings.horizon
@@ -73,7 +55,7 @@ class Machines:
         nothing: Amounts = {}
         return {
             node
-            for node, used in foreign_use(seen["pods"]).items()
+            for node, used in foreign_use(seen["pods"], _ours(seen)).items()
             if any(amount > self.foreign.get(node, nothing).get(k, 0) for k, amount in used.items())
         }
 
@@ -85,6 +67,10 @@ class Machines:
             for k, place in enumerate(self.places)
             if place.node not in nodes or not is_usable(nodes[place.node])
         )
+
+
+def _ours(seen: Seen) -> set[str]:
+    return uids_of(by_job(seen["pods"], claims_of(seen)))
 
 
 def _by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:
@@ -99,16 +85,8 @@ class StartUps:
 
     Its slot is the one in which the plan asked for it, which is an annotation of the pod. So this
     is all the time that a plan loses at a start: to decide, to make the pod, to wait until its gang
-    is complete and its gate is open, to be bound, and to get ready.
-
-    Parameters
-    ----------
-    clock : SlotClock
-        When slots begin, in seconds.
-    metrics : Metrics
-        Where it is noted.
-    pods : iterable of mapping
-        Pods that are there already: those that work are not looked at, nobody saw them begin.
+    is complete and its gate is open, to be bound, and to get ready. Of the `pods` that are there at
+    the beginning, those that work are not looked at: nobody saw them begin.
 
     Examples
     --------

@@ -8,13 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, star
 
 
 class Metrics:
-    """The measurements of one controller, in a registry of their own.
-
-    Attributes
-    ----------
-    registry : CollectorRegistry
-        Where they are.
-    """
+    """The measurements of one controller, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
@@ -13,24 +14,36 @@ from typing import Any
 from oasis.driver.driver import Driver, form_begun_in
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
-from oasis.kubernetes.acting import Steps, Switch, Target, has_pods_but_no_plan, reconcile
+from oasis.kubernetes import names
+from oasis.kubernetes.acting import (
+    Steps,
+    Switch,
+    Target,
+    action_word,
+    has_pods_but_no_plan,
+    reconcile,
+)
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
+from oasis.kubernetes.cluster.gangs import has_service, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
-from oasis.kubernetes.cluster.pods import claims_of, matched
+from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text
+from oasis.kubernetes.names import JOB_UID
+from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.model.errors import InstanceError
+from oasis.model.groups import TaskGroup
 from oasis.scheduling.capabilities import (
     Explaining,
     Forecasting,
@@ -45,7 +58,7 @@ from oasis.scheduling.site import Site
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
-FORMAT = 3  # of the checkpoint
+FORMAT = 4  # of the checkpoint
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
 # Half of a slot: what took the room may go again soon, but
 # a gang that waits for longer only keeps nodes from others.
@@ -53,30 +66,7 @@ STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is w
 
 
 class Reconciler:
-    """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes.
-
-    Parameters
-    ----------
-    policy : Policy
-        What decides.
-    settings : ControllerSettings
-        How the controller is run.
-    clock : SlotClock
-        Slots.
-    checkpoint : Checkpoint
-        Where it is remembered.
-    metrics : Metrics
-        What is measured.
-    seen : mapping
-        Objects by kind.
-    now : callable, optional
-        The time in seconds since 1970.
-
-    Attributes
-    ----------
-    existing : dict of str to (ExistingKind, mapping)
-        Jobs whose pods other controllers make, by uid, as they were seen last.
-    """
+    """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes."""
 
     def __init__(
         self,
@@ -92,7 +82,7 @@ class Reconciler:
         self._checkpoint = checkpoint
         self.meter = WorkMeter(clock)
         self.requests = w.Requests()
-        self.reader = JobReader(clock, settings.resources, metrics)
+        self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
         self.done: dict[str, float] = {}
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
         self._reports: dict[str, w.Report] = {}
@@ -100,7 +90,12 @@ class Reconciler:
         self._short: dict[str, str] = {}
         self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
+        self._orphans: set[tuple[str, str]] = set()  # namespaces and jobs of pods without owner
+        longest = min(LONGEST_WAIT, settings.slot_seconds)
+        self.patience = Patience(settings.pods_ready_timeout, longest)
+        self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
+        # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
         self.admission = Admission(self.places, seen["nodes"])
@@ -195,7 +190,7 @@ class Reconciler:
         ended = self._ended(ours, now)
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._with_nodes(specs, now)
+        specs = self._ready_in_time(self._with_nodes(specs, now), ours, now)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
         begin = time.perf_counter()
         outcome = self.driver.boundary(slot, facts)
@@ -225,6 +220,11 @@ class Reconciler:
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
+        self._tell_orphans(seen)
+        live = self.driver.by_uid
+        self.meter.forget(live.__contains__)
+        self.patience.forget(self.statuses, live)
+        self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         return True
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
@@ -233,17 +233,87 @@ class Reconciler:
         A policy would reject them for good, though a node may come or get another label.
         """
         live, found = self.driver.by_uid, {}
+        reach = self._reach()
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             if why is not None:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
+            if reach is not None and uid not in live and (why := self._too_long(spec, reach)):
+                job.waits("TooLong", why, now)
+                continue
             found[uid] = spec
             if job.is_without_node and uid not in live:
                 self.remember(uid, spec)
             job.has_node()
         return found
+
+    def _reach(self) -> int | None:
+        """Slots that the policy plans ahead; None if no job is too long for it."""
+        policy = self.driver.policy
+        if self.settings.horizon is not None or not isinstance(policy, PlanningAhead):
+            return None
+        return (policy.making() or {}).get("lookahead")
+
+    def _too_long(self, spec: JobSpec, reach: int) -> str:
+        """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
+
+        A job that is worth nothing by then is left to the policy, which turns it away.
+        """
+        slots = self.driver.fewest_slots(spec)
+        if slots is None or slots <= reach or not spec.job.utility(slots - 1):
+            return ""
+        return (
+            f"takes {slots} slots even with all the workers that fit, and policy "
+            f"{self.driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
+            f"{slots} or more, or with longer --slot-seconds"
+        )
+
+    def _ready_in_time(
+        self,
+        specs: Mapping[str, JobSpec],
+        ours: Mapping[str, Mapping[str, Any]],
+        now: float,
+    ) -> dict[str, JobSpec]:
+        """The jobs but those whose pods do not become ready: others have their room for a while."""
+        live, found = self.driver.by_uid, {}
+        for uid, spec in specs.items():
+            with self.handling(uid, "following", now):
+                if uid in live and self.patience.is_over(uid, now):
+                    self._take_back(live[uid], spec, ours.get(uid, {}), now)
+                if self.patience.pauses(spec, now):
+                    continue
+                limited = self.patience.limited(spec)
+                if self.patience.comes_back(uid):
+                    self.remember(uid, limited)
+                found[uid] = limited
+        return found
+
+    def _take_back(
+        self, entry: Entry[JobSpec], spec: JobSpec, pods: Mapping[str, Any], now: float
+    ) -> None:
+        """Give up room in which not all pods are ready; less is planned if less will do."""
+        uid, planned = spec.uid, entry.allocation.worker_count
+        why = self.patience.refusal(uid) or p.complaint(pods.values())
+        message = f"its pods were not ready within {self.settings.pods_ready_timeout:g} s"
+        message += f" ({why})" if why else ""
+        # What works, or else what the API server took, says how many there can be.
+        there = len(self.meter.working(uid)) or sum(
+            (pod["metadata"].get("labels") or {}).get(names.TASK) == TaskGroup.WORKER
+            for pod in pods.values()
+        )
+        most = max(there, begun_in(spec, entry.form).min_workers)
+        if there and most < planned:
+            self.patience.limit(spec, most, now)
+            message += f"; from now on at most {most} workers are planned, until it is edited"
+            self.statuses[uid].say(PLACED, "False", "PodsNotReady", message, now)
+            return
+        again = self.patience.pause(spec, now)
+        at = time_text(self.clock.wall(again))
+        message += f"; its room is for others, and it is tried again at {at}"
+        self.statuses[uid].waits("PodsNotReady", message, now)
+        self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
 
     def remember(self, uid: str, spec: JobSpec) -> None:
         """Let a job that was accepted before arrive again, with the work that its status says.
@@ -300,7 +370,8 @@ class Reconciler:
             # The pods of an OasisJob are ours, and no other controller says when they are complete.
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
-                    if w.all_succeeded(self._wanted(entry, {}), ours.get(uid, {})):
+                    pods = ours.get(uid, {})
+                    if w.all_succeeded(self._wanted(entry, pods), pods):
                         found.add(uid)
         return frozenset(found)
 
@@ -313,16 +384,25 @@ class Reconciler:
             return
         with self.handling(uid, "following", at):
             least = begun_in(entry.spec, entry.form).min_workers
-            gang = w.working_gang(self._wanted(entry, pods), pods, least, entry.job.ps_needed)
+            wanted = self._wanted(entry, pods)
+            gang = w.working_gang(wanted, pods, least, entry.job.ps_needed)
             # A worker that was credited is gone. Of news that came together
             # the first counts, so that it earns nothing after it left.
             if broken_at is not None and not self.meter.working(uid) <= set(gang):
                 at = broken_at
             self.meter.note(uid, gang, at)
+            count = entry.allocation.worker_count + entry.allocation.ps_count
+            ready = sum(p.is_ready_or_done(pods[pod.name]) for pod in wanted if pod.name in pods)
+            self.patience.note(uid, ready == count if count else None, at)
+            if any(p.is_ending(pod) for pod in pods.values()):
+                self.patience.excuse(uid, at)
+            if uid in self.statuses:
+                self.statuses[uid].works(bool(gang))
 
     def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
         if not entry.spec.is_existing:
-            return p.wanted_pods(entry.spec, entry.allocation, self.places)
+            spec = begun_in(entry.spec, entry.form)
+            return wanted_of(spec, entry.allocation, self.places, pods)
         if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
             return ()
         _, found = self.existing[entry.spec.uid]
@@ -330,9 +410,7 @@ class Reconciler:
 
     def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
         """Pods of each job by name, whoever made them."""
-        where = self.settings.watched
-        pods = [pod for pod in seen["pods"] if where in (None, pod["metadata"]["namespace"])]
-        return w.by_job(pods, claims_of(seen))
+        return p.by_job(seen["pods"], p.claims_of(seen))
 
     # -- what is to be done ------------------------------------------------------------------------
 
@@ -349,8 +427,8 @@ class Reconciler:
         targets = []
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
-                targets.append(self._target(entry, marked.get(uid, {})))
-        # Pods of a Job, JobSet or TrainJob are never deleted one by one, because their controller
+                targets.append(self._target(entry, marked.get(uid, {}), seen))
+        # Pods of other kinds than ours are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.
         orphans = [
             (uid, pod)
@@ -363,7 +441,7 @@ class Reconciler:
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
-            free = w.free_room(nodes, seen["pods"], self.requests)
+            free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
         steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes)
         steps.actions += [
             Switch(uid, found, kind, suspend=True)
@@ -373,6 +451,12 @@ class Reconciler:
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
         self._withdraw(steps, now)
+        steps.actions = [
+            action
+            for action in steps.actions
+            if self.patience.may_write(action.job, action_word(action), now)
+        ]
+        self._asked = [(action.job, action_word(action)) for action in steps.actions]
         return steps
 
     def _handled(self, seen: Seen) -> dict[str, Entry[JobSpec]]:
@@ -385,11 +469,12 @@ class Reconciler:
         there &= self.reader.specs.keys()
         return {uid: entry for uid, entry in self.driver.by_uid.items() if uid in there}
 
-    def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> Target:
+    def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
         uid, slot = entry.spec.uid, self.driver.slot
         assert slot is not None
+        spec = begun_in(entry.spec, entry.form)
         return Target(
-            begun_in(entry.spec, entry.form),
+            spec,
             self._wanted(entry, pods),
             p.plan_hash(entry.allocation, self.places),
             pods,
@@ -397,6 +482,7 @@ class Reconciler:
             uid in self.withdrawn,
             self.existing[uid][1] if uid in self.existing else None,
             entry.allocation.worker_count,
+            has_service(spec, seen.get("services", ())),
         )
 
     def _stuck(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
@@ -417,25 +503,32 @@ class Reconciler:
             self.withdrawn.add(uid)
             message = "the scheduler found no room for all pods; tried again in the next slot"
             if uid in self.statuses:
-                self.statuses[uid].say(PLACED, "False", "Withdrawn", message, now)
+                self.statuses[uid].in_trouble("Withdrawn", message, now)
         for uid, refusal in steps.refused.items():
             wanted = refusal.wanted
             if uid in self.reader.specs and uid in self.statuses:
                 form = begun_in(self.reader.specs[uid], self.driver.by_uid[uid].form)
                 self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
-                self.statuses[uid].say(PLACED, "False", "NotAdmitted", message, now)
+                self.statuses[uid].in_trouble("NotAdmitted", message, now)
         for uid, node in steps.short.items():
+            self.patience.excuse(uid, now)
             if uid not in self._short:
                 self._short[uid] = node
 
-    def refused(self, failures: Iterable[tuple[str, str | Exception]], now: float) -> None:
-        """Write on the jobs' statuses which writes the API server refused, or could not be made."""
-        for uid, why in failures:
+    def refused(self, failures: Iterable[Failure], now: float) -> None:
+        """Write on the jobs' statuses which writes the API server refused, or could not be made.
+
+        All others that the last `steps` asked for were carried out.
+        """
+        failures = list(failures)
+        self.patience.wrote(self._asked, failures, now)
+        self._asked = []
+        for uid, _, why in failures:
             if isinstance(why, Exception):
                 self.reader.fail(uid, why, "acting on", now)
             elif uid in self.statuses:
-                self.statuses[uid].say(PLACED, "False", "Refused", why, now)
+                self.statuses[uid].in_trouble("Refused", why, now)
 
     # -- what is remembered --------------------------------------------------------------------
 
@@ -444,7 +537,7 @@ class Reconciler:
         driver = self.driver
         return {
             "format": FORMAT,
-            "epoch": self.clock.epoch,
+            "epoch": self.clock.wall(self.clock.epoch),
             "slot_seconds": self.clock.slot_seconds,
             "startup_seconds": self.clock.startup_seconds,
             "policy": driver.policy.name,
@@ -454,6 +547,7 @@ class Reconciler:
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
+            "patience": self.patience.state(self.clock),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
@@ -492,6 +586,18 @@ class Reconciler:
                 continue
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].late("its promised completion cannot be kept", now)
+
+    def _tell_orphans(self, seen: Seen) -> None:
+        """Say once which pods run on without the job for which they were made."""
+        found = Counter(key for pod in seen["pods"] if (key := p.orphan(pod)) is not None)
+        for (namespace, uid), count in found.items():
+            if (namespace, uid) not in self._orphans:
+                log.warning(
+                    "%d pods run in %s without their OasisJob and count as pods of others; to end "
+                    "them: kubectl -n %s delete pod -l %s=%s",
+                    *(count, namespace, namespace, JOB_UID, uid),
+                )
+        self._orphans = set(found)
 
     def _tell_completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
         job = self.statuses.get(entry.spec.uid)
@@ -544,7 +650,14 @@ class Reconciler:
                 continue
             with self.handling(uid, "telling of", now):
                 alone = [(slot, entry.allocation)] if entry.allocation.workers else []
-                job.holds(entry, planned.get(entry.job.index, alone), self.places, now)
+                job.holds(
+                    entry,
+                    planned.get(entry.job.index, alone),
+                    self.places,
+                    now,
+                    is_working=bool(self.meter.working(uid)),
+                    is_whole=self.patience.is_whole(uid),
+                )
                 state = policy.state_of(entry.job) if isinstance(policy, NamingStates) else None
                 job.in_state(state, now)
                 job.resized(entry, self.meter.idle(uid))

@@ -57,59 +57,42 @@ def handler(form: str) -> logging.Handler:
 class ControllerSettings:
     """What distinguishes one controller from another.
 
-    Parameters
-    ----------
-    namespace : str
-        Where its lease and its checkpoint are.
-    name : str
-        Of the lease and of the checkpoint.
-    slot_seconds, startup_seconds : float
-        As in `oasis.kubernetes.objects.oasis_job.Clock`.
-    resources : ResourceMap
-        Which resources of the cluster are which of the model.
-    ps_share : Fraction or None
-        Part of nodes with role ``both`` that parameter servers have.
-    horizon : int or None
-        From this slot on completions are worth nothing; None: there is no end.
-    first_slot_at : float or None
-        When slot 0 begins, in seconds since 1970; None: when the first controller starts. What a
-        checkpoint remembers goes before it.
-    watched : str or None
-        Only jobs of this namespace; None: of all.
-    node_selector : str or None
-        Only nodes with these labels, such as ``pool=research``; None: all that have a role.
-    shown_slots : int
-        Slots of the plan in the status of a job.
-    lease_seconds : float
-        After so long without a sign of life, another controller takes over.
-    writers : int
-        Requests in flight at a time.
-
     Examples
     --------
     >>> ControllerSettings(slot_seconds=60.0).name
     'oasis-scheduler'
     """
 
-    namespace: str = "oasis-system"
-    name: str = "oasis-scheduler"
-    slot_seconds: float = 60.0
+    namespace: str = "oasis-system"  # where its lease and its checkpoint are
+    name: str = "oasis-scheduler"  # of both
+    slot_seconds: float = 60.0  # this and the next as in `SlotClock`
     startup_seconds: float = 0.0
     resources: ResourceMap = DEFAULT_RESOURCES
-    ps_share: Fraction | None = None
-    horizon: int | None = None
+    ps_share: Fraction | None = None  # of nodes with role ``both``, that parameter servers have
+    horizon: int | None = None  # from this slot on completions are worth nothing
+    # When slot 0 begins, in seconds since 1970; None: when the first controller starts. What a
+    # checkpoint remembers goes before it.
     first_slot_at: float | None = None
-    watched: str | None = None
-    node_selector: str | None = None
-    shown_slots: int = 5
-    # Also the duration in Kubernetes' own leader election.
+    watched: str | None = None  # only jobs of this namespace; None: of all
+    node_selector: str | None = None  # only nodes with these labels; None: all that have a role
+    # Seconds after which a job loses room in which not all of its pods have become ready.
+    pods_ready_timeout: float = 300.0
+    shown_slots: int = 5  # of the plan in the status of a job
+    # So long without a sign of life another controller waits before it takes over; also the
+    # duration in Kubernetes' own leader election.
     lease_seconds: float = 15.0
-    writers: int = 16
+    writers: int = 16  # requests in flight at a time
+
+    @property
+    def controller(self) -> str:
+        """``namespace/name``: as jobs name the controller that schedules them."""
+        return f"{self.namespace}/{self.name}"
 
     def __post_init__(self) -> None:
         text(self.namespace, "namespace")
         text(self.name, "name")
         number(self.slot_seconds, "slot_seconds", above=True)
         number(self.lease_seconds, "lease_seconds", above=True)
+        number(self.pods_ready_timeout, "pods_ready_timeout", above=True)
         integer(self.writers, "writers", minimum=1)
         integer(self.shown_slots, "shown_slots", minimum=1)

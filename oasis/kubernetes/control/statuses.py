@@ -29,7 +29,7 @@ from oasis.kubernetes.objects.conditions import (
 )
 from oasis.kubernetes.objects.existing import ExistingKind
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id
-from oasis.kubernetes.objects.schema import PHASES
+from oasis.kubernetes.objects.schema import HOLDING, PHASES
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.scheduling.job import Allocation
@@ -38,42 +38,31 @@ log = logging.getLogger("oasis.kubernetes")
 
 Status = dict[str, Any]
 NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
+# Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
+# goes in every slot would be two events a slot.
+TROUBLES = frozenset({"Refused", "Withdrawn", "NotAdmitted", "PodsNotReady"})
 STOPPED = frozenset({"Invalid", "Failed"})  # phases of jobs that nothing is done for until an edit
 
 
 class StatusWriter:
-    """One object's status, changed step by step.
-
-    Parameters
-    ----------
-    found : mapping
-        The object.
-    clock : SlotClock
-        Slots.
-    kind : ExistingKind or None
-        What it is; None: an ``OasisJob``. The status of other kinds is an annotation.
-
-    Attributes
-    ----------
-    status : dict
-        What the object's status is to be.
-    news : list of (str, str, str, float)
-        Type, reason, message and time of events that say what happened.
-    """
+    """One object's status, changed step by step; that of other kinds than ours is an annotation."""
 
     def __init__(
         self, found: Mapping[str, Any], clock: SlotClock, kind: ExistingKind | None = None
     ) -> None:
         self.meta, self.kind = found["metadata"], kind
         known = status_of(found, kind)
-        self.status: Status = dict(known or {"phase": "Pending"})
+        self.status: Status = dict(known or {"phase": "Pending"})  # what it is to be
         self.written: Status | None = dict(known) if known else None
+        # Type, reason, message and time of events that say what happened.
         self.news: list[tuple[str, str, str, float]] = []
+        self.refusals, self.again_at = 0, 0.0  # of its writes in a row, and when to try next
         self._resizes_before = dict(self.status.get("resizes") or {})
         self._clock = clock
 
     def say(self, kind: str, status: str, reason: str, message: str, now: float) -> None:
         """Set a condition; a change of its status or reason is news."""
+        now = self._clock.wall(now)
         generation = int(self.meta.get("generation", 1))
         before = {c["type"]: c for c in self.status.get("conditions") or ()}.get(kind)
         self.status["conditions"] = with_condition(
@@ -93,6 +82,11 @@ class StatusWriter:
         """As `JobSpec.id`."""
         kind = names.KIND if self.kind is None else self.kind.name
         return job_id(kind, self.meta["namespace"], self.meta["name"])
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the object says which controller schedules it."""
+        return (self.written or {}).get("controller") == self.status.get("controller")
 
     @property
     def phase(self) -> str:
@@ -150,28 +144,49 @@ class StatusWriter:
         self.status["arrivalSlot"] = entry.arrived
         if promised is not None:
             self.status["promisedSlot"] = promised
-            self.status["promisedCompletion"] = time_text(self._clock.begin(promised + 1))
+            self.status["promisedCompletion"] = self._end_of(promised)
         completes = None
         if decision is not None and decision.completion is not None:
-            completes = time_text(self._clock.begin(decision.completion + 1))
+            completes = self._end_of(decision.completion)
         self.say(ADMITTED, "True", "Admitted", decision_message(decision, "", completes), now)
+
+    def _end_of(self, slot: int) -> str:
+        return time_text(self._clock.wall(self._clock.begin(slot + 1)))
 
     @property
     def is_without_node(self) -> bool:
         """Whether it waits because no node admits it, also under a former controller."""
-        said = {c["type"]: c["reason"] for c in self.status.get("conditions") or ()}
-        return said.get(PLACED) == NO_NODE
+        return self._placed == NO_NODE
 
     def lacks_node(self, message: str, now: float) -> None:
         """No node admits the job, which nothing runs for until one does."""
-        if self.phase == "Running":
+        self.waits(NO_NODE, message, now)
+
+    def waits(self, reason: str, message: str, now: float) -> None:
+        """Nothing is planned for the job for now."""
+        if self.phase in HOLDING:
             self.status["phase"] = "Waiting"
         self.ended(now)
-        self.say(PLACED, "False", NO_NODE, message, now)
+        self.say(PLACED, "False", reason, message, now)
+
+    def in_trouble(self, reason: str, message: str, now: float) -> None:
+        """Something keeps its pods from running; less than that they were not ready for long."""
+        if self._placed != "PodsNotReady":
+            self.say(PLACED, "False", reason, message, now)
+
+    @property
+    def _placed(self) -> str | None:
+        said = {c["type"]: c["reason"] for c in self.status.get("conditions") or ()}
+        return said.get(PLACED)
+
+    def works(self, is_working: bool) -> None:
+        """Whether its gang works now, if it holds room."""
+        if self.phase in HOLDING:
+            self.status["phase"] = HOLDING[is_working]
 
     def has_node(self) -> None:
-        """A node admits it, perhaps again."""
-        if self.is_without_node:
+        """A node admits it, perhaps again, and it is not too long."""
+        if self._placed in (NO_NODE, "TooLong"):
             self.status["conditions"] = without_condition(self.status["conditions"], PLACED)
 
     def rejected(
@@ -181,7 +196,7 @@ class StatusWriter:
         self.status["phase"] = "Rejected" if again is None else "Pending"
         message = decision_message(decision, reason, None)
         if again is not None:
-            message += f"; tried again at {time_text(again)}"
+            message += f"; tried again at {time_text(self._clock.wall(again))}"
         self.say(ADMITTED, "False", reason_word(reason), message, now)
 
     def given_up(self, reason: str, now: float) -> None:
@@ -243,22 +258,30 @@ class StatusWriter:
         ahead: Sequence[tuple[int, Allocation]],
         places: Sequence[Place],
         now: float,
+        *,
+        is_working: bool,
+        is_whole: bool,
     ) -> None:
-        """What the job holds in this slot and in the next ones."""
+        """What the job holds in this slot and in the next ones.
+
+        `is_working` says whether its gang works, `is_whole` whether with all that was planned.
+        """
         workers = entry.allocation.worker_count
         before = self.phase
-        self.status["phase"] = "Running" if workers else "Waiting"
+        self.status["phase"] = HOLDING[is_working] if workers else "Waiting"
         self.status["workers"] = workers
         if entry.has_form and entry.spec.forms:
             self.status["form"] = entry.form
         self.status["plan"] = [_slot(slot, held, places) for slot, held in ahead]
         self.progress(entry.done, entry.work)
+        if self._placed in TROUBLES and not is_whole and (workers or before not in HOLDING):
+            return
         if workers:
             message = f"{workers} workers and {entry.allocation.ps_count} parameter servers"
             self.say(PLACED, "True", "Planned", message, now)
-        elif before == "Running":
+        elif before in HOLDING:
             self.say(PLACED, "False", "Displaced", "paused: others go before it now", now)
-        elif not any(c["type"] == PLACED for c in self.status.get("conditions") or ()):
+        elif self._placed is None:
             self.say(PLACED, "False", "Waiting", "its turn comes later", now)
 
     def body(self) -> dict[str, Any]:

@@ -4,47 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Open, Switch, action_word
+from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
-from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, Objects
+from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, SERVICES, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import is_gated
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import is_scheduled
+from oasis.kubernetes.objects.existing import controller_of, is_indexed, is_scheduled
 
 log = logging.getLogger("oasis.kubernetes")
 
-# uid of the job, and what the API server said, or the error if it is not the API server's
-Failure = tuple[str, str | Exception]
-
 
 class ClusterWriter:
-    """Writes pods and statuses.
+    """Writes pods and statuses, with so many `writers` at a time.
 
-    Parameters
-    ----------
-    objects : Objects
-        Writes.
-    store : ObjectStore
-        Of pods; it learns at once what a write answered.
-    writers : int
-        Requests in flight at a time.
-    metrics : Metrics
-        Counts.
-    others : mapping of str to ObjectStore, optional
-        Stores of the kinds that are suspended and resumed, by plural.
-
-    Attributes
-    ----------
-    ending : set of str
-        Uids of pods whose deletion was asked for.
+    The `store` of pods, and those of the `others` by plural, learn at once what a write answered.
     """
 
     def __init__(
@@ -58,7 +41,7 @@ class ClusterWriter:
         self._objects, self._store, self._metrics = objects, store, metrics
         self._others = others or {}
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
-        self.ending: set[str] = set()
+        self.ending: set[str] = set()  # uids of pods whose deletion was asked for
 
     def close(self) -> None:
         """Wait for what is being written."""
@@ -80,10 +63,15 @@ class ClusterWriter:
 
     def write_statuses(self, jobs: Iterable[StatusWriter]) -> None:
         """Write each status that changed, and the events that say why."""
-        begun = [self._pool.submit(self._write, job) for job in jobs if job.status != job.written]
+        now = time.monotonic()
+        # What an older CRD refuses is refused again: it is tried less and less often.
+        due = [job for job in jobs if job.status != job.written and now >= job.again_at]
+        begun = [self._pool.submit(self._write, job) for job in due]
         wait(begun)
-        for done in begun:
+        for job, done in zip(due, begun, strict=True):
             error = done.result()
+            job.refusals = job.refusals + 1 if isinstance(error, ApiError) else 0
+            job.again_at = now + longer(job.refusals) if job.refusals else 0.0
             if isinstance(error, (ApiError, LostAnswerError)):
                 log.warning("%s; tried again", error)
             elif error is not None:
@@ -96,11 +84,11 @@ class ClusterWriter:
             self._one(action)
         except (ApiError, LostAnswerError) as error:
             log.warning("%s: %s", kind, error)
-            return action.job, f"{kind}: {error}"
+            return action.job, kind, f"{kind}: {error}"
         except TooLateError:  # of no job: whoever holds the lease now does it
             raise
         except Exception as error:  # noqa: BLE001 (of this job: it is told there)
-            return action.job, error
+            return action.job, kind, error
         self._metrics.actions.labels(kind).inc()
         return None
 
@@ -109,6 +97,10 @@ class ClusterWriter:
         # otherwise the next turn would plan the same write once more.
         if isinstance(action, Create):
             self._keep(self._objects.create(PODS, action.body))
+        elif isinstance(action, Expose):
+            found = self._objects.create(SERVICES, action.body)
+            if not self._objects.is_dry:
+                self._others[SERVICES.plural].put(SERVICES.kept(found))
         elif isinstance(action, Switch):
             found = self._objects.merge_patch(action.kind.where, _switch_patch(action))
             if not self._objects.is_dry:
@@ -146,10 +138,13 @@ class ClusterWriter:
         try:
             # The status comes before its events: a takeover goes on from the status, and events are
             # for people alone. An event leaves the list only once it is written.
+            body = job.body()
+            if not job.is_claimed and not self._claims(job, body["metadata"]):
+                return None  # another controller was faster
             if job.kind is None:
-                self._objects.apply(OASIS_JOBS, job.body(), "status")
+                self._objects.apply(OASIS_JOBS, body, "status")
             else:
-                self._objects.merge_patch(job.kind.where, job.body())
+                self._objects.merge_patch(job.kind.where, body)
             while job.news:
                 self._objects.create(EVENTS, _event(job, *job.news[0]))
                 job.news.pop(0)
@@ -165,17 +160,29 @@ class ClusterWriter:
         job.written = wanted
         return None
 
+    def _claims(self, job: StatusWriter, meta: dict[str, Any]) -> bool:
+        """Make a write one that is refused (409) if the job has changed, unless it is another's."""
+        plural = OASIS_JOBS.plural if job.kind is None else job.kind.where.plural
+        store = self._others.get(plural)
+        found = None if store is None else store.get(meta["namespace"], meta["name"])
+        if found is not None:
+            meta["resourceVersion"] = found["metadata"]["resourceVersion"]
+        mine = (None, job.status.get("controller"))
+        return found is None or controller_of(found, job.kind) in mine
+
 
 def _is_another(error: ApiError) -> bool:
     """Whether a patch met an object of the same name, but of another uid."""
-    return error.status == 409 and "uid" in error.message
+    return error.status == 409 and "uid" in error.message and "modified" not in error.message
 
 
 def _switch_patch(action: Switch) -> dict[str, Any]:
     """The merge patch that suspends or resumes an object, and no other one of its name."""
-    spec: dict[str, Any] = {"suspend": action.suspend}
+    spec = action.kind.switch(action.suspend)
     if action.workers is not None:
         spec["parallelism"] = action.workers
+        if is_indexed(action.found):  # an Indexed Job can be resized if both change together
+            spec["completions"] = action.workers
     # With the uid, a patch is refused (409) if the
     # object was deleted and made again under its name.
     meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}
@@ -189,7 +196,7 @@ def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -
     # second one appearing. At most 220 of the 253 characters of a name are used.
     content = "\0".join((reason, message, str(at)))
     number = hashlib.sha256(content.encode()).hexdigest()[:10]
-    time = time_text(at)
+    moment = time_text(at)
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -210,7 +217,7 @@ def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -
         "source": {"component": names.FIELD_MANAGER},
         "reportingComponent": names.FIELD_MANAGER,
         "reportingInstance": names.FIELD_MANAGER,
-        "firstTimestamp": time,
-        "lastTimestamp": time,
+        "firstTimestamp": moment,
+        "lastTimestamp": moment,
         "count": 1,
     }

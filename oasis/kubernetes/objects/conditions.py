@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from oasis.kubernetes.objects.schema import PHASES
+from oasis.kubernetes.objects.schema import custom_resource
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError, OasisError, describe, located_at
+from oasis.model.errors import InstanceError, OasisError, describe
 from oasis.model.validation import check_list, integer, number, text
 
 ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Late", "Valid"
@@ -118,14 +118,7 @@ def state_word(state: str) -> str:
 def decision_message(decision: Decision | None, reason: str, completes: str | None) -> str:
     """Why a job was admitted or not, with the numbers, and what would have to change.
 
-    Parameters
-    ----------
-    decision : Decision or None
-        Of a policy that says what a job is worth and would cost.
-    reason : str
-        Of the policy; empty if it admitted the job.
-    completes : str or None
-        When the job is planned to be complete.
+    The `reason` is that of the policy; empty if it admitted the job.
     """
     if decision is None:
         return reason or "accepted: the policy serves it as soon as its order allows"
@@ -151,21 +144,12 @@ def decision_message(decision: Decision | None, reason: str, completes: str | No
     return "".join(parts)
 
 
-WHOLE = ("arrivalSlot", "promisedSlot", "completionSlot", "workers", "form", "observedGeneration")
-AMOUNTS = {
-    "progress": ("workerSeconds", "total", "percent"),
-    "resizes": ("count", "restarts", "seconds", "lastSeconds"),
-}
-CONDITION = ("type", "status", "reason", "message", "lastTransitionTime")
+(_VERSION,) = custom_resource()["spec"]["versions"]
+STATUS = _VERSION["schema"]["openAPIV3Schema"]["properties"]["status"]
 
 
 def read_status(written: str) -> dict[str, Any]:
-    """The status that an annotation holds.
-
-    Parameters
-    ----------
-    written : str
-        JSON text.
+    """The status that an annotation holds as JSON.
 
     Raises
     ------
@@ -185,46 +169,32 @@ def read_status(written: str) -> dict[str, Any]:
         status = json.loads(written)
     except (ValueError, RecursionError) as error:
         raise InstanceError("", f"expected JSON, got {describe(written)}: {error}") from None
-    _object(status, "")
-    if "phase" in status and status["phase"] not in PHASES:
-        expected = f"expected one of {', '.join(PHASES)}, got {describe(status['phase'])}"
-        raise InstanceError("phase", expected)
-    for name in WHOLE:
-        if name in status:
-            integer(status[name], name)
-    if "utility" in status:
-        number(status["utility"], "utility")
-    if "promisedCompletion" in status:
-        text(status["promisedCompletion"], "promisedCompletion")
-    for name, amounts in AMOUNTS.items():
-        found = _object(status.get(name, {}), name)
-        for amount in amounts:
-            if amount in found:
-                number(found[amount], f"{name}.{amount}")
-    for k, entry in enumerate(check_list(status.get("conditions", []), "conditions")):
-        path = f"conditions[{k}]"
-        for name in CONDITION:
-            _string(_object(entry, path).get(name), f"{path}.{name}")
-    for k, entry in enumerate(check_list(status.get("plan", []), "plan")):
-        with located_at(f"plan[{k}]"):
-            _slot(entry)
+    _check(status, STATUS, "")
     return dict(status)
 
 
-def _slot(entry: Any) -> None:
-    """One slot of the plan: how many tasks on which nodes."""
-    integer(_object(entry, "").get("slot"), "slot")
-    for task in ("workers", "parameterServers"):
-        for node, count in _object(entry.get(task, {}), task).items():
-            integer(count, f"{task}.{node}")
-
-
-def _object(value: Any, path: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InstanceError(path, "expected an object", value)
-    return value
-
-
-def _string(value: Any, path: str) -> None:
-    if not isinstance(value, str):  # a message may be empty
+def _check(value: Any, schema: Mapping[str, Any], path: str) -> None:
+    """Raise `InstanceError` unless a value is as its schema says."""
+    kind = schema["type"]
+    if kind == "object":
+        if not isinstance(value, Mapping):
+            raise InstanceError(path, "expected an object", value)
+        known = schema.get("properties", {})
+        fields = {name: known.get(name) or schema.get("additionalProperties") for name in value}
+        fields |= {name: known[name] for name in schema.get("required", ())}
+        for name, below in fields.items():
+            if below is not None:
+                _check(value.get(name), below, f"{path}.{name}".lstrip("."))
+    elif kind == "array":
+        for k, item in enumerate(check_list(value, path)):
+            _check(item, schema["items"], f"{path}[{k}]")
+    elif kind == "integer":
+        integer(value, path)
+    elif kind == "number":
+        number(value, path)
+    elif "enum" in schema and value not in schema["enum"]:
+        raise InstanceError(path, f"expected one of {', '.join(schema['enum'])}", value)
+    elif "format" in schema:
+        text(value, path)
+    elif not isinstance(value, str):  # a message may be empty
         raise InstanceError(path, "expected a string", value)

@@ -22,11 +22,6 @@ PODS = {  # of an object, and what a form may say of them
 def specs_in_forms(spec: Object) -> Iterator[tuple[str, dict[str, Any]]]:
     """The place of each form in `spec`, and the spec in that form; none if it has no forms.
 
-    Parameters
-    ----------
-    spec : mapping
-        Of an ``OasisJob`` that makes sense but for its forms.
-
     Raises
     ------
     InstanceError

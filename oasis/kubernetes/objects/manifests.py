@@ -12,11 +12,12 @@ from oasis.kubernetes.objects.schema import custom_resource
 Object = dict[str, Any]
 
 # (API group, resource, verbs): everywhere, and in the controller's own namespace
-# Events may be read because `Objects.create` looks for its object after a lost answer, and config
-# maps patched because the parts of a checkpoint are applied.
+# Events and Services may be read because `Objects.create` looks for its object after a lost answer,
+# and config maps patched because the parts of a checkpoint are applied.
 CLUSTER_RIGHTS = (
     ("", "nodes", ("list", "watch")),
     ("", "pods", ("get", "list", "watch", "create", "patch", "delete")),
+    ("", "services", ("get", "list", "watch", "create")),
     ("", "events", ("create", "get")),
     (GROUP, PLURAL, ("list", "watch")),
     (GROUP, f"{PLURAL}/status", ("patch",)),
@@ -33,14 +34,18 @@ IMAGE = "oasis-scheduler:latest"
 
 
 def rights(namespace: str) -> list[Object]:
-    """The service account of the controller and its rights."""
-    meta = {"name": FIELD_MANAGER}
-    own = {**meta, "namespace": namespace}
+    """The service account of the controller and its rights.
+
+    What is in no namespace has that of the controller in its name: a second controller elsewhere
+    has rights of its own beside those of the first.
+    """
+    meta = {"name": f"{namespace}:{FIELD_MANAGER}"}
+    own = {"name": FIELD_MANAGER, "namespace": namespace}
     subject = {"kind": "ServiceAccount", "name": FIELD_MANAGER, "namespace": namespace}
     rbac = "rbac.authorization.k8s.io"
 
-    def reference(kind: str) -> Object:
-        return {"apiGroup": rbac, "kind": kind, "name": FIELD_MANAGER}
+    def reference(kind: str, name: str) -> Object:
+        return {"apiGroup": rbac, "kind": kind, "name": name}
 
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
@@ -49,11 +54,17 @@ def rights(namespace: str) -> list[Object]:
             f"{rbac}/v1",
             "ClusterRoleBinding",
             meta,
-            roleRef=reference("ClusterRole"),
+            roleRef=reference("ClusterRole", meta["name"]),
             subjects=[subject],
         ),
         _object(f"{rbac}/v1", "Role", own, rules=_rules(OWN_RIGHTS)),
-        _object(f"{rbac}/v1", "RoleBinding", own, roleRef=reference("Role"), subjects=[subject]),
+        _object(
+            f"{rbac}/v1",
+            "RoleBinding",
+            own,
+            roleRef=reference("Role", FIELD_MANAGER),
+            subjects=[subject],
+        ),
     ]
 
 

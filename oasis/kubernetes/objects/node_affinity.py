@@ -34,20 +34,10 @@ LABEL_NAME = re.compile(rf"(?:{_DOMAIN}(?:\.{_DOMAIN})*/)?{_WORD}")
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What a term asks of one label of a node, or of its name.
+    """What a term asks of one label of a node, or of its name."""
 
-    Parameters
-    ----------
-    key : str
-        Name of the label; ``metadata.name`` in `Term.fields`.
-    operator : {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}
-        How its value is compared.
-    values : tuple of str
-        With what.
-    """
-
-    key: str
-    operator: str
+    key: str  # of the label; ``metadata.name`` in `Term.fields`
+    operator: str  # of `SET`, `KEY` or `ORDER`
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
@@ -89,14 +79,11 @@ class Expression:
 class Term:
     """A part of a required affinity: all of it has to hold, or another term.
 
-    Parameters
-    ----------
-    labels, fields : tuple of Expression
-        About the labels and about the name of a node. Without any, it holds nowhere.
+    Without any expression it holds nowhere.
     """
 
     labels: tuple[Expression, ...]
-    fields: tuple[Expression, ...]
+    fields: tuple[Expression, ...]  # about the name of a node
 
     def refusal(self, name: str, labels: Mapping[str, str]) -> str | None:
         """Why it does not hold for a node; None if it does."""
@@ -109,19 +96,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """A toleration of a pod.
+    """A toleration of a pod."""
 
-    Parameters
-    ----------
-    key, effect : str
-        Of the taints that it is about; empty: of all.
-    value : str or None
-        Theirs; None: any.
-    """
-
-    key: str
-    value: str | None
-    effect: str
+    key: str  # of the taints that it is about; empty: of all
+    value: str | None  # None: any
+    effect: str  # empty: any
 
     def tolerates(self, taint: Mapping[str, Any]) -> bool:
         """Whether it is about `taint`."""
@@ -136,17 +115,6 @@ class Toleration:
 class NodeRules:
     """All that a pod says of the nodes that it may go to.
 
-    Parameters
-    ----------
-    node : str
-        The only node, by its name; empty: any.
-    selector : frozenset of (str, str)
-        Labels that a node must have.
-    terms : tuple of Term or None
-        Of which one must hold; None: it has no required affinity.
-    tolerations : frozenset of Toleration
-        Of taints.
-
     Examples
     --------
     >>> rules = NodeRules.of({"nodeSelector": {"gpu": "h100"}})
@@ -154,9 +122,9 @@ class NodeRules:
     'label gpu is not h100'
     """
 
-    node: str
-    selector: frozenset[tuple[str, str]]
-    terms: tuple[Term, ...] | None
+    node: str  # name of the only node; empty: any
+    selector: frozenset[tuple[str, str]]  # labels that a node must have
+    terms: tuple[Term, ...] | None  # of which one must hold; None: no required affinity
     tolerations: frozenset[Toleration]
 
     @classmethod
@@ -213,16 +181,7 @@ class NodeRules:
 def narrowed(
     affinity: Mapping[str, Any] | None, asked: list[dict[str, Any]], where: str
 ) -> dict[str, Any]:
-    """The affinity of a pod that asks for more of its node.
-
-    Parameters
-    ----------
-    affinity : mapping or None
-        What it asks for already, which holds beside it.
-    asked : list of dict
-        Expressions, as the API server takes them.
-    where : {"matchExpressions", "matchFields"}
-        Whether they are about labels or about the name.
+    """The affinity of a pod that asks for more of its node: `where` is what the `asked` are about.
 
     Examples
     --------

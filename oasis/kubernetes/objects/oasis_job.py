@@ -9,6 +9,7 @@ from typing import Any
 
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.job_forms import specs_in_forms
+from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
 from oasis.model.errors import InstanceError, located_at
@@ -28,14 +29,17 @@ UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
     "deadline": ("value", "deadlineSeconds"),
     "piecewise": ("delaysSeconds", "values"),
 }
+# A node name bypasses the scheduler, and a second
+# gate would hold the gang after ours has opened.
+DECIDED = ("nodeName", "schedulingGates")
 REQUIRED = ("utility", "work", "workers")  # of a spec
-OPTIONAL = ("parameterServers", "resizePolicy", "gracePeriodSeconds", "onRejection")
+OPTIONAL = ("parameterServers", "resizePolicy", "gracePeriodSeconds", "onRejection", "network")
 BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SlotClock:
-    """Slots of wall clock.
+    """Slots of time that passes, whatever is done to the clock on the wall.
 
     Parameters
     ----------
@@ -47,6 +51,9 @@ class SlotClock:
         more than one worker-slot a slot.
     epoch : float
         When slot 0 began, in seconds since 1970.
+    drift : float
+        Seconds by which the clock on the wall was set since the controller began: so much later
+        are the times that people read.
 
     Examples
     --------
@@ -58,6 +65,7 @@ class SlotClock:
     slot_seconds: float
     startup_seconds: float = 0.0
     epoch: float = 0.0
+    drift: float = 0.0
 
     def __post_init__(self) -> None:
         number(self.slot_seconds, "slot_seconds", above=True)
@@ -79,62 +87,38 @@ class SlotClock:
         """When `slot` begins."""
         return self.epoch + slot * self.slot_seconds
 
+    def wall(self, time: float) -> float:
+        """What the clock on the wall shows at `time`."""
+        return time + self.drift
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobSpec:
-    """An ``OasisJob`` that makes sense.
-
-    Parameters
-    ----------
-    uid, namespace, name : str
-        Of the object.
-    generation : int
-        Of the object; it changes with every edit of its spec.
-    job : Job
-        The job of the model, arriving in slot 0; its id is that of this.
-    initial_workers : int or None
-        Workers that its owner asked for.
-    worker, ps : mapping
-        Pod templates; no parameter servers: None.
-    worker_requests, ps_requests : mapping of str to Fraction
-        What one pod asks of its node, in the units of the cluster.
-    resize : {"elastic", "restart"}
-        Whether pods come and go one by one, or all of them are started again.
-    grace_seconds : int
-        Time that pods have to write a checkpoint before they end.
-    on_rejection : {"fail", "retry"}
-        What becomes of it if the policy does not admit it.
-    kind : str
-        Of the object: ``OasisJob``, or the kind whose own controller makes the pods.
-    fixed_ps : int or None
-        So many parameter servers, whatever the bandwidth says; None: by bandwidth.
-    part_names : tuple of (str, str or None)
-        Of an object of another kind: which of its replicated jobs are the workers, and which the
-        parameter servers if there are any; empty where there is only one template.
-    rules : mapping of TaskGroup to NodeRules
-        Which nodes its pods may go to, for each group that has a template.
-    forms : tuple of JobSpec
-        The job in each of its forms, as if it had no others; empty if it has one.
-    """
+    """An ``OasisJob`` that makes sense, or an object of another kind that does."""
 
     uid: str
     namespace: str
     name: str
-    generation: int
-    job: Job
-    initial_workers: int | None
-    worker: Mapping[str, Any]
-    ps: Mapping[str, Any] | None
-    worker_requests: Mapping[str, Fraction]
+    generation: int  # it changes with every edit of the object's spec
+    job: Job  # of the model, arriving in slot 0; its id is that of this
+    initial_workers: int | None  # that its owner asked for
+    worker: Mapping[str, Any]  # pod template
+    ps: Mapping[str, Any] | None  # None: no parameter servers
+    worker_requests: Mapping[str, Fraction]  # what a pod asks of its node, in the cluster's units
     ps_requests: Mapping[str, Fraction]
+    # Whether pods come and go one by one (elastic), or all of them are started again (restart); so
+    # they are where pods know each other and their number is fixed.
     resize: str
-    grace_seconds: int
-    on_rejection: str
-    kind: str = KIND
-    fixed_ps: int | None = None
+    grace_seconds: int  # that pods have to write a checkpoint before they end
+    on_rejection: str  # of `ON_REJECTION`: what becomes of it if the policy does not admit it
+    kind: str = KIND  # of the object
+    fixed_ps: int | None = None  # parameter servers, whatever the bandwidth says; None: by that
+    # Which replicated jobs of an object of another kind are the workers, and which the parameter
+    # servers if there are any; empty where there is only one template.
     part_names: tuple[str, str | None] = ("", None)
-    rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)
-    forms: tuple[JobSpec, ...] = ()
+    rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)  # of groups with a template
+    network: PodNetwork | None = None  # how its pods find each other; None: they do not
+    forms: tuple[JobSpec, ...] = ()  # the job in each, as if it had no others; empty: it has one
 
     @property
     def id(self) -> str:
@@ -183,15 +167,6 @@ def job_id(kind: str, namespace: str, name: str) -> str:
 def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap) -> JobSpec:
     """Read an ``OasisJob``.
 
-    Parameters
-    ----------
-    found : mapping
-        The object.
-    clock : SlotClock
-        Turns seconds into slots.
-    resources : ResourceMap
-        Turns requests into demands.
-
     Raises
     ------
     InstanceError
@@ -220,14 +195,19 @@ def _in_one_form(
 ) -> JobSpec:
     """The job as its spec says, whatever forms it has beside."""
     workers, minimum, initial, maximum = _workers(spec["workers"])
-    worker_template = _template(workers.get("template"), "workers.template")
+    network = None
+    if spec.get("network") is not None:
+        with located_at("network"):
+            network = PodNetwork.of(spec["network"])
+    decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")
+    worker_template = _template(workers.get("template"), "workers.template", decided)
     asked = requests_of(worker_template["spec"], "workers.template.spec")
     rules = {TaskGroup.WORKER: NodeRules.of(worker_template["spec"], "workers.template.spec")}
     ps_template, ps_asked = None, {}
     if spec.get("parameterServers") is not None:
         with located_at("parameterServers"):
             check_keys(spec["parameterServers"], ("template",))
-            ps_template = _template(spec["parameterServers"]["template"], "template")
+            ps_template = _template(spec["parameterServers"]["template"], "template", decided)
             ps_asked = requests_of(ps_template["spec"], "template.spec")
             rules[TaskGroup.PS] = NodeRules.of(ps_template["spec"], "template.spec")
     demands = demands_of(asked, ps_asked, resources, has_ps=ps_template is not None)
@@ -252,11 +232,25 @@ def _in_one_form(
         ps=ps_template,
         worker_requests=asked,
         ps_requests=ps_asked,
-        resize=choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy"),
+        resize=_resize(spec, network, ps_template is not None, minimum < maximum),
         grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
         on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
         rules=rules,
+        network=network,
     )
+
+
+def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, ranges: bool) -> str:
+    """What becomes of the pods at a change, in a job whose number of workers may change or not."""
+    said = choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy")
+    if network is None or said == "restart":
+        return said
+    if ranges and not network.can_resize(has_ps):
+        what = network.framework + " without parameterServers" * (network.framework != "jax")
+        expected = f"expected restart: the processes of {what} cannot come and go"
+        raise InstanceError("resizePolicy", expected, said)
+    # A gang of a fixed number has fixed ranks, which a pod that moves would leave.
+    return said if ranges else "restart"
 
 
 def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility:
@@ -309,21 +303,7 @@ def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
 def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") -> dict[str, Any]:
     """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds.
 
-    Parameters
-    ----------
-    data : object
-        What ``spec.work`` is.
-    maximum : int
-        Most workers, the chunks of the model.
-    clock : SlotClock
-        Slots.
-    path : str
-        Its place, for messages.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field.
+    Most workers, the `maximum`, are the chunks of the model.
 
     Examples
     --------
@@ -370,26 +350,21 @@ def demands_of(
     return demands
 
 
-def _template(data: Any, path: str) -> Mapping[str, Any]:
+def _template(data: Any, path: str, decided: tuple[str, ...]) -> Mapping[str, Any]:
+    """A pod template that says nothing of what is decided for it."""
     if not isinstance(data, Mapping) or not isinstance(data.get("spec"), Mapping):
         raise InstanceError(path, "expected a pod template with a spec", data)
     if not data["spec"].get("containers"):
         raise InstanceError(f"{path}.spec.containers", "expected at least one container")
-    # A node name bypasses the scheduler, and a second
-    # gate would hold the gang after ours has opened.
-    for name in ("nodeName", "schedulingGates"):
+    for name in decided:
         if data["spec"].get(name):
-            raise InstanceError(f"{path}.spec.{name}", "expected nothing: the plan decides on it")
+            who = "the plan" if name in DECIDED else "spec.network"
+            raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
     return data
 
 
 def choice(value: Any, among: tuple[str, ...], path: str) -> str:
     """One of a few words.
-
-    Raises
-    ------
-    InstanceError
-        If it is none of them.
 
     Examples
     --------
@@ -404,12 +379,8 @@ def choice(value: Any, among: tuple[str, ...], path: str) -> str:
 def as_it_was(found: Mapping[str, Any], spec: JobSpec | None) -> JobSpec:
     """The spec that a policy knows of a job that was edited or deleted since.
 
-    Parameters
-    ----------
-    found : mapping
-        The state of its entry in a checkpoint.
-    spec : JobSpec or None
-        The job as it is now, whose templates are taken over; None if it is gone.
+    It follows from the state of its entry in a checkpoint, and from the templates of the job as it
+    is now; None if it is gone.
     """
     known = {
         "generation": found["generation"],

@@ -38,14 +38,7 @@ _FORM = re.compile(
 
 
 def quantity(value: Any, path: str) -> Fraction:
-    """An amount as Kubernetes writes it, exactly.
-
-    Parameters
-    ----------
-    value : str, int or float
-        Such as ``"500m"``, ``"16Gi"``, ``"1e3"`` or 4.
-    path : str
-        The field, for messages.
+    """An amount as Kubernetes writes it, such as ``"500m"``, ``"16Gi"``, ``"1e3"`` or 4, exactly.
 
     Raises
     ------
@@ -77,28 +70,9 @@ def _amount(text: str) -> Fraction | None:
     return Fraction(number) * scale
 
 
-def written(amount: Fraction) -> str:
-    """An amount as Kubernetes reads it, rounded up to a whole number or a thousandth.
-
-    Examples
-    --------
-    >>> written(Fraction(3, 2)), written(Fraction(4096))
-    ('1500m', '4096')
-    """
-    if amount.denominator == 1:
-        return str(amount.numerator)
-    return f"{-(-amount.numerator * 1000 // amount.denominator)}m"
-
-
 @dataclass(frozen=True, slots=True)
 class ResourceMap:
     """Which resources of the cluster are which of the model, and in what unit.
-
-    Parameters
-    ----------
-    entries : tuple of (str, str, Fraction)
-        Name of the model, name of the cluster, and how much of the cluster's unit is one of the
-        model's.
 
     Examples
     --------
@@ -107,6 +81,7 @@ class ResourceMap:
     (0.5, 8.0, 0.0)
     """
 
+    # name of the model, name of the cluster, how much of the cluster's unit is one of the model's
     entries: tuple[tuple[str, str, Fraction], ...]
 
     @property
@@ -120,17 +95,6 @@ class ResourceMap:
             name: float(requests.get(resource, Fraction(0)) / unit)
             for name, resource, unit in self.entries
         }
-
-    def requests(self, amounts: Mapping[str, float]) -> dict[str, str]:
-        """What `amounts` of the model are on the cluster, written; nothing of what is 0."""
-        found = {}
-        for name, resource, unit in self.entries:
-            amount = Fraction(amounts.get(name, 0.0)) * unit
-            if amount:
-                # The API server takes only whole numbers of GPUs and other extended resources.
-                whole = resource not in ("cpu", "memory", "ephemeral-storage")
-                found[resource] = str(round(amount)) if whole else written(amount)
-        return found
 
     @classmethod
     def of(cls, gpu: str, bandwidth: str | None, storage: str | None) -> ResourceMap:
@@ -156,13 +120,6 @@ def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
     """What a pod asks for: its containers together or its largest init container, and overhead.
 
     A limit without a request counts as the request, as the API server sets it.
-
-    Parameters
-    ----------
-    pod_spec : mapping
-        ``spec`` of a pod.
-    path : str
-        Its place, for messages.
 
     Examples
     --------

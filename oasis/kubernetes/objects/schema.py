@@ -7,6 +7,7 @@ from typing import Any
 
 from oasis.kubernetes.names import API_VERSION, GROUP, KIND, PLURAL, SINGULAR, VERSION
 from oasis.kubernetes.objects.job_forms import WORK
+from oasis.kubernetes.objects.network import DEFAULT_PORT, FRAMEWORKS, LARGEST_PORT
 from oasis.kubernetes.objects.oasis_job import (
     BY_MINIBATCH,
     DEFAULT_GRACE,
@@ -197,6 +198,39 @@ def _speeds() -> Schema:
     )
 
 
+SPEC_RULES = [
+    _rule("!has(self.forms) || !has(self.speeds)", "expected either forms or speeds"),
+    _rule(
+        "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
+        "work.chunks: expected at least workers.maximum",
+    ),
+    _rule(
+        "!has(self.network) || self.resizePolicy == 'restart'"
+        " || self.workers.minimum == self.workers.maximum"
+        " || self.network.framework in ['none', 'torch']"
+        " || (self.network.framework == 'tensorflow' && has(self.parameterServers))",
+        "resizePolicy: expected restart: the processes of jax, and of tensorflow without "
+        "parameterServers, cannot come and go",
+    ),
+]
+
+
+def _network() -> Schema:
+    return _object(
+        "How its pods find each other: host names, a headless Service, and the variables of a "
+        "framework; without it they have none of these.",
+        {
+            "framework": _text(
+                "Whose variables the containers get beside ours (OASIS_...).",
+                *FRAMEWORKS,
+                default=FRAMEWORKS[0],
+            ),
+            "port": _integer("Where worker 0 waits for the others.")
+            | {"maximum": LARGEST_PORT, "default": DEFAULT_PORT},
+        },
+    )
+
+
 def _spec() -> Schema:
     workers = _object(
         "The workers; each is a pod.",
@@ -245,17 +279,12 @@ def _spec() -> Schema:
                 *ON_REJECTION,
                 default=ON_REJECTION[0],
             ),
+            "network": _network(),
             "forms": _forms(),
             "speeds": _speeds(),
         },
         REQUIRED,
-        rules=[
-            _rule("!has(self.forms) || !has(self.speeds)", "expected either forms or speeds"),
-            _rule(
-                "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
-                "work.chunks: expected at least workers.maximum",
-            ),
-        ],
+        rules=SPEC_RULES,
     )
 
 
@@ -314,7 +343,7 @@ def _status() -> Schema:
     return _object(
         "What became of the job; written by the adapter alone.",
         {
-            "phase": _text("Where it is.", *PHASES),
+            "phase": _text("Where it is; Running: its gang works.", *PHASES),
             "conditions": {
                 "type": "array",
                 "items": _condition(),
@@ -323,6 +352,9 @@ def _status() -> Schema:
                 "description": "Its sides.",
             },
             "observedGeneration": _integer("Generation of the spec that was read last.", 0),
+            "controller": _text(
+                "The controller that schedules it, as namespace/name; others leave it alone."
+            ),
             "arrivalSlot": _integer("Slot in which it arrived.", 0),
             "promisedCompletion": TIME | {"description": "When it was promised to be complete."},
             "promisedSlot": _integer("The slot of that.", 0),
@@ -337,7 +369,9 @@ def _status() -> Schema:
     )
 
 
-PHASES = ("Pending", "Waiting", "Running", "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
+# Phases of jobs that hold room: before their gang works, and then.
+HOLDING = ("Starting", "Running")
+PHASES = ("Pending", "Waiting", *HOLDING, "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
 # Invalid and Failed are no ends: an edit brings such a job back.
 TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
@@ -390,7 +424,7 @@ def custom_resource() -> dict[str, Any]:
     }
 
 
-__all__ = ["API_VERSION", "PHASES", "TERMINAL", "custom_resource"]
+__all__ = ["API_VERSION", "HOLDING", "PHASES", "TERMINAL", "custom_resource"]
 
 
 def reference() -> str:

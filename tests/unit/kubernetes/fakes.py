@@ -7,11 +7,12 @@ from typing import Any
 
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
-from oasis.kubernetes.cluster.nodes import job_object, node_objects, places_of, site_of
+from oasis.kubernetes.cluster.nodes import places_of, site_of
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.instance import Instance
 from oasis.scheduling.job import TrainingCurve
+from tests.kubernetes.instance_objects import job_object, node_objects
 
 CLOCK = SlotClock(slot_seconds=2.0, startup_seconds=0.5)
 
@@ -20,7 +21,7 @@ def specs_of(instance: Instance, clock: SlotClock = CLOCK) -> dict[str, tuple[Jo
     """The jobs of an instance as they are read back from their objects, with their arrivals."""
     found = {}
     for job in instance.jobs_by_arrival():
-        made = job_object(job, clock, DEFAULT_RESOURCES, slot_seconds=instance.slot_seconds)
+        made = job_object(job, clock, slot_seconds=instance.slot_seconds)
         made["metadata"] |= {"uid": f"uid-{job.id}", "generation": 1}
         found[made["metadata"]["uid"]] = parse_job(made, clock, DEFAULT_RESOURCES), job.arrival
     return found
@@ -28,9 +29,7 @@ def specs_of(instance: Instance, clock: SlotClock = CLOCK) -> dict[str, tuple[Jo
 
 def site_for(instance: Instance, horizon: int | None, clock: SlotClock = CLOCK) -> Any:
     """The site of the nodes that an instance's servers become."""
-    nodes = {
-        node["metadata"]["name"]: node for node in node_objects(instance.cluster, DEFAULT_RESOURCES)
-    }
+    nodes = {node["metadata"]["name"]: node for node in node_objects(instance.cluster)}
     places = places_of(nodes.values(), None)
     return site_of(places, nodes, {}, DEFAULT_RESOURCES, clock.work_seconds, horizon)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Open
+from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, action_word
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
@@ -75,11 +75,13 @@ class Played:
         self.nodes = [node("n0", "worker", 4), node("n1", "worker", 4), node("p0", "ps", 0)]
         self.jobs: dict[str, dict[str, Any]] = {}  # by uid
         self.pods: dict[str, dict[str, Any]] = {}  # by name
+        self.services: list[dict[str, Any]] = []
         self.seen_ps = 0  # parameter servers that were made
         self.most: dict[str, int] = {}  # workers at a time, by name of the job
         self.slot = -1
         self._versions = itertools.count(1)
         self._made: list[str] = []
+        self.opens: Callable[[dict[str, Any]], bool] = lambda pod: True  # whether it then runs
         self.reconciler = self.restart()
 
     def restart(self) -> Reconciler:
@@ -95,6 +97,7 @@ class Played:
     def seen(self) -> dict[str, list[Any]]:
         none: dict[str, list[Any]] = {"jobs": [], "jobsets": [], "trainjobs": []}
         ours = {"oasisjobs": list(self.jobs.values()), "pods": list(self.pods.values())}
+        none["services"] = self.services
         return {"nodes": self.nodes, **none, **ours}
 
     # -- what owners do ----------------------------------------------------------------------------
@@ -136,9 +139,14 @@ class Played:
             actions = self.reconciler.steps(self.seen(), set(), self.now()).actions
             if not actions:
                 break
+            failures = []
             for action in actions:
-                self._carry_out(action)
-            self.reconciler.refused([], self.now())
+                why = self.refuses(action)
+                if why is None:
+                    self._carry_out(action)
+                else:
+                    failures.append((action.job, action_word(action), why))
+            self.reconciler.refused(failures, self.now())
             for uid in self.jobs:
                 mine = {name: pod for name, pod in self.pods.items() if job_of(pod) == uid}
                 self.reconciler.note(uid, mine, self.now())
@@ -152,6 +160,10 @@ class Played:
             name = found["metadata"]["name"]
             self.most[name] = max(self.most.get(name, 0), self.workers(uid))
 
+    def refuses(self, action: Action) -> str | None:
+        """What the API server has against a write; None: it takes it."""
+        return None
+
     def _carry_out(self, action: Action) -> None:
         if isinstance(action, Create):
             assert action.job in self.jobs, "of a job that is gone no pod is made"
@@ -163,6 +175,8 @@ class Played:
             }
             self.seen_ps += made["metadata"]["labels"][names.TASK] == "ps"
             self.pods[action.name] = made
+        elif isinstance(action, Expose):
+            self.services.append(dict(action.body))
         elif isinstance(action, Open):
             pod = self.pods[action.pod["metadata"]["name"]]
             nodes = {each["metadata"]["name"]: each for each in self.nodes}
@@ -174,6 +188,10 @@ class Played:
             since = time_text(self.now())
             ready = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
             pod |= {"spec": spec, "status": {"phase": "Running", "conditions": ready}}
+            if not self.opens(pod):
+                waiting = {"reason": "ImagePullBackOff", "message": "no such image"}
+                state = {"containerStatuses": [{"state": {"waiting": waiting}}]}
+                pod["status"] = {"phase": "Pending", **state}
         else:
             assert isinstance(action, Delete)
             del self.pods[action.pod["metadata"]["name"]]
@@ -207,4 +225,4 @@ class Played:
 
 
 def job_of(pod: dict[str, Any]) -> str:
-    return str(pod["metadata"]["labels"][names.JOB_UID])
+    return str((pod["metadata"].get("labels") or {}).get(names.JOB_UID))

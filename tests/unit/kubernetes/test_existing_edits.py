@@ -170,7 +170,7 @@ def test_annotations_of_any_size_are_refused_and_not_choked_on(name: str, value:
         ('{"phase": []}', "phase: expected one of Pending"),
         ('{"conditions": 3}', "conditions: expected a list"),
         ('{"conditions": ["Placed"]}', r"conditions\[0\]: expected an object"),
-        ('{"conditions": [{"type": "Placed"}]}', r"conditions\[0\].status: expected a string"),
+        ('{"conditions": [{"type": "Placed"}]}', r"conditions\[0\].status: expected one of True"),
         ('{"arrivalSlot": "x"}', "arrivalSlot: expected an integer"),
         ('{"arrivalSlot": true}', "arrivalSlot: expected an integer"),
         ('{"arrivalSlot": -1}', "arrivalSlot: expected an integer"),

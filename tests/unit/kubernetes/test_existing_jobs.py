@@ -161,7 +161,12 @@ def pod(name: str, node: str | None = None, phase: str = "Pending", **meta: Any)
     gates = [{"name": names.GATE}] if node is None else []
     notes = {} if node is None else {names.NODE: node}
     return {
-        "metadata": {"name": name, "namespace": "ns", "uid": name, "annotations": notes, **meta},
+        "metadata": {
+            **{"name": name, "namespace": "ns", "uid": name, "annotations": notes},
+            # our manager is that of whoever opens the gate
+            "managedFields": [{"manager": names.FIELD_MANAGER}] if node else [],
+            **meta,
+        },
         "spec": {"schedulingGates": gates, **({"nodeName": node} if node else {})},
         "status": {"phase": phase},
     }
@@ -181,6 +186,10 @@ def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name()
     foreign = pod("d", ownerReferences=[owner])
     foreign["spec"]["schedulingGates"] = [{"name": "theirs"}]
     assert claimed(foreign, claims) is None, "it never had our gate"
+    foreign["metadata"]["annotations"] = {names.NODE: "n0"}
+    assert claimed(foreign, claims) is None, "and whoever wrote the annotation was not us"
+    elsewhere = pod("e", "n0", namespace="other", ownerReferences=[owner])
+    assert claimed(elsewhere, claims) is None
 
 
 @pytest.mark.parametrize("owner", [JOBSET, TRAINJOB])
@@ -234,7 +243,12 @@ def test_tasks_of_a_jobset_are_told_apart_by_their_replicated_job() -> None:
 
 def test_the_patch_opens_the_gate_and_leaves_other_marks_alone() -> None:
     sent = sending_patch(
-        pod("a", labels={"mine": "1"}), WantedPod("a", "worker", "n1", "host"), read(job()), "p", 7
+        pod("a", labels={"mine": "1"}),
+        WantedPod("a", "worker", "n1", "host"),
+        read(job()),
+        "p",
+        7,
+        {},
     )
     assert sent[0]["op"] == "test"
     added = {op["path"]: op["value"] for op in sent if op["op"] == "add"}
@@ -244,7 +258,7 @@ def test_the_patch_opens_the_gate_and_leaves_other_marks_alone() -> None:
     assert added["/metadata/annotations/oasis-scheduler.io~1slot"] == "7"
     bare = pod("a")
     del bare["metadata"]["annotations"]
-    sent = sending_patch(bare, WantedPod("a", "worker", "n1", "h"), read(job()), "p", 7)
+    sent = sending_patch(bare, WantedPod("a", "worker", "n1", "h"), read(job()), "p", 7, {})
     assert {op["path"] for op in sent} >= {"/metadata/labels", "/metadata/annotations"}
 
 
@@ -404,13 +418,14 @@ def test_what_cannot_be_planned_of_a_job_is_told_on_the_object() -> None:
 
 
 def test_the_status_of_another_kind_is_an_annotation() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES, controller="a/b"), driver()
     reader.read({"jobs": [job()]}, drives, 0.0)
     status = reader.statuses["u"]
     status.status["phase"] = "Running"
     body = status.body()
     assert body["metadata"]["uid"] == "u"
-    assert json.loads(body["metadata"]["annotations"][names.STATUS]) == {"phase": "Running"}
+    told = json.loads(body["metadata"]["annotations"][names.STATUS])
+    assert told == {"phase": "Running", "controller": "a/b"}
 
 
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:

@@ -10,12 +10,12 @@ import pytest
 
 import oasis
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.nodes import job_object, node_objects
 from oasis.kubernetes.objects import job_forms
 from oasis.kubernetes.objects.node_affinity import REQUIRED
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.groups import GROUPS
+from tests.kubernetes.instance_objects import job_object, node_objects
 from tests.unit.kubernetes.played import GPU, pods
 
 CLOCK = SlotClock(slot_seconds=60.0)
@@ -212,10 +212,10 @@ ASKED: list[dict[str, Any]] = [
 def test_an_instance_survives_the_trip_to_the_cluster_and_back(asked: dict[str, Any]) -> None:
     """Its forms, and which machines admit them: the scheduler's rules beside those of the model."""
     job = replace(oasis.generate("testbed", jobs=1, seed=1).jobs[0], id="j", **asked)
-    made = job_object(job, CLOCK, DEFAULT_RESOURCES, slot_seconds=1200.0)
+    made = job_object(job, CLOCK, slot_seconds=1200.0)
     made["metadata"] |= {"uid": "u"}
     found = parse_job(made, CLOCK, DEFAULT_RESOURCES)
-    nodes = node_objects(KINDS, DEFAULT_RESOURCES)
+    nodes = node_objects(KINDS)
     for spec, form in zip(found.in_forms, job.in_forms, strict=True):
         assert spec.job.work(CLOCK.work_seconds) == form.work(1200.0)
         assert (spec.job.chunks, spec.min_workers) == (form.chunks, form.min_workers)

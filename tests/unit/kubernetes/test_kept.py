@@ -12,7 +12,7 @@ from oasis.kubernetes.api.kept import kept_node, kept_pod, without_fields
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, ResourceKind
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_ours, is_usable, places_of
+from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_usable, places_of
 from oasis.kubernetes.cluster.pods import WantedPod, claimed, sending_patch
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
@@ -78,11 +78,11 @@ def read(found: dict[str, Any]) -> list[Any]:
     facts = (p.is_gated, p.is_ending, p.is_working, p.is_unschedulable, p.target_node)
     return [
         *(fact(found) for fact in facts),
-        *(has_ended(found), is_ours(found), w.owner_uid(found)),
+        has_ended(found),
         w.Requests().of(found),
         w.reported({"a": found}),
         p.condition(found, "Ready"),
-        claimed(found, {("Job", "d", "u"): "x"}),
+        claimed(found, {("Job", "d", "u"): "x", (names.KIND, "d", "u"): "u"}),
     ]
 
 
@@ -117,11 +117,11 @@ def test_a_kept_pod_is_sent_to_its_node_by_the_same_patches() -> None:
     whole, spec = pod(gated=True), read_job(stored(job(2, uid="u")))
     wanted = WantedPod("a", "worker", "n", "host")
     assert p.opening_patch(kept_pod(whole), "n", "host") == p.opening_patch(whole, "n", "host")
-    patch = sending_patch(whole, wanted, spec, "hash", 3)
-    assert sending_patch(kept_pod(whole), wanted, spec, "hash", 3) == patch
+    patch = sending_patch(whole, wanted, spec, "hash", 3, {})
+    assert sending_patch(kept_pod(whole), wanted, spec, "hash", 3, {}) == patch
     bare = pod(gated=True, labels=None, annotations=None)
-    patch = sending_patch(bare, wanted, spec, "hash", 3)
-    assert sending_patch(kept_pod(bare), wanted, spec, "hash", 3) == patch
+    patch = sending_patch(bare, wanted, spec, "hash", 3, {})
+    assert sending_patch(kept_pod(bare), wanted, spec, "hash", 3, {}) == patch
 
 
 def test_of_a_node_everything_is_kept_that_is_read() -> None:

@@ -13,12 +13,12 @@ import oasis
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.driver.driver import Driver
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.nodes import job_object
 from oasis.kubernetes.control.job_reader import check_plannable
 from oasis.kubernetes.objects.existing import JOB, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.schedule import COUNT, SLOT
+from tests.kubernetes.instance_objects import job_object
 from tests.unit.kubernetes.fakes import CLOCK, FakeCluster, site_for, specs_of
 from tests.unit.kubernetes.test_driver import live_oasis
 
@@ -80,7 +80,6 @@ def edited(spec: JobSpec, made: Job, least: int) -> JobSpec:
     found = job_object(
         replace(made, min_workers=least),
         CLOCK,
-        DEFAULT_RESOURCES,
         slot_seconds=CLOCK.work_seconds,
     )
     found["metadata"] |= {"uid": spec.uid, "generation": spec.generation + 1}

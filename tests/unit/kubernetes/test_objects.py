@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 import oasis
-from oasis.kubernetes.cluster.nodes import job_object, utility_object
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job, parse_utility
-from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of, written
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of
 from oasis.model.errors import InstanceError
+from tests.kubernetes.instance_objects import job_object, utility_object, written
 
 CLOCK = SlotClock(slot_seconds=60.0, startup_seconds=10.0)
 
 
 def plain() -> dict[str, Any]:
     job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
-    made = job_object(job, CLOCK, DEFAULT_RESOURCES, slot_seconds=1200.0)
+    made = job_object(job, CLOCK, slot_seconds=1200.0)
     made["metadata"] |= {"uid": "u", "generation": 1}
     return made
 

@@ -15,7 +15,8 @@ from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import LEASES, PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.nodes import foreign_use, is_usable, natural, places_of, site_of
-from oasis.kubernetes.cluster.world import Report, owner_uid, reported
+from oasis.kubernetes.cluster.pods import claimed, claims_of
+from oasis.kubernetes.cluster.world import Report, reported
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
@@ -185,7 +186,7 @@ def test_nodes_become_machines_with_what_others_leave() -> None:
     places = places_of(nodes.values(), Fraction(1, 4))
     assert [place.id for place in places] == ["b/worker", "w9", "w10", "b/ps", "p"]
     foreign = {
-        "metadata": {"name": "f"},
+        "metadata": {"name": "f", "uid": "f", "labels": {names.JOB_UID: "u"}},
         "spec": {"nodeName": "w9", "containers": [{"resources": {"requests": {"cpu": "3"}}}]},
     }
     site = site_of(places, nodes, foreign_use([foreign]), DEFAULT_RESOURCES, 60.0)
@@ -216,18 +217,23 @@ def test_a_node_that_is_cordoned_or_not_ready_is_not_usable() -> None:
 def test_only_what_we_made_for_a_job_is_ours() -> None:
     owner = {"kind": names.KIND, "uid": "u", "controller": True}
     meta: dict[str, Any] = {
+        "namespace": "ns",
         "labels": {names.JOB_UID: "u"},
         "ownerReferences": [owner],
         "managedFields": [{"manager": names.FIELD_MANAGER}],
     }
-    assert owner_uid({"metadata": meta}) == "u"
+    claims = claims_of({names.PLURAL: [{"metadata": {"uid": "u", "namespace": "ns"}}]})
+    assert claimed({"metadata": meta}, claims) == "u"
     for change in (
         {"labels": {}},
         {"ownerReferences": []},
         {"managedFields": [{"manager": "kubectl"}]},
         {"labels": {names.JOB_UID: "v"}},
+        {"namespace": "other"},
+        {"ownerReferences": [{**owner, "controller": False}]},
+        {"ownerReferences": [{**owner, "uid": "v"}]},
     ):
-        assert owner_uid({"metadata": meta | change}) is None
+        assert claimed({"metadata": meta | change}, claims) is None
 
 
 def test_the_pod_that_has_done_most_speaks_for_its_job() -> None:

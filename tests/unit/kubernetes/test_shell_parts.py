@@ -220,7 +220,8 @@ def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
         body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}},
     )
     writer = ClusterWriter(Objects(connection), Pods(pod), 2, metrics)  # type: ignore[arg-type]
-    failures = dict(writer.do([Delete("odd", {}, "Ended"), Delete("other", pod, "Ended")]))
+    done = writer.do([Delete("odd", {}, "Ended"), Delete("other", pod, "Ended")])
+    failures = {uid: why for uid, _, why in done}
     writer.close()
     assert isinstance(failures["odd"], KeyError)
     assert failures.keys() == {"odd"}

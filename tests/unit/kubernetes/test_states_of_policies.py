@@ -77,7 +77,7 @@ def test_who_starves_by_kod2_says_so_until_it_runs() -> None:
     assert said["message"] == "the policy says that it is starving"
     assert "goes before all others" in said["advice"]
     boundary(reconciler, 4, cluster(jobs=[second]))  # the first was deleted
-    assert reconciler.statuses["b"].phase == "Running"
+    assert reconciler.statuses["b"].phase == "Starting"
     assert state(reconciler, "b") is None
 
 

@@ -40,6 +40,7 @@ from experiments.cli.options import AsJson, Output, Picture, ResultFile, known, 
 from experiments.cli.results import deliver, write_instance
 from oasis.driver.live import remembered
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
+from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
@@ -75,7 +76,7 @@ def status(
 ) -> None:
     """List the jobs of a cluster: phase, workers, work done, promise, what they earned.
 
-    Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name.
+    Jobs, JobSets, TrainJobs and TFJobs that are scheduled here have their kind in their name.
 
     Example: oasis kubernetes status -n research
     """
@@ -138,6 +139,9 @@ ADVICE = {
     "Withdrawn": "something that is not planned here took its room: see `kubectl describe pod` "
     "of its pods; it is tried again in the next slot",
     "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
+    "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
+    "more workers",
+    "PodsNotReady": "mend what the message says; an edit of the job has it tried at once",
     "PromiseBroken": "a lost node, slow pods or a fault cost more time than there was",
     "GivenUp": "it can earn nothing any more; submit it again with a later target",
     "Error": "a fault of the scheduler that this job causes: report it with the log of the "
@@ -155,7 +159,7 @@ def explain(
         str, typer.Option("--namespace", "-n", help="Namespace of the jobs.")
     ] = "default",
     kind: Annotated[
-        str, typer.Option(help="Its kind: oasisjob, job, jobset or trainjob.")
+        str, typer.Option(help="Its kind: oasisjob, job, jobset, trainjob or tfjob.")
     ] = "oasisjob",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -180,7 +184,7 @@ def explain(
 
 def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, Any]:
     """The job of that kind and name, as `jobs_of` gives it."""
-    kinds = ("oasisjob", "job", "jobset", "trainjob")
+    kinds = ("oasisjob", "job", "jobset", "trainjob", "tfjob")
     kind = known(kind, kinds, "--kind")
     wanted = name if kind == kinds[0] else f"{kind}/{name}"
     for item in jobs_of(objects, namespace):
@@ -392,8 +396,8 @@ def import_cluster(
 ) -> None:
     """Write the nodes and the jobs of a cluster as an instance file.
 
-    Jobs are OasisJobs, and the Jobs, JobSets and TrainJobs that are scheduled here. For oasis ratio
-    and oasis compare: how good were the decisions, and would another policy have earned more? Jobs
+    Jobs are OasisJobs, and those of other kinds that are scheduled here. For oasis ratio and
+    oasis compare: how good were the decisions, and would another policy have earned more? Jobs
     arrive in the slots in which the controller took them in, counted from the first; those that it
     has not read yet arrive last.
 
@@ -408,11 +412,13 @@ def import_cluster(
     nodes = {node["metadata"]["name"]: node for node in objects.list_all(NODES)[0]}
     pods, _ = objects.list_all(PODS)
     places = places_of(nodes.values(), share(ps_share))
-    site = site_of(places, nodes, foreign_use(pods), resources, clock.work_seconds)
+    seen = _jobs_seen(objects, jobs)
+    foreign = foreign_use(pods, uids_of(by_job(pods, claims_of(seen))))
+    site = site_of(places, nodes, foreign, resources, clock.work_seconds)
     admission = Admission(places, nodes.values())
     specs = [
         (slot, age, admission.required(spec, ()))
-        for slot, age, spec in _jobs_there(objects, jobs, clock, resources)
+        for slot, age, spec in _jobs_there(seen, clock, resources)
     ]
     known = [slot for slot, _, _ in specs if slot is not None]
     first, last = min(known, default=0), max(known, default=0)
@@ -428,16 +434,22 @@ def import_cluster(
     note(describe(instance, output))
 
 
-def _jobs_there(
-    objects: Objects, namespace: str | None, clock: SlotClock, resources: ResourceMap
-) -> Iterator[tuple[int | None, str, JobSpec]]:
-    """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
+def _jobs_seen(objects: Objects, namespace: str | None) -> dict[str, list[dict[str, Any]]]:
+    """The jobs of all kinds, by plural of their kind."""
     from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
 
     seen = {OASIS_JOBS.plural: objects.list_all(OASIS_JOBS, namespace)[0]}
     for existing in EXISTING:
         seen[existing.where.plural] = objects.list_if_served(existing.where, namespace, SELECTOR)
+    return seen
+
+
+def _jobs_there(
+    seen: Mapping[str, list[dict[str, Any]]], clock: SlotClock, resources: ResourceMap
+) -> Iterator[tuple[int | None, str, JobSpec]]:
+    """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
+    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
+
     for kind, item in job_items(seen):
         meta = item["metadata"]
         try:

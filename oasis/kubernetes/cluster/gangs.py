@@ -1,0 +1,224 @@
+"""Pods that know each other: which index each has, and what is said of the gang when it begins."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count, filterfalse
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.cluster.pods import (
+    WantedPod,
+    identity,
+    is_ending,
+    is_gated,
+    of_part,
+    owner_of,
+    plan_hash,
+    prefix_of,
+    wanted_pods,
+)
+from oasis.kubernetes.objects.existing import COMPLETION_INDEX, JOB_INDEX
+from oasis.kubernetes.objects.network import (
+    Gang,
+    address,
+    as_annotations,
+    environment,
+    service_name,
+)
+from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.model.errors import InstanceError
+from oasis.model.groups import GROUPS, TaskGroup
+from oasis.scheduling.job import Allocation
+
+Object = Mapping[str, Any]
+Slot = tuple[TaskGroup, Place]  # room for one pod
+Numbered = list[tuple[int, str | None]]  # index and name of the pod that is there, for each slot
+CHIEF = (TaskGroup.WORKER, 0)
+
+
+def wanted_of(
+    spec: JobSpec, allocation: Allocation, places: tuple[Place, ...], pods: Mapping[str, Object]
+) -> tuple[WantedPod, ...]:
+    """The pods of an allocation, workers first; with indices if they are to know each other.
+
+    Indices are those from 0 on when a gang begins. While workers come and go, a pod keeps its
+    index, of those on one node the highest leaves first, and a new pod gets the lowest that is
+    free. If worker 0 or a parameter server has to leave, or is gone, all pods begin anew, because
+    the others cannot train without it. The `spec` is the job in the form in which it runs.
+    """
+    if spec.network is None:
+        return wanted_pods(spec, allocation, places)
+    slots = [
+        (group, places[machine])
+        for group in GROUPS
+        for machine, number in group.placed(allocation)
+        for _ in range(number)
+    ]
+    salt = plan_hash(allocation, places)
+    numbered = _going_on(slots, pods) if spec.resize == "elastic" else _from_zero(slots)
+    if numbered is None:  # then none of the names is that of a pod that is there
+        numbered, salt = _from_zero(slots), "\0".join((salt, *sorted(pods)))
+    found = []
+    for (task, place), (index, name) in zip(slots, numbered, strict=True):
+        made = name or _name(spec, task, place, index, salt)
+        found.append(WantedPod(made, task, place.node, place.hostname, index))
+    return tuple(found)
+
+
+def _name(spec: JobSpec, task: TaskGroup, place: Place, index: int, salt: str) -> str:
+    key = "\0".join((spec.uid, task, place.node, str(index), salt))
+    return f"{prefix_of(spec)}-{task}-{index}-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
+
+
+def _from_zero(slots: Sequence[Slot]) -> Numbered:
+    numbers = {group: count() for group in GROUPS}
+    return [(next(numbers[task]), None) for task, _ in slots]
+
+
+def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | None:
+    """Indices for the slots if the pods that are there go on; None if all of them begin anew."""
+    there: dict[tuple[str, str], list[tuple[bool, int, str]]] = {}
+    taken: dict[str, set[int]] = {group: set() for group in GROUPS}
+    for name, pod in pods.items():
+        labels, notes = pod["metadata"]["labels"], pod["metadata"].get("annotations") or {}
+        if names.INDEX in labels:  # it was made for a job with a network
+            task, index = labels[names.TASK], int(labels[names.INDEX])
+            at = there.setdefault((task, notes.get(names.NODE, "")), [])
+            at.append((_is_lost(pod), index, name))
+            taken[task].add(index)
+    stay: list[tuple[bool, int, str] | None] = []
+    for found in there.values():
+        found.sort()
+    for task, place in slots:
+        found = there.get((task, place.node), [])
+        stay.append(found.pop(0) if found else None)
+    if any(not is_gated(pod) for pod in pods.values()):  # the gang has begun
+        kept = [
+            (task, old[1])
+            for (task, _), old in zip(slots, stay, strict=True)
+            if old is not None and not old[0]
+        ]
+        ps = sum(task is TaskGroup.PS for task, _ in slots)
+        ps_kept = sum(task is TaskGroup.PS for task, _ in kept)
+        if CHIEF not in kept or not ps == ps_kept == len(taken[TaskGroup.PS]):
+            return None
+    else:  # what leaves was never seen by the others, and leaves its index to them
+        taken = {group: set() for group in GROUPS}
+        for (task, _), old in zip(slots, stay, strict=True):
+            if old is not None:
+                taken[task].add(old[1])
+    free = {group: filterfalse(taken[group].__contains__, count()) for group in GROUPS}
+    numbered: Numbered = [
+        (next(free[task]), None) if old is None else (old[1], old[2])
+        for (task, _), old in zip(slots, stay, strict=True)
+    ]
+    begins = {(task, index) for (task, _), (index, _) in zip(slots, numbered, strict=True)}
+    return numbered if CHIEF in begins else None
+
+
+def _is_lost(pod: Object) -> bool:
+    return is_ending(pod) or (pod.get("status") or {}).get("phase") == "Failed"
+
+
+def told_of(
+    spec: JobSpec, wanted: Iterable[WantedPod], pods: Mapping[str, Object]
+) -> Callable[[WantedPod], dict[str, str]]:
+    """From a pod of a gang to the annotations by which it learns of the others.
+
+    Parameters
+    ----------
+    spec : JobSpec
+        The job; the pods of one without a network are told nothing.
+    wanted : iterable of WantedPod
+        The pods that are to train together.
+    pods : mapping of str to mapping
+        Pods of the job that are there, by name.
+
+    Raises
+    ------
+    InstanceError
+        If pods of another controller have no names in the network.
+    """
+    network = spec.network
+    if network is None:
+        return lambda _: {}
+    hosts = _hosts_of_others(spec, pods) if spec.is_existing else _hosts_of_ours(spec, wanted)
+    by_task = [dict(each.values()) for each in hosts.values()]
+    span = (spec.min_workers, spec.job.chunks) if spec.resize == "elastic" else None
+    gang = Gang(spec.name, by_task[0], by_task[1], span)
+
+    def told(pod: WantedPod) -> dict[str, str]:
+        index, _ = hosts[pod.task][pod.name]
+        return as_annotations(environment(network, gang, pod.task, index))
+
+    return told
+
+
+Hosts = dict[TaskGroup, dict[str, tuple[int, str]]]  # index and host name by name of the pod
+
+
+def _hosts_of_ours(spec: JobSpec, wanted: Iterable[WantedPod]) -> Hosts:
+    hosts: Hosts = {group: {} for group in GROUPS}
+    for pod in wanted:
+        assert pod.index is not None  # a job with a network numbers its pods
+        hosts[pod.task][pod.name] = pod.index, address(spec.name, pod.task, pod.index)
+    return hosts
+
+
+def _hosts_of_others(spec: JobSpec, pods: Mapping[str, Object]) -> Hosts:
+    """Those that the controller of an object of another kind gave its pods."""
+    hosts: Hosts = {group: {} for group in GROUPS}
+    for group, part in zip(GROUPS, spec.part_names, strict=True):
+        mine = {} if part is None else of_part(pods, part)
+        places = {name: _place_in_job(pod) for name, pod in mine.items()}
+        # A pod that is made again has the index of the one that failed: both count once.
+        index = {place: k for k, place in enumerate(sorted(set(places.values())))}
+        for name, pod in mine.items():
+            host, within = pod["spec"].get("hostname"), pod["spec"].get("subdomain")
+            if not host or not within:
+                expected = f"expected pods with hostname and subdomain, which {name} lacks"
+                raise InstanceError(f"metadata.annotations.{names.FRAMEWORK}", expected)
+            hosts[group][name] = index[places[name]], f"{host}.{within}"
+    return hosts
+
+
+def _place_in_job(pod: Object) -> tuple[int, int]:
+    """Index of the replicated job, and of the pod within it."""
+    labels = pod["metadata"].get("labels") or {}
+    return int(labels.get(JOB_INDEX, 0)), int(labels.get(COMPLETION_INDEX, 0))
+
+
+def service_object(spec: JobSpec) -> dict[str, Any]:
+    """The headless Service that gives the pods of a job their names; it goes with the job."""
+    assert spec.network is not None
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": service_name(spec.name),
+            "namespace": spec.namespace,
+            "labels": identity(spec),
+            "ownerReferences": [owner_of(spec)],
+        },
+        "spec": {
+            "clusterIP": "None",
+            "selector": {names.JOB_UID: spec.uid},
+            # Pods look for each other before they are ready, and
+            # a name has to resolve in the very pod that has it.
+            "publishNotReadyAddresses": True,
+            "ports": [{"name": "train", "port": spec.network.port}],
+        },
+    }
+
+
+def has_service(spec: JobSpec, services: Iterable[Object]) -> bool:
+    """Whether the pods of a job have their names, or need none."""
+    return (spec.network is None or spec.is_existing) or any(
+        service["metadata"]["name"] == service_name(spec.name)
+        and not service["metadata"].get("deletionTimestamp")
+        and any(o["uid"] == spec.uid for o in service["metadata"].get("ownerReferences") or ())
+        for service in services
+    )

@@ -1,0 +1,203 @@
+"""How long is waited for what does not come: writes that are refused, pods that are not ready."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
+from oasis.model.job import Job
+
+# uid of the job, word for what was to be done, and what the API server said, or an error of ours
+Failure = tuple[str, str, str | Exception]
+Write = tuple[str, str]  # uid of the job, and word for what is to be done
+
+FIRST_WAIT = 1.0  # seconds after a write of a job was refused; twice as long each time
+LONGEST_WAIT = 60.0  # seconds
+LONGEST_PAUSE = 3600.0  # seconds until room is planned again for a job that could not use it
+
+
+@dataclass(slots=True)
+class _Wait:
+    """What is known of one job, in this version of it."""
+
+    generation: int = 0
+    is_whole: bool = False  # whether all that it holds is ready
+    since: float | None = None  # since when it holds room and not all of its pods are ready
+    taken_back: int = 0  # how often the plan took the room back, without its pods ever being ready
+    again_at: float | None = None  # until then nothing is planned for it
+    most: int | None = None  # workers that are planned for it
+    made: tuple[JobSpec, JobSpec] | None = None  # a job, and the same with so many workers
+
+
+@dataclass(slots=True)
+class Patience:
+    """Spaces out what is refused again and again, and says whose room others are to have.
+
+    Examples
+    --------
+    >>> patience = Patience(timeout=300.0, longest=60.0)
+    >>> for at in (0.0, 1.0):
+    ...     patience.wrote([("j", "create")], [("j", "create", "403")], at)
+    >>> [patience.may_write("j", "create", at) for at in (1.5, 2.5, 3.0)]
+    [False, False, True]
+    """
+
+    timeout: float  # seconds for which a job may hold room in which not all of its pods are ready
+    longest: float = LONGEST_WAIT  # seconds between two attempts of a write that is refused
+    _refused: dict[Write, tuple[int, float, str]] = field(default_factory=dict)
+    _waits: dict[str, _Wait] = field(default_factory=dict)
+
+    # -- writes ------------------------------------------------------------------------------------
+
+    def wrote(self, asked: Iterable[Write], failures: Iterable[Failure], now: float) -> None:
+        """Note what was written and what of it the API server refused."""
+        failed = [(uid, word, why) for uid, word, why in failures if isinstance(why, str)]
+        refused = Counter((uid, word) for uid, word, _ in failed)
+        for write, count in Counter(asked).items():
+            if refused[write] < count:  # some of it was taken: the waits begin anew
+                self._refused.pop(write, None)
+        for uid, word, why in failed:
+            if refused.pop((uid, word), 0):
+                times = self._refused.get((uid, word), (0, 0.0, ""))[0]
+                wait = longer(times + 1, self.longest)
+                self._refused[uid, word] = times + 1, now + wait, why
+
+    def may_write(self, uid: str, word: str, now: float) -> bool:
+        """Whether it is time for such a write of the job."""
+        return now >= self._refused.get((uid, word), (0, now, ""))[1]
+
+    def refusal(self, uid: str) -> str:
+        """What the API server said last of a write of the job; empty if it refuses none."""
+        said = (why for (job, _), (_, _, why) in self._refused.items() if job == uid)
+        return next(said, "")
+
+    # -- pods --------------------------------------------------------------------------------------
+
+    def note(self, uid: str, is_whole: bool | None, at: float) -> None:
+        """Note whether all that the job holds is ready from `at` on; None: it holds nothing."""
+        wait = self._waits.setdefault(uid, _Wait())
+        wait.is_whole = is_whole is True
+        if is_whole is not False:
+            wait.since = None
+            wait.taken_back = 0 if is_whole else wait.taken_back
+        elif wait.since is None:
+            wait.since = at
+
+    def excuse(self, uid: str, at: float) -> None:
+        """Begin to wait anew, because others are in the way of its pods."""
+        wait = self._waits.setdefault(uid, _Wait())
+        if wait.since is not None:
+            wait.since = max(wait.since, at)
+
+    def is_whole(self, uid: str) -> bool:
+        """Whether all that the job held when it was noted last was ready."""
+        return self._waits.get(uid, _Wait()).is_whole
+
+    def is_over(self, uid: str, now: float) -> bool:
+        """Whether its pods have not been ready for too long."""
+        since = self._waits.get(uid, _Wait()).since
+        return since is not None and now - since >= self.timeout
+
+    def pause(self, spec: JobSpec, now: float) -> float:
+        """Plan nothing for the job for a while, longer each time; until when."""
+        wait = self._waits[spec.uid]
+        seconds = min(LONGEST_PAUSE, self.timeout * 2.0 ** min(wait.taken_back, 32))
+        wait.since, wait.generation, wait.again_at = None, spec.generation, now + seconds
+        wait.taken_back += 1
+        return now + seconds
+
+    def limit(self, spec: JobSpec, most: int, now: float) -> None:
+        """Plan no more than `most` workers for the job until it is edited."""
+        wait = self._waits[spec.uid]
+        wait.since, wait.generation, wait.most = now, spec.generation, most
+
+    def pauses(self, spec: JobSpec, now: float) -> bool:
+        """Whether nothing is to be planned for the job now; an edit ends that, and its limit."""
+        wait = self._waits.get(spec.uid)
+        if wait is None or (wait.again_at is None and wait.most is None):
+            return False
+        if wait.generation != spec.generation:
+            wait.most, wait.taken_back = None, 0
+            wait.again_at = None if wait.again_at is None else now
+        return wait.again_at is not None and now < wait.again_at
+
+    def comes_back(self, uid: str) -> bool:
+        """Whether a job that does not pause any more did so before; said once."""
+        wait = self._waits.get(uid)
+        if wait is None or wait.again_at is None:
+            return False
+        wait.again_at = None
+        return True
+
+    def limited(self, spec: JobSpec) -> JobSpec:
+        """The job with as many workers as are planned for it; the same object if it can be."""
+        wait = self._waits.get(spec.uid)
+        if wait is None or wait.most is None:
+            return spec
+        if wait.made is None or wait.made[0] is not spec:
+            wait.made = spec, with_at_most(spec, wait.most)
+        return wait.made[1]
+
+    def forget(self, there: Container[str], live: Container[str]) -> None:
+        """Forget all jobs but those that are `there`; those that are not `live` hold nothing."""
+        self._waits = {uid: wait for uid, wait in self._waits.items() if uid in there}
+        self._refused = {key: said for key, said in self._refused.items() if key[0] in there}
+        for uid, wait in self._waits.items():
+            wait.since = wait.since if uid in live else None
+
+    def state(self, clock: SlotClock) -> dict[str, list[Any]]:
+        """What a takeover has to know, as plain data; its times are those on the wall."""
+        found = {}
+        for uid, wait in self._waits.items():
+            if wait.taken_back or wait.most is not None:
+                again = None if wait.again_at is None else clock.wall(wait.again_at)
+                found[uid] = [wait.generation, wait.taken_back, again, wait.most]
+        return found
+
+    def restore(self, state: Mapping[str, list[Any]]) -> None:
+        """Go on from `state`."""
+        for uid, (generation, taken_back, again_at, most) in state.items():
+            wait = self._waits[uid] = _Wait(generation, taken_back=taken_back)
+            wait.again_at, wait.most = again_at, most
+
+
+def longer(times: int, longest: float = LONGEST_WAIT) -> float:
+    """Seconds to wait after so many refusals in a row.
+
+    Examples
+    --------
+    >>> [longer(times) for times in (1, 2, 3, 99)]
+    [1.0, 2.0, 4.0, 60.0]
+    """
+    return min(FIRST_WAIT * 2.0 ** min(times - 1, 32), longest)
+
+
+def with_at_most(spec: JobSpec, most: int) -> JobSpec:
+    """The same work for fewer workers, but never fewer than the minimum, in each of its forms."""
+    forms = zip(spec.job.forms, spec.job.in_forms, strict=False)  # a job without forms is its own
+    job = replace(
+        spec.job,
+        **_fewer(spec.job, most),
+        forms=tuple(replace(form, **_fewer(whole, most)) for form, whole in forms),
+    )
+    first = spec.initial_workers
+    return replace(
+        spec,
+        job=job,
+        initial_workers=None if first is None else min(first, job.chunks),
+        forms=tuple(with_at_most(form, most) for form in spec.forms),
+    )
+
+
+def _fewer(job: Job, most: int) -> dict[str, Any]:
+    # As where the work is read: the chunks beyond the workers become mini-batches.
+    count = max(job.min_workers, min(job.chunks, most))
+    share = job.chunks / count
+    return {
+        "chunks": count,
+        "minibatch_time": job.minibatch_time * share,
+        "gradient_mb": job.gradient_mb * share,
+    }

@@ -1,0 +1,256 @@
+"""The pods of a job in the network: their names, and what frameworks read when they start.
+
+Nothing here knows how pods are made: from a job, a task, an index and the gang follow names and
+variables. The controller writes the variables as annotations when it opens the gate of a pod, and
+the container reads them from there, because its environment is resolved when it starts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oasis.kubernetes import names
+from oasis.model.errors import InstanceError
+from oasis.model.groups import TaskGroup
+from oasis.model.validation import check_keys, integer
+
+FRAMEWORKS = ("none", "torch", "tensorflow", "jax")
+DEFAULT_PORT = 2222
+LARGEST_PORT = 65535
+LONGEST_NAME = 40  # of 63 characters of a host name; task and index need the others
+AGENT_RESTARTS = 100  # of torchrun, which counts each worker that another one lost
+LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")  # a name that a Service may have
+
+
+@dataclass(frozen=True, slots=True)
+class PodNetwork:
+    """What a job says of its network."""
+
+    framework: str = FRAMEWORKS[0]  # whose variables its pods get beside ours
+    port: int = DEFAULT_PORT  # where worker 0 waits, and of TensorFlow every pod listens
+
+    def __post_init__(self) -> None:
+        if self.framework not in FRAMEWORKS:
+            raise InstanceError(
+                "framework", f"expected one of {', '.join(FRAMEWORKS)}", self.framework
+            )
+        integer(self.port, "port", minimum=1, maximum=LARGEST_PORT)
+
+    @classmethod
+    def of(cls, data: Any) -> PodNetwork:
+        """Read ``spec.network``.
+
+        Raises
+        ------
+        InstanceError
+            Naming the field.
+
+        Examples
+        --------
+        >>> PodNetwork.of({"framework": "jax"})
+        PodNetwork(framework='jax', port=2222)
+        """
+        check_keys(data, (), ("framework", "port"))
+        return cls(**data)
+
+    def can_resize(self, has_ps: bool) -> bool:
+        """Whether workers may come and go while the others train on.
+
+        JAX and TensorFlow's collectives fix their processes when they start.
+        """
+        return self.framework != "jax" and (self.framework != "tensorflow" or has_ps)
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """Who trains together.
+
+    Examples
+    --------
+    >>> Gang("bert", {0: "bert-worker-0.bert"}, {}).hosts("worker")
+    ('bert-worker-0.bert',)
+    """
+
+    job: str
+    workers: Mapping[int, str]  # host names by index
+    ps: Mapping[int, str]
+    # Fewest and most workers, if they come and go while the others
+    # train; otherwise the gang is the same from its beginning to its end.
+    span: tuple[int, int] | None = None
+
+    def hosts(self, task: str) -> tuple[str, ...]:
+        """Host names of a task in order of their indices."""
+        found = self.workers if task == TaskGroup.WORKER else self.ps
+        return tuple(found[index] for index in sorted(found))
+
+
+def service_name(job: str) -> str:
+    """The Service of a job, which is the subdomain of its pods: a label of at most 40 characters.
+
+    Examples
+    --------
+    >>> service_name("bert"), service_name("7b.large")
+    ('bert', 'j-7b-large-ab1794')
+    """
+    if LABEL.fullmatch(job) and len(job) <= LONGEST_NAME:
+        return job
+    # What is changed or cut off could make two names one, so a digest tells them apart.
+    digest = hashlib.sha256(job.encode()).hexdigest()[:6]
+    plain = f"j-{job.replace('.', '-')}"[: LONGEST_NAME - len(digest) - 1].rstrip("-")
+    return f"{plain}-{digest}"
+
+
+def hostname(job: str, task: str, index: int) -> str:
+    """The host name of a pod.
+
+    Examples
+    --------
+    >>> hostname("bert", "worker", 2)
+    'bert-worker-2'
+    """
+    return f"{service_name(job)}-{task}-{index}"
+
+
+def address(job: str, task: str, index: int) -> str:
+    """The name by which other pods of the namespace find a pod.
+
+    Examples
+    --------
+    >>> address("bert", "worker", 2)
+    'bert-worker-2.bert'
+    """
+    return f"{hostname(job, task, index)}.{service_name(job)}"
+
+
+def environment(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[str, str]:
+    """Variables of one pod of a gang, by its index among those of its task.
+
+    Examples
+    --------
+    >>> gang = Gang("bert", {0: "bert-worker-0.bert", 1: "bert-worker-1.bert"}, {})
+    >>> found = environment(PodNetwork("jax"), gang, "worker", 1)
+    >>> found["JAX_COORDINATOR_ADDRESS"], found["JAX_NUM_PROCESSES"], found["JAX_PROCESS_ID"]
+    ('bert-worker-0.bert:2222', '2', '1')
+    """
+    found = {
+        "OASIS_TASK": str(task),
+        "OASIS_INDEX": str(index),
+        "OASIS_HOSTS": ",".join(gang.hosts("worker")),
+        "OASIS_PS_HOSTS": ",".join(gang.hosts("ps")),
+        "OASIS_PORT": str(network.port),
+    }
+    if network.framework == "tensorflow":
+        found["TF_CONFIG"] = json.dumps(_tf_config(network, gang, task, index))
+    elif task == TaskGroup.WORKER and network.framework == "torch":
+        found |= _torch(network, gang, index)
+    elif task == TaskGroup.WORKER and network.framework == "jax":
+        found["JAX_COORDINATOR_ADDRESS"] = f"{gang.workers[0]}:{network.port}"
+        found["JAX_NUM_PROCESSES"] = str(len(gang.workers))
+        found["JAX_PROCESS_ID"] = str(index)
+    return found
+
+
+def _torch(network: PodNetwork, gang: Gang, index: int) -> dict[str, str]:
+    """Of torchrun, whose options are variables that begin with ``PET_``, and of plain scripts."""
+    first, port, count = gang.workers[0], str(network.port), str(len(gang.workers))
+    found = {"PET_RDZV_ENDPOINT": f"{first}:{port}", "PET_RDZV_ID": gang.job}
+    if gang.span is None:
+        return found | {
+            "PET_NNODES": count,
+            "PET_NODE_RANK": str(index),
+            "PET_MASTER_ADDR": first,
+            "PET_MASTER_PORT": port,
+            "MASTER_ADDR": first,
+            "MASTER_PORT": port,
+            "WORLD_SIZE": count,
+            "RANK": str(index),
+        }
+    return found | {
+        "PET_NNODES": f"{gang.span[0]}:{gang.span[1]}",
+        "PET_RDZV_BACKEND": "c10d",
+        # Without it torchrun compares addresses to find out which of the pods holds the store.
+        "PET_RDZV_CONF": f"is_host={int(index == 0)}",
+        "PET_MAX_RESTARTS": str(AGENT_RESTARTS),
+    }
+
+
+def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[str, Any]:
+    workers, ps = (
+        [f"{host}:{network.port}" for host in gang.hosts(group)] for group in ("worker", "ps")
+    )
+    cluster: dict[str, Any] = {"worker": workers}
+    role, number = task, index
+    if gang.span is not None:
+        # A sparse cluster: a worker knows itself and the
+        # parameter servers, so that others may come and go.
+        own = f"{gang.workers[index]}:{network.port}" if task == TaskGroup.WORKER else None
+        cluster = {} if own is None else {"worker": {str(index): own}}
+    elif ps:
+        # TensorFlow's strategy with parameter servers has a
+        # coordinator, which is none of the workers that train.
+        cluster = {"chief": workers[:1], **({"worker": workers[1:]} if workers[1:] else {})}
+        if task == TaskGroup.WORKER:
+            role, number = ("chief", 0) if index == 0 else (task, index - 1)
+    if ps:
+        cluster["ps"] = ps
+    return {"cluster": cluster, "task": {"type": str(role), "index": number}}
+
+
+def variables(network: PodNetwork, task: str, elastic: bool) -> tuple[str, ...]:
+    """Names of the variables of such a pod, whoever else is in its gang.
+
+    Examples
+    --------
+    >>> variables(PodNetwork("tensorflow"), "ps", elastic=True)[-1]
+    'TF_CONFIG'
+    """
+    alone = Gang("", {0: ""}, {0: ""}, (1, 2) if elastic else None)
+    return tuple(environment(network, alone, task, 0))
+
+
+def as_annotations(variables: Mapping[str, str]) -> dict[str, str]:
+    """Variables as annotations of a pod.
+
+    Examples
+    --------
+    >>> as_annotations({"RANK": "1"})
+    {'env.oasis-scheduler.io/RANK': '1'}
+    """
+    return {f"{names.ENV}{name}": value for name, value in variables.items()}
+
+
+def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
+    """The spec of a pod whose containers read `variables` from its annotations, and its name.
+
+    Its host name is another one, and `Reporter.in_pod` has to find the pod. What a container says
+    of a variable itself stays.
+
+    Examples
+    --------
+    >>> made = with_variables({"containers": [{"name": "train"}]}, ["RANK"])
+    >>> made["containers"][0]["env"][1]["valueFrom"]["fieldRef"]["fieldPath"]
+    "metadata.annotations['env.oasis-scheduler.io/RANK']"
+    """
+    paths = {"POD_NAME": "metadata.name"}
+    paths |= {name: f"metadata.annotations['{names.ENV}{name}']" for name in variables}
+    refs = [
+        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+        for name, path in paths.items()
+    ]
+    made = dict(spec)
+    for field in ("initContainers", "containers"):
+        if spec.get(field):
+            made[field] = [_reading(container, refs) for container in spec[field]]
+    return made
+
+
+def _reading(container: Mapping[str, Any], refs: list[dict[str, Any]]) -> dict[str, Any]:
+    own = list(container.get("env") or ())
+    said = {entry["name"] for entry in own}
+    # Ours come first: what its owner writes may refer to them, as in $(OASIS_INDEX).
+    return {**container, "env": [*(ref for ref in refs if ref["name"] not in said), *own]}

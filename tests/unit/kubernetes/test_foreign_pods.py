@@ -1,0 +1,107 @@
+"""Pods that are not ours take the room that they take, whatever they carry; none is touched."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from oasis.kubernetes import names
+from oasis.kubernetes.acting import Create, Delete, Open
+from tests.unit.kubernetes.played import GPU, Played, job, node
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+
+OWNER = {"kind": names.KIND, "controller": True, "name": "j", "uid": "j-1"}
+MARKS: dict[str, dict[str, Any]] = {  # all that tells a pod of ours, each of which may be copied
+    "labels": {names.JOB_UID: "j-1", names.TASK: "worker", names.JOB_NAME: "j"},
+    "annotations": {names.NODE: "n0", names.PLAN: "x", names.SLOT: "0", names.PROGRESS: "1e9"},
+    "ownerReferences": [OWNER],  # type: ignore[dict-item]
+    "managedFields": [{"manager": names.FIELD_MANAGER}],  # type: ignore[dict-item]
+}
+
+
+def foreign(bound: str | None, gpus: int, namespace: str = "ns", **meta: Any) -> dict[str, Any]:
+    asked = {"resources": {"requests": {GPU: str(gpus)}}}
+    made = {"name": "foreign", "namespace": namespace, "uid": "foreign", **deepcopy(meta)}
+    spec = {"containers": [asked], **({"nodeName": bound} if bound else {})}
+    return {"metadata": made, "spec": spec, "status": {"phase": "Running" if bound else "Pending"}}
+
+
+def played(pod: dict[str, Any]) -> tuple[Played, str]:
+    """Two nodes of four GPUs, the pod, and a job that takes whatever there is."""
+    made = Played(policy("dorm"))
+    made.nodes = [node("n0", "worker", 4), node("n1", "worker", 4)]
+    made.pods["foreign"] = pod
+    made.restart()
+    return made, made.submit(job("j", slots=80.0, minimum=1, initial=1, maximum=8))
+
+
+def ours(made: Played) -> int:
+    """Pods that run beside the foreign one."""
+    return sum("nodeName" in pod["spec"] for name, pod in made.pods.items() if name != "foreign")
+
+
+def subsets() -> list[tuple[str, ...]]:
+    """Those that lack a label, the owner or the manager; all three together make a pod ours."""
+    found = [s for k in range(len(MARKS)) for s in itertools.combinations(MARKS, k)]
+    return [s for s in found if set(MARKS) - {"annotations"} - set(s)]
+
+
+@pytest.mark.parametrize("marks", subsets(), ids="+".join)
+def test_a_bound_pod_with_some_of_our_marks_is_counted_and_left_alone(
+    marks: tuple[str, ...],
+) -> None:
+    made, uid = played(foreign("n0", 3, **{name: MARKS[name] for name in marks}))
+    made.run(2)
+    assert ours(made) == 5, "three of the eight GPUs are taken"
+    assert "foreign" in made.pods
+    assert made.status(uid)["progress"]["workerSeconds"] < 1e6
+
+
+def test_a_whole_copy_in_another_namespace_is_counted_and_left_alone() -> None:
+    made, _ = played(foreign("n0", 3, namespace="other", **MARKS))
+    made.run(2)
+    assert (ours(made), "foreign" in made.pods) == (5, True)
+
+
+def test_a_pod_that_is_not_bound_takes_no_room_by_its_annotation() -> None:
+    made, _ = played(foreign(None, 4, annotations=MARKS["annotations"]))
+    made.run(2)
+    assert ours(made) == 8
+
+
+def test_orphans_are_counted_told_and_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """``kubectl delete --cascade=orphan`` takes the job and its pods' owner away, not the pods."""
+    caplog.set_level(logging.WARNING, "oasis.kubernetes")
+    made = Played(policy("fifo"))
+    made.nodes = [node("n0", "worker", 4), node("n1", "worker", 4)]
+    made.restart()
+    uid = made.submit(job("old", slots=80.0, minimum=3, maximum=3))
+    made.run(1)
+    del made.jobs[uid]
+    orphans = set(made.pods)
+    for pod in made.pods.values():
+        del pod["metadata"]["ownerReferences"]
+    late = made.submit(job("late", slots=80.0, minimum=4, maximum=4))
+    made.run(3)
+    assert orphans <= set(made.pods)
+    assert made.workers(late) == 4, "on the other node"
+    told = [r.getMessage() for r in caplog.records if "without their OasisJob" in r.getMessage()]
+    assert told == [
+        "3 pods run in ns without their OasisJob and count as pods of others; to end them: "
+        f"kubectl -n ns delete pod -l {names.JOB_UID}={uid}"
+    ]
+
+
+def test_the_pods_of_a_job_that_is_gone_are_left_to_the_garbage_collector() -> None:
+    made = Played(policy("fifo"))
+    uid = made.submit(job("old", slots=80.0, minimum=3, maximum=3))
+    made.run(1)
+    del made.jobs[uid]
+    made.slot += 1
+    made.reconciler.boundary_if_due(made.now(), made.seen())
+    actions = made.reconciler.steps(made.seen(), set(), made.now()).actions
+    assert not any(isinstance(action, Create | Delete | Open) for action in actions)

@@ -1,0 +1,182 @@
+"""Pods that are refused, or that never run: others get their room, and little is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.evaluation.policies import POLICIES
+from oasis.kubernetes.acting import Create, Open, action_word
+from oasis.kubernetes.api.connection import ApiError
+from oasis.kubernetes.api.watching import ObjectStore
+from oasis.kubernetes.control import writer
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.patience import Patience, with_at_most
+from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
+from tests.unit.kubernetes.played import SLOT, Played, job, job_of, pods
+from tests.unit.kubernetes.test_errors_of_one_job import rigid
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy, with_ps
+
+TIMEOUT = 3 * SLOT
+
+
+class Refusing(Played):
+    """An API server that takes no more than `quota` pods of the job `which`; events are counted."""
+
+    def __init__(self, make: Any, which: str, quota: int = 0, **settings: Any) -> None:
+        self.which, self.quota, self.tried, self.events = which, quota, 0, 0
+        super().__init__(make, pods_ready_timeout=TIMEOUT, **settings)
+
+    def refuses(self, action: Any) -> str | None:
+        if not isinstance(action, Create) or action.job != self.which:
+            return None
+        self.tried += 1
+        there = sum(job_of(pod) == self.which for pod in self.pods.values())
+        return "create: 403 exceeded quota" if there >= self.quota else None
+
+    def settle(self) -> None:
+        super().settle()
+        for status in self.reconciler.statuses.values():
+            self.events += len(status.news)
+            status.news.clear()
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_pods_that_are_refused_hold_no_room_for_ever(name: str) -> None:
+    played = Refusing(policy(name), "bad-1")
+    bad = played.submit(rigid("bad", 8, 4))
+    played.step()  # two gangs that arrive together block each other under kubernetes-default
+    other = played.submit(rigid("other", 8, 2))
+    played.run(24)
+    assert played.phase(other) == "Completed", "its turn came"
+    assert played.workers(bad) == 0
+    assert played.phase(bad) in {"Waiting", "Starting"}, "and never Running"
+    status, reason, message = played.said(bad, "Placed") or ("", "", "")
+    assert (status, reason) == ("False", "PodsNotReady")
+    assert "create: 403 exceeded quota" in message
+    assert "tried again at" in message
+    events = played.events
+    played.run(40)
+    assert played.events <= events + 2, "what stays is said once"
+    played.quota = 8
+    played.run(80)
+    assert played.phase(bad) == "Completed"
+
+
+def test_what_is_refused_is_tried_less_and_less_often() -> None:
+    played = Refusing(policy("fifo"), "bad-1")
+    played.submit(rigid("bad", 1, 4))
+    played.step()
+    asked = []
+    for tick in range(120):  # a minute in turns of half a second
+        now = played.now() + tick / 2
+        actions = played.reconciler.steps(played.seen(), set(), now).actions
+        asked += [tick / 2] * bool(actions)
+        played.reconciler.refused([(a.job, action_word(a), "403") for a in actions], now)
+    assert asked == [1.0, 3.0, 7.0, 15.0, 31.0]
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_fewer_workers_where_the_minimum_allows(edited: bool) -> None:
+    played = Refusing(policy("recourse"), "bad-1", quota=3)
+    bad = played.submit(job("bad", slots=24.0, minimum=2, maximum=8))
+    other = played.submit(rigid("other", 4, 2))
+    played.run(6)
+    assert played.workers(bad) == 3
+    assert played.phase(bad) == "Running"
+    assert played.phase(other) == "Completed"
+    if edited:
+        played.quota = 8
+        played.edit(bad, gracePeriodSeconds=1)
+        played.step()
+        assert played.workers(bad) == 8
+    played.run(10)
+    assert played.phase(bad) == "Completed"
+
+
+def test_pods_that_never_become_ready_are_taken_back_and_say_what_they_wait_for() -> None:
+    played = Refusing(policy("fifo"), "")
+    bad = played.submit(rigid("bad", 8, 4))
+    other = played.submit(rigid("other", 8, 2))
+    played.opens = lambda pod: job_of(pod) != bad
+    played.run(5)
+    assert played.phase(bad) == "Waiting"
+    assert "ImagePullBackOff: no such image" in str(played.said(bad, "Placed"))
+    played.run(4)
+    assert played.phase(other) == "Completed"
+
+
+def test_a_job_that_waits_is_remembered_and_an_edit_has_it_tried_at_once() -> None:
+    played = Refusing(policy("recourse"), "bad-1")
+    bad = played.submit(rigid("bad", 2, 4))
+    played.run(5)
+    assert played.phase(bad) == "Waiting"
+    tried = played.tried
+    played.restart()
+    played.run(1)
+    assert played.tried == tried, "the pause outlives the controller"
+    assert played.status(bad)["arrivalSlot"] == 0
+    played.quota = 8
+    played.edit(bad, gracePeriodSeconds=1)
+    played.run(5)
+    assert played.phase(bad) == "Completed"
+    assert played.status(bad)["arrivalSlot"] == 0, "its delay is counted from its first arrival"
+
+
+def test_a_job_whose_nodes_others_hold_is_not_blamed() -> None:
+    patience = Patience(timeout=10.0)
+    patience.note("j", is_whole=False, at=0.0)
+    patience.excuse("j", at=8.0)
+    assert [patience.is_over("j", at) for at in (10.0, 18.0)] == [False, True]
+    patience.note("j", is_whole=None, at=18.0)
+    assert not patience.is_over("j", 99.0)
+
+
+@pytest.mark.parametrize("most", [1, 3, 8, 20])
+def test_fewer_workers_do_the_same_work(most: int) -> None:
+    played = Played(policy("fifo"))
+    made = with_ps(minimum=2, initial=6)
+    made["metadata"] |= {"uid": "u", "generation": 1}
+    made["spec"]["forms"] = [{"workers": {"minimum": 4}}, {"work": {"workerSeconds": 60.0}}]
+    spec = parse_job(made, played.reconciler.clock, DEFAULT_RESOURCES)
+    fewer = with_at_most(spec, most)
+    for one, other in ((spec.job, fewer.job), *zip(spec.job.forms, fewer.job.forms, strict=True)):
+        assert other.chunks == max(one.min_workers, min(most, one.chunks))
+        assert other.chunks * other.minibatch_time == pytest.approx(one.chunks * one.minibatch_time)
+    assert fewer.initial_workers == min(6, max(2, most))
+
+
+def test_gates_that_nobody_may_open_are_no_reason_to_make_pods() -> None:
+    played = Refusing(policy("fifo"), "bad-1", quota=8)
+    refuses = played.refuses
+    played.refuses = lambda a: "open: 422" if isinstance(a, Open) else refuses(a)  # type: ignore[method-assign]
+    bad = played.submit(rigid("bad", 2, 4, template=pods(cpu="1")))
+    played.run(5)
+    assert played.tried == 2
+    assert "open: 422" in str(played.said(bad, "Placed"))
+
+
+def test_a_status_that_is_refused_is_written_less_and_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Strict:
+        is_dry = False
+        asked = 0
+
+        def apply(self, *_: Any) -> None:
+            self.asked += 1
+            raise ApiError("PATCH", "/", 422, "Invalid", "phase: Unsupported value")
+
+    moment, objects = [0.0], Strict()
+    monkeypatch.setattr(writer.time, "monotonic", lambda: moment[0])
+    clerk = writer.ClusterWriter(objects, ObjectStore(), 1, Metrics())  # type: ignore[arg-type]
+    found = {"metadata": {"name": "j", "namespace": "ns", "uid": "u"}}
+    job = StatusWriter(found, SlotClock(60.0))
+    for tick in range(120):
+        moment[0] = tick / 2
+        clerk.write_statuses([job])
+    clerk.close()
+    assert objects.asked == 6, "after 0, 1, 3, 7, 15 and 31 s"
