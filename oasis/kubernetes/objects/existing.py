@@ -25,6 +25,7 @@ from oasis.kubernetes.objects.oasis_job import (
     choice,
     demands_of,
     job_id,
+    named_as_written,
     parse_utility,
     parse_work,
 )
@@ -387,15 +388,10 @@ def parse_existing(
     worker, ps = demands_of(asked, ps_asked, resources, has_ps=servers is not None)
     place = f"{NOTES}.{names.UTILITY}"
     utility = parse_utility(_json(notes, names.UTILITY), clock, place)
-    place = f"{NOTES}.{names.WORK}"
-    work = parse_work(_json(notes, names.WORK), maximum, clock, place)
-    grace = workers.template["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
-    return JobSpec(
-        uid=meta["uid"],
-        namespace=meta["namespace"],
-        name=meta["name"],
-        generation=content_version(found, kind),
-        job=Job(
+    place, said = f"{NOTES}.{names.WORK}", _json(notes, names.WORK)
+    with named_as_written(place, said, f"{workers.path}.spec", resources):
+        work = parse_work(said, maximum, clock, place)
+        job = Job(
             id=job_id(kind.name, meta["namespace"], meta["name"]),
             arrival=0,
             chunks=maximum,
@@ -404,7 +400,15 @@ def parse_existing(
             utility=utility,
             min_workers=minimum,
             **work,
-        ),
+        )
+        job.work(clock.work_seconds)
+    grace = workers.template["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
+    return JobSpec(
+        uid=meta["uid"],
+        namespace=meta["namespace"],
+        name=meta["name"],
+        generation=content_version(found, kind),
+        job=job,
         initial_workers=None,
         worker=workers.template,
         ps=None if servers is None else servers.template,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
@@ -12,11 +13,12 @@ from oasis.kubernetes.objects.job_forms import specs_in_forms
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import Form
 from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
+from oasis.model.resources import BANDWIDTH
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.model.validation import check_keys, integer, number
 
@@ -178,7 +180,7 @@ def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
         made = _in_one_form(found["metadata"], spec, clock, resources)
         forms = []
         for path, one in specs_in_forms(spec):
-            with located_at(path):
+            with located_at(path), _as_a_form_says_it(path):
                 forms.append(_in_one_form(found["metadata"], one, clock, resources))
     if not forms:
         return made
@@ -211,16 +213,19 @@ def _in_one_form(
             ps_asked = requests_of(ps_template["spec"], "template.spec")
             rules[TaskGroup.PS] = NodeRules.of(ps_template["spec"], "template.spec")
     demands = demands_of(asked, ps_asked, resources, has_ps=ps_template is not None)
-    job = Job(
-        id=f"{meta['namespace']}/{meta['name']}",
-        arrival=0,
-        chunks=maximum,
-        worker=demands[0],
-        ps=demands[1],
-        utility=parse_utility(spec["utility"], clock),
-        min_workers=minimum,
-        **parse_work(spec["work"], maximum, clock),
-    )
+    utility = parse_utility(spec["utility"], clock)
+    with named_as_written("work", spec["work"], "workers.template.spec", resources):
+        job = Job(
+            id=f"{meta['namespace']}/{meta['name']}",
+            arrival=0,
+            chunks=maximum,
+            worker=demands[0],
+            ps=demands[1],
+            utility=utility,
+            min_workers=minimum,
+            **parse_work(spec["work"], maximum, clock),
+        )
+        job.work(clock.work_seconds)
     return JobSpec(
         uid=meta["uid"],
         namespace=meta["namespace"],
@@ -253,6 +258,50 @@ def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, r
     return said if ranges else "restart"
 
 
+@contextmanager
+def named_as_written(work: str, said: Any, worker: str, resources: ResourceMap) -> Iterator[None]:
+    """Say fields of an object where those of the model are wrong that follow from them.
+
+    `work` is the place of the work, at which `said` stands; `worker` that of a worker's pod spec.
+
+    Examples
+    --------
+    >>> with named_as_written("work", {"workerSeconds": 1e99}, "", ResourceMap(())):
+    ...     raise InstanceError("minibatch_time", "expected a number <= 1e+30", 2e96)
+    Traceback (most recent call last):
+        ...
+    oasis.model.errors.InstanceError: work.workerSeconds: expected a number <= 1e+30, got 1e+99
+    """
+    bandwidth = {name: resource for name, resource, _ in resources.entries}.get(BANDWIDTH, "")
+    whole = isinstance(said, Mapping) and "workerSeconds" in said
+    of_work = {
+        "minibatch_time": "workerSeconds" if whole else "minibatchSeconds",
+        "gradient_mb": "gradientMb",
+    }
+    try:
+        yield
+    except InstanceError as error:
+        if error.field in of_work:
+            name = of_work[error.field]
+            error.field, error.got = f"{work}.{name}", describe(said[name])
+        elif error.field == f"worker.{BANDWIDTH}":
+            error.field = f"{worker}.containers[0].resources.requests.{bandwidth}"
+        of_ps = "what a parameter server asks for, in Gbit/s"
+        error.expected = error.expected.replace(f"ps.{BANDWIDTH}", of_ps)
+        raise
+
+
+@contextmanager
+def _as_a_form_says_it(path: str) -> Iterator[None]:
+    """A form says less than a spec: resources of the first container, or only a speed."""
+    try:
+        yield
+    except InstanceError as error:
+        inner = error.field.replace(".template.spec.containers[0].resources", ".resources")
+        error.field = "" if path.startswith("speeds.") else inner
+        raise
+
+
 def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility:
     """The utility of an ``OasisJob``, whose times are seconds, by the delay in slots.
 
@@ -282,6 +331,9 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
         if not isinstance(given, list) or not given:
             raise InstanceError("delaysSeconds", "expected a list of numbers", given)
         delays = [number(d, f"delaysSeconds[{k}]") / seconds for k, d in enumerate(given)]
+        for k in range(1, len(delays)):
+            if delays[k] <= delays[k - 1]:
+                raise InstanceError(f"delaysSeconds[{k}]", "expected strictly increasing delays")
         return Piecewise(tuple(delays), data["values"])
 
 
