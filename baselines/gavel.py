@@ -203,13 +203,14 @@ class Gavel(BasePolicy):
     has X_mj = 0 gets no turn.
 
     Chosen: the types of a job are its forms, and the machines of a kind those that admit the same
-    (`time_shares`, for any resources and with parameter servers); as one schedule has one form, the
-    other forms of a job leave the program when it begins, and X is worked out anew at the next
-    round. The throughput is in units of the first form, its workers times the work of the job in
-    the first form over that in this one, since mini-batches of different jobs have no common unit.
-    Counts are fixed in each form as for FIFO. Of equal priorities the larger share goes first, then
-    the earlier job, then the form that stands first; a job that goes on stays where it is unless
-    one before it took its place. A round is at least a slot.
+    (`time_shares`, for any resources and with parameter servers). A job that may switch goes from
+    form to form as in the paper; as other jobs keep theirs, their other forms leave the program
+    when they begin, and X is worked out anew at the next round. The throughput is in units of the
+    first form, its workers times the work of the job in the first form over that in this one, since
+    mini-batches of different jobs have no common unit. Counts are fixed in each form as for FIFO.
+    Of equal priorities the larger share goes first, then the earlier job, then the form that stands
+    first; a job that goes on stays where it is unless one before it took its place. A round is at
+    least a slot.
 
     Parameters
     ----------
@@ -305,7 +306,7 @@ class Gavel(BasePolicy):
         """Of each job those that it still may run in."""
         found = []
         for index, job in self._jobs.items():
-            first, begun = job.in_forms[0], self._begun.get(index)
+            first, begun = job.in_forms[0], self._begun.get(index)  # who may switch begins in none
             for form, (workers, ps) in self._tasks[index].items():
                 if begun in (None, form):
                     seen = job.in_forms[form]
@@ -339,7 +340,9 @@ class Gavel(BasePolicy):
             elif found := turns.start(way.seen, way.workers, way.ps):
                 plan.changes[way.job] = found._replace(form=way.form)
                 self._running[way.job] = way.form
-                if way.job not in self._begun:
+                if way.job in before:  # it is not where it was, or in another form
+                    turns.leave(ways[way.job, before[way.job]].seen)
+                if way.job not in self._begun and not self._jobs[way.job].may_switch:
                     self._begun[way.job] = way.form
                     self._is_stale |= len(self._tasks[way.job]) > 1
         for index in before.keys() - self._running.keys():

@@ -55,6 +55,7 @@ class Turns:
         self._placement, self._view = placement, view
         self._free, self._misfits = Room(site, view.free(), view.down()), Misfits()
         self._without_later = Room(site, self._free.free.copy(), self._free.down)
+        self._left: set[int] = set()
         # Of the second room, those that run get their places back one by one, as their turns come.
         for job in running:
             self._without_later.release(job, view.allocation(job))
@@ -65,8 +66,14 @@ class Turns:
         if self._without_later.hold(job, held):
             return True
         # Others were placed over it: what it held beside them is free for those that come next.
-        self._free.release(job, held)
+        self.leave(job)
         return False
+
+    def leave(self, job: PolicyJob) -> None:
+        """Let `job`, which runs, give up what it holds, for those that come next."""
+        if job.index not in self._left:
+            self._left.add(job.index)
+            self._free.release(job, self._view.allocation(job))
 
     def start(self, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         """Place `job`, which holds nothing (any more); None if it does not fit."""

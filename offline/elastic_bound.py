@@ -10,8 +10,14 @@ the LP
     max sum f_il x_il,  sum_l x_il <= 1 for each job,
     sum w_ir u_ilt x_il <= C_r L in each slot t for each resource r,  x >= 0
 
-is at least the utility of every run. It is solved by column generation. What is returned is its
-Lagrangian dual at the best prices that were met, so that the bound holds however early that ends.
+is at least the utility of every run. A configuration of a job that may switch has no form: it says
+for how many seconds of each slot the job works in each form with each number of workers. In a run
+these seconds are no more than the slot has, each second does at most the share of the work that the
+form needs for all of it, and the shares come to one by the end, whatever a restart loses between
+them: so a run is such a configuration, too.
+
+The LP is solved by column generation. What is returned is its Lagrangian dual at the best prices
+that were met, so that the bound holds however early that ends.
 """
 
 from __future__ import annotations
@@ -95,34 +101,44 @@ class _Configurations:
         slots: int,
         share: FloatArray,
     ) -> None:
-        self.share, self.length = share, length
+        self.share = share
         widths, slopes = envelope(rates[: most + 1])
-        begins = np.arange(slots) * length
-        self.open = np.clip(begins + length - job.arrival, 0.0, length)  # seconds of each slot
+        self._open_from(job, length, slots)
         self._slots = np.repeat(np.arange(slots), len(widths))
         self._slopes = np.tile(slopes, slots)
         self._work = np.outer(self.open, widths * slopes).ravel()
-        self._total = job.work
         top = max(rates[: most + 1])  # not the sum of the envelope, which is rounded
-        fastest = job.work / top if top > 0 else np.inf
-        done = np.cumsum(self._work.reshape(slots, -1).sum(axis=1))
-        able = done + top * ROUNDING * (begins + length) >= self._total
+        self._value(job, job.work, top, self._work.reshape(slots, -1).sum(axis=1))
+
+    def _open_from(self, job: PolicyJob, length: float, slots: int) -> None:
+        """The seconds of each slot in which `job` is there."""
+        self.length, self._begins = length, np.arange(slots) * length
+        self.open = np.clip(self._begins + length - job.arrival, 0.0, length)
+
+    def _value(self, job: PolicyJob, total: float, top: float, most: FloatArray) -> None:
+        """Worth by the slot of completion, for so much work, at most `top` of it in a second.
+
+        `most` (slots,) is what can be done in each slot.
+        """
+        self._total, begins = total, self._begins
+        slots, length = len(begins), self.length
+        fastest = total / top if top > 0 else np.inf
+        able = np.cumsum(most) + top * ROUNDING * (begins + length) >= total
         delays = np.maximum(begins - job.arrival, fastest)
         worth = np.asarray(job.utility(_earlier(delays, job.arrival)), dtype=float)
         self.worth = np.where(able, worth, -np.inf)
         never = np.array([max(slots * length - job.arrival, fastest)])
         # who completes after the last slot pays nothing for it
-        self.later = float(job.utility(_earlier(never, job.arrival))[0]) if len(widths) else 0.0
+        self.later = float(job.utility(_earlier(never, job.arrival))[0]) if top > 0 else 0.0
 
     def best(self, prices: FloatArray) -> tuple[float, float, FloatArray | None]:
-        """Worth less cost, worth, and worker-seconds by slot of the best; None: after the last.
+        """Worth less cost, worth, and shares of the pool of the best; None: after the last.
 
-        `prices` (slots, resources) are of the whole pool for a whole slot. For each slot of
-        completion the cheapest way to do the work is greedy: it takes the cheapest work first.
+        `prices` and shares (slots, resources) are of the whole pool for a whole slot. For each slot
+        of completion the cheapest way to do the work is greedy: it takes the cheapest work first.
         """
-        price = prices @ self.share / self.length  # of a worker-second
-        cost = price[self._slots] / self._slopes
-        gain = self.worth - self._least_costs(cost, len(price))
+        cost = self._priced(prices)
+        gain = self.worth - self._least_costs(cost, len(prices))
         slot = int(np.argmax(gain)) if len(gain) else -1
         if slot < 0 or gain[slot] <= self.later:
             return self.later, self.later, None
@@ -130,10 +146,19 @@ class _Configurations:
         order = pieces[np.argsort(cost[pieces], kind="stable")]
         amounts = self._work[order]
         taken = np.clip(self._total - (np.cumsum(amounts) - amounts), 0.0, amounts)
-        used = np.zeros(len(price))
-        np.add.at(used, self._slots[order], taken / self._slopes[order])
         worth = float(self.worth[slot])
-        return worth - float(taken @ cost[order]), worth, used
+        return worth - float(taken @ cost[order]), worth, self._load(order, taken)
+
+    def _priced(self, prices: FloatArray) -> FloatArray:
+        """What a unit of work costs, piece by piece; those of a slot from the cheapest on."""
+        price = prices @ self.share / self.length  # of a worker-second
+        return price[self._slots] / self._slopes
+
+    def _load(self, order: IntArray, taken: FloatArray) -> FloatArray:
+        """Shares of the pool that the work `taken` of the pieces in `order` uses."""
+        used = np.zeros(len(self.open))
+        np.add.at(used, self._slots[order], taken / self._slopes[order])
+        return np.outer(used, self.share / self.length)
 
     def _least_costs(self, cost: FloatArray, slots: int) -> FloatArray:
         """What the work costs at least, by the slot that it is completed in.
@@ -163,6 +188,60 @@ class _Configurations:
                 heappop(held)
             found[slot] = paid
         return found
+
+
+class _Switching(_Configurations):
+    """The configurations of a job that may switch, whose work is counted in shares of all of it.
+
+    In a slot it may work for some seconds with each of the numbers of workers of each form. At
+    given prices, only those on the convex hull of cost and share done are any good, and from each
+    of them to the next is a piece of work.
+
+    Parameters
+    ----------
+    uses : (ways, resources) float array
+        Share of the pool of so many workers of a form.
+    paces : (ways,) float array
+        Share of the work that they do in a second.
+    """
+
+    def __init__(
+        self, job: PolicyJob, uses: FloatArray, paces: FloatArray, length: float, slots: int
+    ) -> None:
+        fastest_first = np.argsort(-paces, kind="stable")
+        self._uses, self._paces = uses[fastest_first], paces[fastest_first]
+        self._open_from(job, length, slots)
+        self._slots = np.repeat(np.arange(slots), len(paces))
+        top = float(max(paces, default=0.0))
+        self._value(job, 1.0, top, top * self.open)
+
+    def _priced(self, prices: FloatArray) -> FloatArray:
+        slots, ways, rows = len(prices), len(self._paces), np.arange(len(prices))
+        costs = prices @ self._uses.T / self.length
+        at, pace = np.zeros((slots, self._uses.shape[1])), np.zeros(slots)  # from nothing on
+        paid, found, work = np.zeros(slots), np.zeros((slots, ways)), np.zeros((slots, ways))
+        more = np.zeros((slots, ways, self._uses.shape[1]))  # used by a unit of work
+        for piece in range(ways):
+            faster = self._paces - pace[:, None]
+            steep = np.full((slots, ways), np.inf)
+            np.divide(costs - paid[:, None], faster, out=steep, where=faster > 0)
+            way = steep.argmin(axis=1)  # of equals the fastest, which comes first
+            step = np.maximum(faster[rows, way], 0.0)
+            (on,) = np.nonzero(step)  # the others are at the end, with pieces of no work
+            if not len(on):
+                break
+            found[on, piece] = np.maximum(steep[on, way[on]], 0.0)
+            work[on, piece] = step[on] * self.open[on]
+            more[on, piece] = (self._uses[way[on]] - at[on]) / step[on, None]
+            at[on], pace[on] = self._uses[way[on]], self._paces[way[on]]
+            paid[on] = costs[on, way[on]]
+        self._work, self._more = work.ravel(), more.reshape(slots * ways, -1)
+        return found.ravel()
+
+    def _load(self, order: IntArray, taken: FloatArray) -> FloatArray:
+        used = np.zeros((len(self.open), self._uses.shape[1]))
+        np.add.at(used, self._slots[order], taken[:, None] * self._more[order])
+        return used / self.length
 
 
 def _earlier(delays: FloatArray, arrival: float) -> FloatArray:
@@ -218,21 +297,25 @@ def elastic_bound(
     if slots < 1:
         raise InputError("slots", "expected at least 1", slots)
     there = totals > 0
-    choices = [
-        [
-            _Configurations(
-                form,
-                best_rates(made, form),
-                _most(form, demand, totals),
-                slot_seconds,
-                slots,
-                demand[there] / totals[there],
-            )
-            for form, demand in zip(job.in_forms, own, strict=True)
-        ]
-        for job, own in zip(jobs, demands, strict=True)
-    ]
-    return _generate(choices, slots, slot_seconds)
+    choices: list[list[_Configurations]] = []
+    for job, own in zip(jobs, demands, strict=True):
+        rates = [best_rates(made, form) for form in job.in_forms]
+        most = [_most(form, demand, totals) for form, demand in zip(job.in_forms, own, strict=True)]
+        shares = own[:, there] / totals[there]
+        each = zip(job.in_forms, rates, most, shares, strict=True)
+        if job.may_switch:
+            ways = [
+                (n * share, rate / form.work)
+                for form, speeds, limit, share in each
+                for n, rate in enumerate(speeds[: limit + 1])
+                if rate > 0
+            ]
+            uses = np.array([use for use, _ in ways]).reshape(len(ways), there.sum())
+            paces = np.array([pace for _, pace in ways])
+            choices.append([_Switching(job, uses, paces, slot_seconds, slots)])
+        else:
+            choices.append([_Configurations(*one[:3], slot_seconds, slots, one[3]) for one in each])
+    return _generate(choices, slots, int(there.sum()), slot_seconds)
 
 
 def best_rates(made: ElasticWorkload, job: PolicyJob) -> list[float]:
@@ -318,10 +401,10 @@ def pool(made: ElasticWorkload) -> tuple[FloatArray, list[FloatArray]]:
 
 
 def _generate(
-    choices: Sequence[Sequence[_Configurations]], slots: int, length: float
+    choices: Sequence[Sequence[_Configurations]], slots: int, resources: int, length: float
 ) -> ElasticBound:
     """Column generation over the forms of each job."""
-    count, resources = len(choices), len(choices[0][0].share) if choices else 0
+    count = len(choices)
     every = [own for forms in choices for own in forms]
     largest = max((float(max(own.worth.max(), own.later)) for own in every), default=0.0)
     scale = largest if largest > 0 else 1.0
@@ -334,11 +417,10 @@ def _generate(
         columns, dual = [], float(prices.sum())
         for k, forms in enumerate(choices):
             found = [own.best(prices) for own in forms]
-            best = max(range(len(forms)), key=lambda form: found[form][0])
-            gain, worth, used = found[best]
+            gain, worth, load = max(found, key=lambda one: one[0])  # the first of equals
             dual += gain
             if gain > duals[k] * scale + 1e-9 * scale:
-                columns.append(_column(k, worth / scale, used, forms[best].share / length, count))
+                columns.append(_column(k, worth / scale, load, count))
         value = min(value, dual)
         if not columns or value - reached <= GAP * value:
             break
@@ -349,13 +431,11 @@ def _generate(
     return ElasticBound(float(value), reached, rounds, length)
 
 
-def _column(
-    job: int, worth: float, used: FloatArray | None, shares: FloatArray, count: int
-) -> LpColumn:
+def _column(job: int, worth: float, load: FloatArray | None, count: int) -> LpColumn:
     rows: IntArray = np.array([job])
     values = np.ones(1)
-    if used is not None:
-        table = np.outer(used, shares).ravel()
+    if load is not None:
+        table = load.ravel()
         entries = np.flatnonzero(table)
         rows = np.concatenate([rows, count + entries])
         values = np.concatenate([values, table[entries]])
@@ -376,7 +456,8 @@ def mean_completion_bound(made: ElasticWorkload) -> float:
        job with the shortest remaining time first is optimal for the sum of completion times
        (Schrage, 1968). The bound takes the resource that gives most.
 
-    Changes, parameter servers, locality and jobs that share a machine only slow jobs down.
+    Changes, parameter servers, locality and jobs that share a machine only slow jobs down; and
+    whoever switches forms does no share of the work in less time or area than in the best of them.
 
     Parameters
     ----------

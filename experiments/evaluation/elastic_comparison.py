@@ -20,13 +20,14 @@ from experiments.evaluation.comparison import (
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
 from oasis.model.errors import InputError, InstanceError
+from oasis.model.forms import ANY_MACHINE, Form
 from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Utility
 from oasis.online.prices import PriceBounds
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster
-from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, LimitedDemand, PolicyJob, admits
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.policy_check import parameters_of, report_of
@@ -82,12 +83,15 @@ class Translated:
     ----------
     job : PolicyJob
         On the site of the model, times in slots; its `source` is the model's job.
-    speed : float
-        Worker-seconds of the elastic job that count as one worker-slot of the model's.
+    ways : tuple of int
+        The forms of the elastic job that those of the model's stand for, in their order.
+    speeds : tuple of float
+        Worker-seconds of the elastic job that count as one worker-slot of the model's, by form.
     """
 
     job: PolicyJob
-    speed: float
+    ways: tuple[int, ...]
+    speeds: tuple[float, ...]
 
 
 class ElasticModel:
@@ -95,12 +99,14 @@ class ElasticModel:
 
     Machines: all of them host workers, none parameter servers. A worker reserves its own demand and
     as much of the parameter servers' as falls to each worker where that is most, so that whatever
-    the model plans, they find room beside the workers.
+    the model plans, they find room beside the workers. Parameter servers that no machine of the
+    workers admits are left out.
 
     Jobs: a slot of one worker is one worker-slot, whatever the other workers are, so that speed is
     linear in them. It is counted as what one of the workers that the job asks for does (of the most
     where it asks for none), at the best speed: fewer do more, more do less than the model thinks.
-    The fewest workers, locality and the costs of changes are unknown to the model.
+    The fewest workers, locality and the costs of changes are unknown to the model. Forms are those
+    that fit the empty cluster; a job keeps the form in which it begins even if it may switch.
 
     Utility: by the delay to the end of the slot of completion.
 
@@ -125,8 +131,8 @@ class ElasticModel:
     >>> made = elastic_from_dict(data)
     >>> model = ElasticModel(made, 600.0)
     >>> seen = model.translate(made.workload.jobs[0], slot=1)
-    >>> round(made.workload.jobs[0].work), round(seen.speed, 1), seen.job.source.work(600.0)
-    (474, 600.0, 1)
+    >>> round(made.workload.jobs[0].work), seen.speeds, seen.job.source.work(600.0)
+    (474, (600.0,), 1)
     """
 
     def __init__(self, made: ElasticWorkload, slot_seconds: float) -> None:
@@ -140,8 +146,15 @@ class ElasticModel:
                 raise InstanceError(f"jobs[{k}].utility", expected)
         self.made, self.length = made, float(slot_seconds)
         real = made.workload.site
+        self._empty = EmptyCluster(real, BestFit)
         machines = tuple(
-            Machine(machine.id, machine.amounts, frozenset({TaskGroup.WORKER}), machine.grid)
+            Machine(
+                machine.id,
+                machine.amounts,
+                frozenset({TaskGroup.WORKER}),
+                machine.grid,
+                labels=machine.labels,
+            )
             for machine in real.machines
         )
         self.site = Site(real.resources, machines, self.length, slotted=True)
@@ -157,26 +170,51 @@ class ElasticModel:
 
     def translate(self, job: PolicyJob, slot: int) -> Translated:
         """`job` as it arrives in `slot`."""
-        asked = job.max_workers if job.initial_workers is None else job.initial_workers
-        speed = best_rates(self.made, job)[asked] / asked * self.length
+        ways = self.fitting(job) or (0,)
+        speeds = tuple(self._speed(job.in_forms[way]) for way in ways)
+        forms = tuple(
+            self._form(job.in_forms[way], speed) for way, speed in zip(ways, speeds, strict=True)
+        )
         source = Job(
             id=job.id,
             arrival=slot,
             epochs=1,
-            chunks=job.max_workers,
             minibatches=1,
-            minibatch_time=job.work / speed / job.max_workers,
             gradient_mb=0.0,
-            worker=self._demand(job),
             ps={},
             utility=BySlots(job.utility, self.length, (slot + 1) * self.length - job.arrival),
+            forms=tuple(Form(**form) for form in forms) if len(forms) > 1 else (),
+            **forms[0],
         )
         seen = replace(policy_job(source, self.site), index=job.index)
-        return Translated(seen, speed)
+        return Translated(seen, ways, speeds)
+
+    def fitting(self, job: PolicyJob) -> tuple[int, ...]:
+        """The forms of `job` in which its fewest tasks fit the empty cluster."""
+        each = enumerate(job.in_forms)
+        return tuple(k for k, form in each if self._empty.fewest(form) is not None)
+
+    def _speed(self, job: PolicyJob) -> float:
+        """Worker-seconds of a job of one form in a worker-slot."""
+        asked = job.max_workers if job.initial_workers is None else job.initial_workers
+        return best_rates(self.made, job)[asked] / asked * self.length
+
+    def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
+        """What the model has of one form."""
+        asked = job.worker.requires if isinstance(job.worker, LimitedDemand) else ANY_MACHINE
+        return {
+            "chunks": job.max_workers,
+            "minibatch_time": job.work / speed / job.max_workers,
+            "worker": self._demand(job),
+            "requires": asked,
+        }
 
     def _demand(self, job: PolicyJob) -> Mapping[str, float]:
         counts = range(job.min_workers, job.max_workers + 1)
         servers = max(job.ps_needed(workers) / workers for workers in counts)
+        machines = range(len(self.site.machines))
+        if not any(admits(job.worker, k) and admits(job.ps, k) for k in machines):
+            servers = 0.0
         amounts = dict.fromkeys(self.site.resources, 0.0)
         for demand, each in ((job.worker, 1.0), (job.ps, servers)):
             for resource, amount in demand:
@@ -212,9 +250,12 @@ class SlotView:
         return self._policy.wanted.get(job.index, NOTHING)
 
     def remaining(self, job: PolicyJob) -> float:
-        """Worker-slots left."""
-        left = self._view.remaining(self._policy.real[job.index])
-        return left / self._policy.seen[job.index].speed
+        """Worker-slots left: in the form in which it was to run, or else in that of `job`."""
+        seen, real = self._policy.seen[job.index], self._policy.real[job.index]
+        form = self._policy.forms.get(job.index)
+        if form is None:
+            form = seen.job.forms.index(job) if job in seen.job.forms else 0
+        return self._view.remaining(real.in_form(seen.ways[form])) / seen.speeds[form]
 
     def attained(self, job: PolicyJob) -> float:
         """Time for which `job` held machines."""
@@ -245,6 +286,7 @@ class Slotted:
 
     slotted = False
     told_remaining = True
+    knows_forms = True
 
     def __init__(self, policy: Policy, model: ElasticModel) -> None:
         self.name, self.model, self._policy = policy.name, model, policy
@@ -259,8 +301,8 @@ class Slotted:
         self.real: dict[int, PolicyJob] = {}
         self.seen: dict[int, Translated] = {}
         self.wanted: dict[int, Allocation] = {}
+        self.forms: dict[int, int] = {}  # of the model, of those that were to run
         self._new: list[PolicyJob] = []
-        self._empty = EmptyCluster(site, BestFit)
         self._slot = 0
         self._clear()
 
@@ -284,6 +326,9 @@ class Slotted:
                 plan.rejected[index] = reason
                 self._forget(index)
             self.wanted.update(answer.changes)
+            self.forms |= {
+                index: found.form for index, found in answer.changes.items() if found.workers
+            }
             self._carry_out(view, plan)
             self._slot += 1
         if self.seen or self._new:
@@ -302,7 +347,7 @@ class Slotted:
 
     def _enter(self, plan: Plan) -> None:
         for job in self._new:
-            if self._empty.fewest(job) is None:  # the model, which splits servers, might not see it
+            if not self.model.fitting(job):  # the model, which splits servers, might not see it
                 plan.rejected[job.index] = job.unmet or NEVER_FITS
                 continue
             seen = self.model.translate(job, self._slot)
@@ -311,7 +356,7 @@ class Slotted:
         self._new = []
 
     def _forget(self, index: int) -> None:
-        for known in (self.seen, self.real, self.wanted):
+        for known in (self.seen, self.real, self.wanted, self.forms):
             known.pop(index, None)
 
     def _carry_out(self, view: View, plan: Plan) -> None:
@@ -325,20 +370,31 @@ class Slotted:
         }
         rest = []
         for index in sorted(wanted, key=lambda index: (index not in kept, index)):
-            job, held = self.real[index], view.allocation(self.real[index])
+            form, held = self._form(index), view.allocation(self.real[index])
+            job = self.real[index].in_form(form)
             if index in kept and room.hold(job, held):
                 continue
             found = _with_servers(room, job, wanted[index])
             if wanted[index] and not found.workers:
                 rest.append(index)
-            elif found != held:
+            elif (found := _in(form, found)) != held:
                 plan.changes[index] = found
         # These come last: what the scheduler has planned for the others must not be in their way.
         for index in rest:
-            job = self.real[index]
-            found = _somewhere(room, job, sum(count for _, count in wanted[index]))
+            form = self._form(index)
+            job, workers = self.real[index].in_form(form), sum(n for _, n in wanted[index])
+            found = _in(form, _somewhere(room, job, workers))
             if found != view.allocation(job):
                 plan.changes[index] = found
+
+    def _form(self, index: int) -> int:
+        """The form in which a job runs, or is to."""
+        return self.seen[index].ways[self.forms.get(index, 0)]
+
+
+def _in(form: int, found: Allocation) -> Allocation:
+    """The same in this form, if it is anything."""
+    return found._replace(form=form) if found.workers else found
 
 
 def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:

@@ -39,7 +39,7 @@ class Tracked(Protocol):
     form : int
         The form that it is in, as an index of `oasis.model.job.Job.in_forms`.
     has_form : bool
-        Whether it has held anything: it stays in that form.
+        Whether it has held anything: it stays in that form, unless it may switch.
     allocation : Allocation
         What it holds.
     complete : bool
@@ -312,7 +312,10 @@ def _known(index: Any, books: Books, policy: str) -> Tracked:
 
 
 def _in_form(allocation: Any, progress: Tracked, policy: str) -> PolicyJob:
-    """The job in the form that `allocation` says; once it has held machines, it keeps its form."""
+    """The job in the form that `allocation` says; once it has held machines, it keeps its form.
+
+    Unless it may switch.
+    """
     job = progress.job
     if type(allocation) is not Allocation:
         raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)
@@ -322,7 +325,7 @@ def _in_form(allocation: Any, progress: Tracked, policy: str) -> PolicyJob:
         raise PolicyError(policy, f"form: {expected}, got {form!r:.40}", job=job.id)
     if len(forms) == 1 or not (allocation.workers or allocation.ps):
         return job
-    if progress.has_form and form != progress.form:
+    if progress.has_form and form != progress.form and not progress.seen.may_switch:
         expected = f"expected {progress.form}, the form in which it began"
         raise PolicyError(policy, f"form: {expected}, got {form}", job=job.id)
     return forms[form]

@@ -226,8 +226,7 @@ class Cluster(Summarised):
         if found is None:
             return None
         group, label = found
-        asked = f"its {group.tasks} require {group.required(job)}"
-        return f"label {label} of the {group.hosts}; {asked}"
+        return group.unmet(label, group.required(job))
 
     def unmet_label(self, job: Job) -> tuple[TaskGroup, str] | None:
         """The tasks of a job of one form that no machine admits, and the label that excludes it."""

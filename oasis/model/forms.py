@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.records import (
@@ -131,6 +131,7 @@ class Rates(Table[float]):
 
 
 NO_LABELS, ANY_MACHINE = Labels({}), Requirement({})
+NOT_ADMITTED = "no machine admits it"  # why a job is rejected; what label is unmet stands behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,3 +235,66 @@ class Speeds:
         check(self)
         if not self.values:
             raise InstanceError("values", "expected at least one speed")
+
+
+class InForms:
+    """What a record of a job has that says its `forms` or `speeds`: the job in each of its forms.
+
+    The record is a dataclass with fields `forms`, `speeds` and `requires`; `speeds` divide those of
+    its fields that `PACED` names. It calls `_make_forms` when its fields are checked.
+    """
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    PACED: ClassVar[tuple[str, ...]]
+    forms: tuple[Any, ...]
+    speeds: Speeds | None
+    requires: Mapping[str, Sequence[str]]
+    _in_forms: tuple[Self, ...]
+
+    @property
+    def in_forms(self) -> tuple[Self, ...]:
+        """The job in each of its forms, as jobs that have one; itself if it has no others."""
+        return self._in_forms or (self,)
+
+    def in_form(self, form: int) -> Self:
+        """The job in the form with this index; itself if it is a job of one form already."""
+        return self._in_forms[form] if self._in_forms else self
+
+    def located_forms(self) -> Iterator[tuple[str, Self]]:
+        """The job in each of its forms, with the path at which a file says that form."""
+        if self.speeds is not None:
+            paths = [f"speeds.values.{value}" for value in self.speeds.values]
+        else:
+            paths = [f"forms[{k}]" for k in range(len(self.forms))] or [""]
+        yield from zip(paths, self.in_forms, strict=True)
+
+    def _make_forms(self, **alone: Any) -> bool:
+        """Make the job in each form, if it has any; each has the fields `alone` with these values.
+
+        What several fields together must obey is so checked in each.
+        """
+        if self.forms or self.speeds is not None:
+            object.__setattr__(self, "_in_forms", tuple(self._each_form(alone)))
+        return bool(self._in_forms)
+
+    def _each_form(self, alone: Mapping[str, Any]) -> Iterator[Self]:
+        if self.speeds is None:
+            for k, form in enumerate(self.forms):
+                said = {one.name: getattr(form, one.name) for one in fields(form)}
+                given = {name: value for name, value in said.items() if value is not None}
+                with located_at(f"forms[{k}]"):
+                    yield replace(self, forms=(), **alone, **given)
+            return
+        if self.forms:
+            raise InstanceError("speeds", "expected either speeds or forms, not both")
+        label = self.speeds.label
+        for value, speed in self.speeds.values.items():
+            known = self.requires.get(label, (value,))
+            if value not in known:
+                expected = f"expected one of the values that requires.{label} admits"
+                raise InstanceError(f"speeds.values.{value}", expected)
+            paced = {name: getattr(self, name) / speed for name in self.PACED}
+            requires = {**self.requires, label: (value,)}
+            with located_at(f"speeds.values.{value}"):
+                yield replace(self, speeds=None, requires=requires, **alone, **paced)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
@@ -43,6 +44,18 @@ class Placed(Protocol[T_co]):
         """Where the parameter servers are."""
 
 
+class Requiring(Protocol):
+    """What says which machines its tasks may run on, such as a job of one form."""
+
+    @property
+    def requires(self) -> Mapping[str, Sequence[str]]:
+        """Of the workers."""
+
+    @property
+    def ps_requires(self) -> Mapping[str, Sequence[str]]:
+        """Of the parameter servers."""
+
+
 class TaskGroup(StrEnum):
     """A kind of tasks. In the model, each has machines of its own.
 
@@ -82,9 +95,13 @@ class TaskGroup(StrEnum):
         """The entry of this group: the demand of one task of a job, the prices of its machines."""
         return owner.worker if self is _WORKER else owner.ps
 
-    def required(self, job: Job) -> Requirement:
+    def required(self, job: Requiring) -> Requirement:
         """What one task of a job of one form asks of a machine's labels."""
         return cast("Requirement", job.requires if self is _WORKER else job.ps_requires)
+
+    def unmet(self, label: str, required: Requirement) -> str:
+        """That no machine has this label as tasks of the group require it."""
+        return f"label {label} of the {self.hosts}; its {self.tasks} require {required}"
 
     def placed(self, owner: Placed[T_co]) -> T_co:
         """Where the tasks of this group are: the rows of a schedule, a part of an allocation."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from oasis.model import rounding
-from oasis.model.errors import InstanceError, located_at
-from oasis.model.forms import ANY_MACHINE, REQUIREMENT, Form, Speeds
+from oasis.model.errors import InstanceError
+from oasis.model.forms import ANY_MACHINE, REQUIREMENT, Form, InForms, Speeds
 from oasis.model.records import (
     AMOUNTS,
     ListOf,
@@ -34,7 +35,7 @@ MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are s
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Job(Summarised):
+class Job(InForms, Summarised):
     """A training job.
 
     Parameters
@@ -106,6 +107,7 @@ class Job(Summarised):
     [(0.002, ('a100',)), (0.001, ('h100',))]
     """
 
+    PACED: ClassVar = ("minibatch_time",)
     id: str = entry(Text(), "Name; unique among the jobs.")
     arrival: int = entry(Whole(), "Slot of arrival a_i, counted from 0; less than the horizon.")
     epochs: int = entry(Whole(1), "E_i.")
@@ -150,52 +152,8 @@ class Job(Summarised):
 
     def __post_init__(self) -> None:
         check(self)
-        if self.forms or self.speeds is not None:
-            object.__setattr__(self, "_in_forms", tuple(self._made_forms()))
-            return
-        self._check_together()
-
-    @property
-    def in_forms(self) -> tuple[Job, ...]:
-        return self._in_forms or (self,)
-
-    def in_form(self, form: int) -> Job:
-        """The job in the form with this index; itself if it is a job of one form already."""
-        return self._in_forms[form] if self._in_forms else self
-
-    def located_forms(self) -> Iterator[tuple[str, Job]]:
-        """The job in each of its forms, with the path at which a file says that form."""
-        if self.speeds is not None:
-            paths = [f"speeds.values.{value}" for value in self.speeds.values]
-        else:
-            paths = [f"forms[{k}]" for k in range(len(self.forms))] or [""]
-        yield from zip(paths, self.in_forms, strict=True)
-
-    def _made_forms(self) -> Iterator[Job]:
-        """The job in each form; what several fields together must obey is checked in each."""
-        if self.speeds is None:
-            for k, form in enumerate(self.forms):
-                said = {one.name: getattr(form, one.name) for one in fields(form)}
-                with located_at(f"forms[{k}]"):
-                    yield replace(
-                        self, forms=(), **{n: v for n, v in said.items() if v is not None}
-                    )
-            return
-        if self.forms:
-            raise InstanceError("speeds", "expected either speeds or forms, not both")
-        label = self.speeds.label
-        for value, speed in self.speeds.values.items():
-            known = self.requires.get(label, (value,))
-            if value not in known:
-                expected = f"expected one of the values that requires.{label} admits"
-                raise InstanceError(f"speeds.values.{value}", expected)
-            with located_at(f"speeds.values.{value}"):
-                yield replace(
-                    self,
-                    speeds=None,
-                    minibatch_time=self.minibatch_time / speed,
-                    requires={**self.requires, label: (value,)},
-                )
+        if not self._make_forms():
+            self._check_together()
 
     def _check_together(self) -> None:
         least = self.min_workers

@@ -10,6 +10,7 @@ import numpy as np
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Bottleneck, Explanation, Rejection
+from oasis.model.forms import NOT_ADMITTED
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.resources import as_array
@@ -54,7 +55,7 @@ def schedule_cost(schedule: Schedule, job: Job, ledger: Ledger) -> Cost:
 class Reason(StrEnum):
     """Kinds of rejection; the ``reason`` of a rejected job starts with one of these."""
 
-    LABELS = "no machine admits it"
+    LABELS = NOT_ADMITTED
     HORIZON = "cannot finish by the horizon at full parallelism"
     WORTHLESS = "worth nothing at its earliest completion"
     NO_ROOM = "no room"

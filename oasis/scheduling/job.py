@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.errors import InputError, PolicyError
-from oasis.model.forms import Requirement
+from oasis.model.forms import NOT_ADMITTED, Requirement
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
@@ -357,6 +357,9 @@ class PolicyJob(Summarised):
     forms : tuple of PolicyJob
         The job in each of its forms, if it has several; its other fields are those of one of them.
         A policy sees them if it says that it `knows_forms`; to any other, a job has one.
+    may_switch : bool
+        Whether a policy that sees its forms may let it go on in another one than it began in. It
+        is then restarted, as if it had been paused; else it keeps its form.
 
     Examples
     --------
@@ -389,6 +392,7 @@ class PolicyJob(Summarised):
     owner: str = ""
     speedup: tuple[float, ...] = ()
     forms: tuple[PolicyJob, ...] = ()
+    may_switch: bool = False
 
     def __post_init__(self) -> None:
         if any(form.index != self.index for form in self.forms):
@@ -433,8 +437,7 @@ class PolicyJob(Summarised):
         for group in GROUPS:
             demand, count = group.of(self), self.ps_needed(self.max_workers) if group == "ps" else 1
             if count and isinstance(demand, LimitedDemand) and demand.unmet is not None:
-                wanted = " or ".join(demand.requires[demand.unmet])
-                return f"no machine for its {group.tasks} has {demand.unmet} {wanted}"
+                return f"{NOT_ADMITTED}: {group.unmet(demand.unmet, demand.requires)}"
         return None
 
     @property

@@ -6,13 +6,22 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from oasis.model.cluster import COUNT, COUNT_MEANING, server_ids
 from oasis.model.errors import InputError, InstanceError, describe, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.files import write_text
+from oasis.model.forms import (
+    ANY_MACHINE,
+    LABELS,
+    NO_LABELS,
+    REQUIREMENT,
+    InForms,
+    Speeds,
+)
+from oasis.model.groups import GROUPS
 from oasis.model.instance_file import file_schema, read_json
 from oasis.model.records import (
     AMOUNTS,
@@ -42,7 +51,13 @@ from oasis.model.validation import (
     integer,
     number,
 )
-from oasis.scheduling.job import ByBandwidth, FixedPs, PolicyJob, TrainingCurve, Unvalued
+from oasis.scheduling.job import (
+    ByBandwidth,
+    FixedPs,
+    PolicyJob,
+    TrainingCurve,
+    Unvalued,
+)
 from oasis.scheduling.site import Machine, Site, demand_on, grid_for
 from oasis.simulator.costs import TIME, ChangeCosts
 from oasis.simulator.observation import Observation
@@ -123,6 +138,9 @@ class MachineEntry:
     link_gbps: float = entry(
         LIMIT, "Speed of its network link in Gbit/s; left out: no limit.", None
     )
+    labels: Mapping[str, str] = entry(
+        LABELS, "Kind and place, such as gpu: a100; jobs may require some.", NO_LABELS
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -174,23 +192,56 @@ class _Curve(Kind):
         return {"type": "array", "items": point}
 
 
+WORKERS = Either(Whole(1), WorkerRange)
+SERVERS = Either(Whole(), ServerShare)
+
+
 @dataclass(frozen=True, slots=True)
-class JobEntry:
+class FormEntry:
+    """One way to run a job of a file of elastic jobs; None: as the job has it."""
+
+    work: float | None = entry(SPAN, "Work in this form.", None)
+    workers: int | WorkerRange | None = entry(WORKERS, "Workers in this form.", None)
+    worker: Mapping[str, float] | None = entry(AMOUNTS, "What a worker needs in this form.", None)
+    ps: Mapping[str, float] | None = entry(
+        AMOUNTS, "What a parameter server needs in this form.", None
+    )
+    parameter_servers: int | ServerShare | None = entry(
+        SERVERS, "Parameter servers in this form.", None
+    )
+    worker_cpu: float | None = entry(SIZE, "Cores of a worker in this form.", None)
+    ps_cpu: float | None = entry(SIZE, "Cores of a parameter server in this form.", None)
+    gradient_mb: float | None = entry(SIZE, "Gradients of a step in this form.", None)
+    step_seconds: float | None = entry(Number(), "Length of a step in this form.", None)
+    requires: Mapping[str, Sequence[str]] | None = entry(
+        REQUIREMENT, "Machines for the workers of this form.", None
+    )
+    ps_requires: Mapping[str, Sequence[str]] | None = entry(
+        REQUIREMENT, "Machines for the parameter servers of this form.", None
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, slots=True)
+class JobEntry(InForms):
     """A job of a file of elastic jobs."""
 
+    PACED: ClassVar = ("work", "step_seconds")
     id: str = entry(Text(), "Name; unique among the jobs.")
     arrival: float = entry(TIME, "Time of submission.")
     work: float = entry(
         SPAN, "Seconds that one worker takes, alone and with its parameter server beside it."
     )
     workers: int | WorkerRange = entry(
-        Either(Whole(1), WorkerRange),
+        WORKERS,
         "How many workers it may have: one number for a rigid job.",
     )
     worker: Mapping[str, float] = entry(AMOUNTS, "What one worker needs.")
     ps: Mapping[str, float] | None = entry(AMOUNTS, "What one parameter server needs.", None)
     parameter_servers: int | ServerShare = entry(
-        Either(Whole(), ServerShare),
+        SERVERS,
         "How many parameter servers go with its workers: a fixed number, or a share of the "
         "workers, rounded up.",
         0,
@@ -213,36 +264,71 @@ class JobEntry:
         _Curve(), "Training curve: [share of the work done, value of the evaluation].", None
     )
     utility: Utility | None = entry(UTILITY, default=None)
+    requires: Mapping[str, Sequence[str]] = entry(
+        REQUIREMENT,
+        "Machines for its workers: each of these labels with one of these values.",
+        ANY_MACHINE,
+    )
+    ps_requires: Mapping[str, Sequence[str]] = entry(
+        REQUIREMENT, "Machines for its parameter servers, in the same way.", ANY_MACHINE
+    )
+    forms: tuple[FormEntry, ...] = entry(
+        ListOf(Named("form", RecordOf(FormEntry))),
+        "Ways to run the job; what one leaves out is as the job has it.",
+        (),
+    )
+    speeds: Speeds | None = entry(
+        RecordOf(Speeds, "Forms that differ in speed alone; not beside forms."), default=None
+    )
+    switch: str | None = entry(
+        Fixed("restart"),
+        "That it may go on in another form, as after a pause; left out: it keeps its form.",
+        None,
+    )
+    _in_forms: tuple[JobEntry, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check(self)
+        if self._make_forms(switch=None):
+            return
+        if self.switch is not None:
+            raise InstanceError("switch", "expected forms or speeds beside it")
         if self.gradient_mb and not self.step_seconds:
             expected = "expected a number > 0 where there are gradients"
             raise InstanceError("step_seconds", expected)
 
-    def policy_job(self, grid: int, resources: Sequence[str]) -> PolicyJob:
-        """The job that a policy sees; its demands are multiples on `grid`."""
-        n, ps = self.workers, self.parameter_servers
+    def policy_job(self, site: Site) -> PolicyJob:
+        """The job that a policy sees on `site`."""
+        if len(self.in_forms) > 1:
+            forms = tuple(form.policy_job(site) for form in self.in_forms)
+            return replace(forms[0], forms=forms, may_switch=self.switch is not None)
+        (job,) = self.in_forms
+        n, ps = job.workers, job.parameter_servers
         least, initial, most = (
             (n.min, n.initial, n.max) if isinstance(n, WorkerRange) else (n, n, n)
         )
+        needs = (job.worker, job.ps or {})
+        worker_demand, ps_demand = (
+            site.limited(demand_on(site.grid, each, site.resources), group, group.required(job))
+            for group, each in zip(GROUPS, needs, strict=True)
+        )
         return PolicyJob(
-            id=self.id,
-            arrival=self.arrival,
-            work=self.work,
-            worker=demand_on(grid, self.worker, resources),
-            ps=demand_on(grid, self.ps or {}, resources),
+            id=job.id,
+            arrival=job.arrival,
+            work=job.work,
+            worker=worker_demand,
+            ps=ps_demand,
             min_workers=least,
             initial_workers=initial,
             max_workers=most,
             ps_rule=ByBandwidth(ps.per_worker) if isinstance(ps, ServerShare) else FixedPs(ps),
-            worker_cpu=self.worker_cpu,
-            ps_cpu=self.ps_cpu,
-            gradient_mb=self.gradient_mb,
-            step_time=self.step_seconds,
-            curve=self.curve,
-            speedup=self.speedup or (),
-            utility=self.utility or Unvalued(),
+            worker_cpu=job.worker_cpu,
+            ps_cpu=job.ps_cpu,
+            gradient_mb=job.gradient_mb,
+            step_time=job.step_seconds,
+            curve=job.curve,
+            speedup=job.speedup or (),
+            utility=job.utility or Unvalued(),
         )
 
 
@@ -285,9 +371,10 @@ class ElasticFile:
             with located_at(f"machines[{k}].capacity"):
                 check_known(machine.capacity, self.resources)
         for k, job in enumerate(self.jobs):
-            for group in ("worker", "ps"):
-                with located_at(f"jobs[{k}].{group}"):
-                    check_known(getattr(job, group) or {}, self.resources)
+            for path, form in job.located_forms():
+                for group, amounts in zip(GROUPS, (form.worker, form.ps or {}), strict=True):
+                    with located_at(f"jobs[{k}]"), located_at(path), located_at(group):
+                        check_known(amounts, self.resources)
         check_unique((job.id for job in self.jobs), "jobs", "id", ".id")
 
 
@@ -308,7 +395,11 @@ def elastic_schema() -> dict[str, Any]:
         "costs them; times in seconds. What a schema cannot say is checked by "
         "oasis.simulator.read_elastic.",
         object_schema(ElasticFile),
-        {"machine": object_schema(MachineEntry), "job": object_schema(JobEntry)},
+        {
+            "machine": object_schema(MachineEntry),
+            "job": object_schema(JobEntry),
+            "form": object_schema(FormEntry),
+        },
     )
 
 
@@ -381,7 +472,8 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
     ]
     check_unique((name for name, _ in machines), "machines", "id", ".id")
     rows = [machine.capacity for machine in found.machines]
-    rows += [amounts for job in found.jobs for amounts in (job.worker, job.ps or {})]
+    forms = [form for job in found.jobs for form in job.in_forms]
+    rows += [amounts for form in forms for amounts in (form.worker, form.ps or {})]
     grid = grid_for(amount for row in rows for amount in row.values())
     site = Site(
         found.resources,
@@ -392,13 +484,14 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
                 grid=grid,
                 cpu_cores=machine.cpu_cores or math.inf,
                 link_gbps=machine.link_gbps or math.inf,
+                labels=machine.labels,
             )
             for name, machine in machines
         ),
         partial_gangs=found.partial_gangs,
     )
     return ElasticWorkload(
-        Workload.of(site, [job.policy_job(grid, found.resources) for job in found.jobs]),
+        Workload.of(site, [job.policy_job(site) for job in found.jobs]),
         _speed(found),
         found.costs or ChangeCosts(),
         found.observation,
@@ -408,14 +501,14 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
 
 def _speed(found: ElasticFile) -> TrainingSpeed:
     """What the file asks for, without the parts that change nothing."""
-    machines, jobs = found.machines, found.jobs
-    tables = {job.id: job.speedup for job in jobs if job.speedup}
-    linked = any(machine.link_gbps for machine in machines) and any(job.gradient_mb for job in jobs)
+    machines, forms = found.machines, [form for job in found.jobs for form in job.in_forms]
+    tables = {job.id: job.speedup for job in found.jobs if job.speedup}
+    linked = any(one.link_gbps for one in machines) and any(form.gradient_mb for form in forms)
     shared = any(machine.cpu_cores for machine in machines)
     return TrainingSpeed(
         ScalingTable(tables) if tables else Linear(),
         Communication(found.share_links) if linked else None,
-        CpuSharing() if shared and any(job.worker_cpu or job.ps_cpu for job in jobs) else None,
+        CpuSharing() if shared and any(form.worker_cpu or form.ps_cpu for form in forms) else None,
     )
 
 

@@ -90,13 +90,17 @@ class Execution:
             progress = jobs[index]
             before = progress.allocation
             if allocation != before:
-                if progress.seen.forms and not progress.has_form:
-                    progress.be_in(allocation.form)
+                switches = self._switches(progress, allocation)
                 progress.advance(now)
                 # An incomplete gang did no work, so it has nothing to save.
                 worked, saved_at = NOTHING, now
                 if progress.complete:
-                    worked, saved_at = before, self._save(progress, allocation)
+                    # In another form it begins anew from what was saved, as after a pause.
+                    worked = NOTHING if switches else before
+                    saved_at = self._save(progress, NOTHING if switches else allocation)
+                if switches:
+                    self._hold(progress, NOTHING)
+                    progress.be_in(allocation.form)
                 self._hold(progress, allocation)
                 changed.append((progress, worked, saved_at))
         # In a pass of its own: a job may wait for what another
@@ -110,6 +114,13 @@ class Execution:
             else:
                 self._set_speed(progress)
         return bool(changed or plan.rejected)
+
+    @staticmethod
+    def _switches(progress: JobProgress, allocation: Allocation) -> bool:
+        """Whether a job is in another form with `allocation`, or in its first; holding any."""
+        holds = bool(allocation.workers or allocation.ps)
+        chosen = bool(progress.seen.forms) and holds
+        return chosen and (not progress.has_form or allocation.form != progress.form)
 
     def set_speeds(self) -> None:
         """Work out anew how fast the jobs work that slow each other down."""

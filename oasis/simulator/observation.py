@@ -65,7 +65,8 @@ class Samples:
         self._pieces: list[Piece] = []
 
     def of(self, job: PolicyJob) -> None:
-        """Look at `job` from now on: the same one in another form, which has not begun."""
+        """Look at `job` from now on: the same one in another form."""
+        self.values()  # of the time in the form before, by the work of that one
         self._job = job
 
     def note(self, begin: float, now: float, remaining: float, rate: float) -> None:

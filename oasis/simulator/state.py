@@ -56,14 +56,15 @@ class JobProgress:
     forms : tuple of PolicyJob
         The job in each of its forms; empty for a job of one.
     form : int
-        The form that it is in; the one in which it first held something, from then on.
+        The form that it is in; the one in which it first held something, from then on, unless it
+        may switch.
     allocation : Allocation
         What it holds; `rate` is the work it then does in a unit of time.
     complete : bool
         Whether it can work with that, or be set up to; else it waits for more.
     remaining, running, overhead, stalled : float
-        Work left, time worked, time lost to changes and time for which it held an incomplete gang,
-        as of `since`.
+        Work left of the form that it is in, time worked, time lost to changes and time for which it
+        held an incomplete gang, as of `since`.
     ready : float
         Until then it is being set up and does no work.
     finish : float
@@ -154,11 +155,19 @@ class JobProgress:
         return bool(self._history)
 
     def be_in(self, form: int) -> None:
-        """Be in this form, before it holds anything; who sees one form alone sees it in this."""
+        """Be in this form, and hold nothing; who sees one form alone sees it in this.
+
+        Of a job that has begun, the share of the work that is done stays what it is.
+        """
+        before = self.job
         self.form, self.job = form, self.forms[form]
         if not self.seen.forms:
             self.seen = self.told.forms[form]
-        self.remaining = self.job.work
+        if not self.has_form:
+            self.remaining = self.job.work
+        elif before.work:
+            ratio = self.job.work / before.work
+            self.remaining, self.lost = self.remaining * ratio, self.lost * ratio
         if self.checkpoints is not None:
             self.checkpoints.write(self.remaining)
         if self.samples is not None:

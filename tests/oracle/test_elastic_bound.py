@@ -1,7 +1,8 @@
 """The bound on elastic jobs against its LP written out, with a variable for each way to complete.
 
 A job completes in a slot c or after the last; x[i, c, t, n] are the seconds of slot t in which it
-works with n workers on its way to c. No prices, no envelopes, no columns.
+works with n workers on its way to c; who may switch has such seconds of all forms on one way to c.
+No prices, no envelopes, no columns.
 """
 
 from __future__ import annotations
@@ -64,6 +65,17 @@ def documents(draw):
     }
 
 
+def gangs(made, forms, totals):
+    """What so many workers of a form demand, and the share of the work that they do in a second."""
+    found = []
+    for form in forms:
+        for n, rate in enumerate(best_rates(made, form)):
+            load = {r: n * a for r, a in dict(form.worker).items()}
+            if n and all(a <= totals[r] for r, a in load.items()):
+                found.append((load, rate / form.work))
+    return found
+
+
 def written_out(made, slots):
     """Optimum of the LP."""
     machines = made.workload.site.machines
@@ -80,34 +92,31 @@ def written_out(made, slots):
         gains.append(gain)
         return len(gains) - 1
 
-    forms = [
-        (i, f, form) for i, j in enumerate(made.workload.jobs) for f, form in enumerate(j.in_forms)
-    ]
-    for i, f, job in forms:
-        demand = dict(job.worker)
-        rates = best_rates(made, job)
-        able = [
-            n for n in range(1, len(rates)) if all(n * a <= totals[r] for r, a in demand.items())
-        ]
-        top = max((rates[n] for n in able), default=0.0)
+    ways = []
+    for i, job in enumerate(made.workload.jobs):
+        each = [[form] for form in job.in_forms]
+        ways += [(i, f, forms) for f, forms in enumerate([job.forms] if job.may_switch else each)]
+    for i, f, forms in ways:
+        job, able = forms[0], gangs(made, forms, totals)
+        top = max((pace for _, pace in able), default=0.0)
         if not top:
             continue
-        fastest = job.work / top
+        fastest = 1.0 / top
         never = variable(float(job.utility(max(slots * LENGTH - job.arrival, fastest))))
         row(("job", i), 1.0)[never] = 1.0
         for c in range(slots):
             y = variable(float(job.utility(max(c * LENGTH - job.arrival, fastest))))
             row(("job", i), 1.0)[y] = 1.0
-            row(("work", i, f, c), 0.0)[y] = job.work
+            row(("work", i, f, c), 0.0)[y] = 1.0
             for t in range(c + 1):
                 seconds = min(LENGTH, max(0.0, (t + 1) * LENGTH - job.arrival))
                 row(("open", i, f, c, t), 0.0)[y] = -seconds
-                for n in able:
+                for load, pace in able:
                     x = variable(0.0)
                     row(("open", i, f, c, t), 0.0)[x] = 1.0
-                    row(("work", i, f, c), 0.0)[x] = -rates[n]
-                    for r, amount in demand.items():
-                        row(("room", t, r), totals[r] * LENGTH)[x] = float(n * amount)
+                    row(("work", i, f, c), 0.0)[x] = -pace
+                    for r, amount in load.items():
+                        row(("room", t, r), totals[r] * LENGTH)[x] = float(amount)
     if not gains:
         return 0.0
     table = [[0.0] * len(gains) for _ in rows]
@@ -137,17 +146,54 @@ def test_it_is_the_optimum_over_the_forms_of_jobs(data, rest):
     jobs = []
     for job in made.workload.jobs:
         work = rest.draw(st.sampled_from([0.25, 0.5, 1.0, 2.0])) * job.work
-        gpus = rest.draw(st.integers(1, 2))
-        jobs.append(replace(job, forms=(job, replace(job, work=work, worker=((0, gpus),)))))
+        needs = rest.draw(st.sampled_from([((0, 1),), ((0, 2),), ((1, 2),)]))
+        other = replace(job, work=work, worker=needs)
+        jobs.append(replace(job, forms=(job, other), may_switch=rest.draw(st.booleans())))
     both = replace(made, workload=replace(made.workload, jobs=tuple(jobs)))
     bound, exact = elastic_bound(both, LENGTH, slots=5), written_out(both, 5)
     assert bound.value >= exact - 1e-6 * (1 + exact)
     assert bound.value <= exact * (1 + 2 * GAP) + 1e-6
+    kept = tuple(replace(job, may_switch=False) for job in jobs)
+    one = replace(made, workload=replace(made.workload, jobs=kept))
+    assert exact >= written_out(one, 5) - 1e-6  # who may switch need not
+    assert mean_completion_bound(both) == mean_completion_bound(one)
     alone = [tuple(job.forms[f] for job in jobs) for f in (0, 1)]
     others = [replace(made, workload=replace(made.workload, jobs=own)) for own in alone]
     assert exact >= max(written_out(other, 5) for other in others) - 1e-6
     mean = mean_completion_bound(both)
     assert mean <= min(mean_completion_bound(other) for other in others) * (1 + 1e-9)
+
+
+def test_who_may_switch_goes_where_there_is_room_in_each_slot():
+    """Two slots; x is on the GPU in the second one only, and y can end there on memory in time."""
+    worth = [
+        {"kind": "deadline", "value": v, "deadline": d} for v, d in ((9.0, 59.5), (4.0, 119.5))
+    ]
+    base = {"workers": 1, "worker": {"gpu": 1}}
+    data = {
+        "format": "oasis-elastic-workload",
+        "version": 1,
+        "resources": ["gpu", "gb"],
+        "machines": [{"id": "m", "capacity": {"gpu": 1, "gb": 1}}],
+        "jobs": [
+            base | {"id": "x", "arrival": 60.0, "work": 59.0, "utility": worth[0]},
+            base
+            | {"id": "z", "arrival": 0.0, "work": 59.0, "utility": worth[0]}
+            | {"worker": {"gb": 1}},
+            base
+            | {"id": "y", "arrival": 0.0, "work": 119.0, "utility": worth[1]}
+            | {"forms": [{}, {"worker": {"gb": 1}}]},
+        ],
+    }
+    found = []
+    for extra in ({}, {"switch": "restart"}):
+        made = elastic_from_dict(data | {"jobs": [*data["jobs"][:2], data["jobs"][2] | extra]})
+        found.append((elastic_bound(made, LENGTH).value, written_out(made, 6)))
+    (kept, exact_kept), (switched, exact) = found
+    assert exact == pytest.approx(22.0)
+    assert switched == pytest.approx(22.0, rel=2 * GAP)
+    assert kept == pytest.approx(exact_kept, rel=2 * GAP)
+    assert kept < 21.0
 
 
 def test_a_job_that_never_fits_is_worth_nothing():

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.evaluation.elastic_comparison import elastic_policy, utility_of
 from experiments.evaluation.policies import POLICIES
-from oasis.simulator import elastic_from_dict, replay
-from offline.elastic_bound import ROUNDING, elastic_bound, mean_completion_bound
+from oasis.model.groups import GROUPS
+from oasis.scheduling import BasePolicy, BestFit, Plan, Room
+from oasis.scheduling.job import NOTHING, admits
+from oasis.simulator import Outage, elastic_from_dict, replay
+from oasis.simulator.state import JobProgress
+from offline.elastic_bound import ROUNDING, best_rates, elastic_bound, mean_completion_bound
 from tests.strategies import fewer
 
 SLOT = 60.0
@@ -23,8 +29,37 @@ WORTH = (
 )
 
 
+KINDS = ("a", "b")
+
+
 @st.composite
-def elastic(draw):
+def forms(draw, job):
+    """What a job says of the machines it runs on, and how."""
+    some = {"gpu": draw(st.sampled_from([["a"], ["b"], ["a", "b"], ["t"]]))}
+    kind = draw(st.sampled_from(["speeds", "forms", "forms", "requires", "plain"]))
+    said = {"switch": "restart"} if draw(st.booleans()) else {}
+    if kind == "speeds":
+        values = {"a": 1.0, "b": draw(st.sampled_from([0.5, 2.2]))}
+        return job | said | {"speeds": {"label": "gpu", "values": values}}
+    if kind != "forms":
+        return job | ({"requires": some} if kind == "requires" else {})
+    made = []
+    for _ in range(draw(st.integers(1, 3))):
+        form = {"requires": {"gpu": [draw(st.sampled_from(KINDS))]}}
+        if draw(st.booleans()):
+            form["work"] = draw(st.sampled_from([0.5, 2.0])) * job["work"]
+        if draw(st.booleans()):
+            form |= {"workers": draw(st.integers(1, 2)), "worker": {"gpu": 2}}
+        if draw(st.booleans()):
+            form |= {"parameter_servers": 1, "ps_requires": some}
+        if draw(st.booleans()):
+            form |= {"gradient_mb": 50.0, "step_seconds": 0.25}
+        made.append(form)
+    return job | said | {"forms": made}
+
+
+@st.composite
+def elastic(draw, of_kinds=False):
     """Elastic jobs with all that can slow them down: locality, changes, parameter servers."""
     jobs = []
     for k in range(draw(st.integers(1, 5))):
@@ -48,13 +83,21 @@ def elastic(draw):
         )
     change = draw(st.sampled_from([0.0, 7.0]))
     machine = {"id": "m", "count": draw(st.integers(1, 3)), "capacity": {"gpu": 2, "gb": 6}}
+    machine |= {"link_gbps": 10.0}
+    machines, costs = [machine], dict.fromkeys(("start", "resume", "resize", "migrate"), change)
+    if of_kinds:
+        jobs = [draw(forms(job)) for job in jobs]
+        machines = [machine | {"id": kind, "labels": {"gpu": kind}} for kind in KINDS]
+        costs["save"] = draw(st.sampled_from([0.0, 3.0]))
+        costs |= draw(st.sampled_from([{}, {"checkpoint_interval": 20.0}]))
     return elastic_from_dict(
         {
             "format": "oasis-elastic-workload",
             "version": 1,
             "resources": ["gpu", "gb"],
-            "machines": [machine | {"link_gbps": 10.0}],
-            "costs": dict.fromkeys(("start", "resume", "resize", "migrate"), change),
+            "machines": machines,
+            "costs": costs,
+            "partial_gangs": draw(st.booleans()) if of_kinds else True,
             "observation": {"interval": 10.0},
             "jobs": jobs,
         }
@@ -73,6 +116,114 @@ def test_no_policy_earns_more_than_the_bound(name):
             assert outcome.mean_completion >= mean_completion_bound(made)
 
     EXAMPLES.get(name, fewer(4))(check)()
+
+
+class Wandering(BasePolicy):
+    """Whatever may be: jobs are paused, resized, moved and put into other forms at random."""
+
+    knows_forms = True
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def reset(self, site):
+        super().reset(site)
+        self.random, self.calls, self.begun = Random(self.seed), 0, {}
+
+    def decide(self, view):
+        plan, jobs, self.calls = Plan(), list(view.jobs()), self.calls + 1
+        room = Room(self.site, view.capacity(), view.down())
+        for job in self.random.sample(jobs, len(jobs)):
+            held, form = view.allocation(job), self.random.randrange(len(job.in_forms))
+            self.begun.setdefault(job.index, form)
+            if not job.may_switch:
+                form = self.begun[job.index]
+            seen = job.in_forms[form]
+            workers = self.random.randint(seen.min_workers, seen.max_workers)
+            found = None
+            if self.random.random() < 0.6:
+                found = BestFit().place(room, seen, workers, seen.ps_needed(workers))
+            found = NOTHING if found is None else found._replace(form=form)
+            if found.workers and self.site.partial_gangs and self.random.random() < 0.3:
+                room.release(seen, found._replace(workers=()))
+                found = found._replace(ps=())
+            if found != held:
+                plan.changes[job.index] = found
+        plan.wake_at = view.now + 13.0 if self.calls < 60 else None
+        return plan
+
+
+@pytest.mark.parametrize("name", ["wandering", *POLICIES])
+def test_no_policy_breaks_the_books_of_forms_nor_earns_more_than_the_bound(name, monkeypatch):
+    held = []
+    hold = JobProgress.hold
+
+    def noted(progress, now, allocation):
+        held.append((now, progress.job, progress.form, allocation))
+        hold(progress, now, allocation)
+
+    monkeypatch.setattr(JobProgress, "hold", noted)
+
+    @given(made=elastic(of_kinds=True), outage=st.sampled_from([None, (0, 40.0, 90.0)]))
+    def check(made, outage):
+        held.clear()
+        outages = [] if outage is None else [Outage(*outage)]
+        is_known = name in POLICIES
+        policy = elastic_policy(name, {}, made, SLOT) if is_known else Wandering(len(made.document))
+        outcome = replay(made.workload, policy, **made.options, outages=outages)
+        audit(made, held, {job.job_id: job for job in outcome.jobs})
+        earned, bound = utility_of(made, outcome), elastic_bound(made, SLOT)
+        assert earned <= bound.value + 1e-6 * (1.0 + bound.value)
+        if len(outcome.completions) == len(made.workload.jobs):
+            assert outcome.mean_completion >= mean_completion_bound(made)
+
+    EXAMPLES.get(name, settings())(check)()
+
+
+def audit(made, held, times):
+    """Every job is where it may be, in a form that it may have, and all its work done.
+
+    The work is counted at the best speed that its workers can have: it may take longer, not less.
+    """
+    jobs, site = {job.id: job for job in made.workload.jobs}, made.workload.site
+    now, last, load = {}, {}, {}
+    done, since = dict.fromkeys(jobs, 0.0), {}
+    for time, form, index, allocation in held:
+        job = jobs[form.id]
+        assert form.work == job.in_forms[index].work
+        before = now.get(form.id)
+        if before is not None and before[1].workers:
+            done[form.id] += (time - since[form.id]) * pace(made, *before)
+        for asked, sign in ((before, -1), ((form, allocation), 1)):
+            for group in GROUPS if asked is not None else ():
+                for machine, count in group.placed(asked[1]):
+                    assert admits(group.of(asked[0]), machine)
+                    for resource, amount in group.of(asked[0]):
+                        key = time, machine, resource
+                        load[key] = load.get(key, 0) + sign * count * amount
+        if allocation.workers or allocation.ps:
+            assert job.may_switch or last.get(form.id, index) == index
+            last[form.id] = index
+        now[form.id], since[form.id] = (form, allocation), time
+    full = {}
+    for (_, machine, resource), change in sorted(
+        load.items()
+    ):  # at one instant only the sum counts
+        full[machine, resource] = full.get((machine, resource), 0) + change
+        assert 0 <= full[machine, resource] <= site.machines[machine].capacity[resource]
+    assert not any(full.values()) or any(times[name].end is None for name in times)
+    for name, job in times.items():
+        if job.end is not None:
+            assert done[name] >= 1.0 - 1e-6
+            assert job.work_done - job.lost_work == pytest.approx(
+                jobs[name].in_forms[last[name]].work
+            )
+
+
+def pace(made, form, allocation):
+    """Share of the work of a form that is done in a second, at best."""
+    rates = best_rates(made, form)
+    return rates[allocation.worker_count] / form.work
 
 
 def test_a_lonely_job_that_fills_its_slots_earns_all_of_it():

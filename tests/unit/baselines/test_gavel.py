@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from baselines.gavel import Gavel, Kinds, Way, time_shares
 from oasis.model.forms import Requirement
 from oasis.model.groups import TaskGroup
 from oasis.scheduling import Machine, PolicyJob, Site
-from oasis.simulator import Outage, PlainJob, Workload, replay, rigid_workload
+from oasis.simulator import ChangeCosts, Outage, PlainJob, Workload, replay, rigid_workload
 
 VALUES = ("a", "b", "c")
 
@@ -193,12 +194,38 @@ def test_a_job_stays_in_the_form_that_it_began_in_and_waits_for_its_machine() ->
     assert lost.jobs[0].end == 70.0
 
 
+def test_who_may_switch_goes_on_where_it_is_faster_and_pays_a_restart() -> None:
+    """A quarter of x is done on a when y leaves b at 15; the rest takes 22.5 there."""
+    where = site(1, 1)
+    x, y = forms(where, "x", {"a": 1.0, "b": 2.0}), forms(where, "y", {"a": 1.0, "b": 4.0})
+
+    def end(may_switch: bool, **more: Any) -> float | None:
+        jobs = [replace(x, may_switch=may_switch), y]
+        return replay(Workload.of(where, jobs), Gavel(), **more).jobs[0].end
+
+    assert (end(False), end(True)) == (60.0, 37.5)
+    assert end(True, costs=ChangeCosts(start=1.0, resume=3.0, resize=99.0, migrate=99.0)) == 41.5
+    alone = Workload.of(where, [replace(x, may_switch=True)])
+    lost = replay(alone, Gavel(), outages=[Outage(1, 10.0, 70.0)])
+    assert lost.jobs[0].end == 50.0  # a third of it on b, the rest on a
+
+
+def test_what_a_job_leaves_for_another_form_is_there_for_the_next_at_once() -> None:
+    """At 15 x goes from a to b, and z, which waits for a, takes its place."""
+    where = site(1, 1)
+    x = replace(forms(where, "x", {"a": 1.0, "b": 2.0}), may_switch=True)
+    y = forms(where, "y", {"a": 1.0, "b": 4.0})
+    z = replace(on(where, "a", workers=2, work=2 * 10.0, gpus=2), id="z", ps=())
+    outcome = replay(Workload.of(where, [x, y, z]), Gavel())
+    assert [job.end for job in outcome.jobs] == [37.5, 15.0, 25.0]
+
+
 def test_what_never_fits_is_rejected_with_its_reason() -> None:
     where = site(1)
     jobs = [on(where, "b"), replace(on(where, "a", workers=5), ps=())]
     outcome = replay(Workload.of(where, jobs), Gavel())
     assert [job.refusal for job in outcome.jobs] == [
-        "no machine for its workers has gpu b",
+        "no machine admits it: label gpu of the worker servers; its workers require gpu is b",
         "does not fit the empty cluster",
     ]
 

@@ -23,6 +23,7 @@ from oasis.online.recourse.planner import Planner
 from oasis.simulator import Outage, elastic_from_dict, generate_elastic, replay, write_elastic
 from offline.elastic_bound import slots_needed
 
+SLOW_FAST = ("slow", "fast")
 WORTH = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
 
 
@@ -62,7 +63,7 @@ def run(data, name, slot=100.0, **options):
 def test_a_worker_slot_is_what_one_of_the_workers_asked_for_does():
     made = elastic_from_dict(document(job("a", most=4, asked=2, speedup=[1.0, 1.6, 2.0, 2.1])))
     seen = ElasticModel(made, 100.0).translate(made.workload.jobs[0], 0)
-    assert seen.speed == pytest.approx(80.0)  # 1.6 / 2 of one worker for 100 s
+    assert seen.speeds == (pytest.approx(80.0),)  # 1.6 / 2 of one worker for 100 s
     assert seen.job.source.work(100.0) == 8  # 600 / 80, rounded up
     assert seen.job.max_workers == 4
 
@@ -83,6 +84,30 @@ def test_delays_are_counted_to_the_end_of_the_slot_from_the_true_arrival():
     assert source.utility([0, 38, 39]).tolist() == [3.0, 3.0, 0.0]  # 170, 3970, 4070 s
     by_slots = BySlots(Deadline(5.0, 250.0), 100.0, 70.0)
     assert by_slots.log_value([1, 2]).tolist() == [pytest.approx(1.6094379), float("-inf")]
+
+
+def of_kinds(*jobs):
+    """The same on one machine of each of three kinds."""
+    data = document(*jobs)
+    (machine,) = data["machines"]
+    kinds = [machine | {"id": kind, "labels": {"gpu": kind}} for kind in ("slow", "fast", "host")]
+    return data | {"machines": kinds}
+
+
+def test_forms_that_fit_are_the_model_s_with_their_speeds_and_machines():
+    wide, slow, fast = {"worker": {"gpu": 9}}, {"requires": {"gpu": ["slow"]}}, {"work": 150.0}
+    fast |= {"requires": {"gpu": ["fast"]}, "workers": 2, "parameter_servers": 1, "ps": {"gb": 4}}
+    made = elastic_from_dict(of_kinds(job("a", most=4, forms=[wide, slow, fast])))
+    seen = ElasticModel(made, 100.0).translate(made.workload.jobs[0], 0)
+    assert (seen.ways, seen.speeds) == ((1, 2), (100.0, 100.0))
+    first, second = seen.job.source.in_forms
+    assert [one.work(100.0) for one in (first, second)] == [6, 2]
+    assert [dict(one.requires) for one in (first, second)] == [{"gpu": (k,)} for k in SLOW_FAST]
+    assert [dict(one.worker) for one in (first, second)] == [{"gpu": 1.0}, {"gpu": 1.0, "gb": 2.0}]
+    elsewhere = fast | {"ps_requires": {"gpu": ["host"]}}  # not beside the workers
+    made = elastic_from_dict(of_kinds(job("a", most=4, forms=[elsewhere])))
+    seen = ElasticModel(made, 100.0).translate(made.workload.jobs[0], 0)
+    assert dict(seen.job.source.worker) == {"gpu": 1.0}
 
 
 def test_a_job_without_utility_is_refused_by_name():
@@ -140,6 +165,20 @@ def test_lost_machines_are_left_and_used_again(name):
     outages = [Outage(0, 150.0, 420.0), Outage(1, 350.0, 1e9)]
     _, outcome = run(data, name, outages=outages)
     assert outcome.jobs[0].end is not None
+
+
+@pytest.mark.parametrize("name", ["oasis", "recourse"])
+def test_the_form_is_chosen_by_who_plans_and_kept(name):
+    """All on the fast one, where one takes a slot and two find room."""
+    speeds = {"label": "gpu", "values": {"slow": 1.0, "fast": 4.0}}
+    worth = {"kind": "piecewise", "delays": [0.0, 4000.0], "values": [9.0, 0.0]}
+    told = {"speeds": speeds, "utility": worth, "worker": {"gpu": 2}, "switch": "restart"}
+    jobs = [job(f"j{k}", least=1, most=1, work=400.0, **told) for k in range(3)]
+    made, outcome = run(of_kinds(*jobs), name)
+    ends = sorted(each.end for each in outcome.jobs)
+    assert ends == ([100.0, 100.0, 200.0] if name == "recourse" else [100.0, 200.0, 300.0])
+    assert sum(each.restarts for each in outcome.jobs) == 0
+    assert made.workload.jobs[0].may_switch
 
 
 def test_oasis_turns_away_what_does_not_pay():

@@ -165,3 +165,98 @@ def test_a_repeated_key_is_refused(tmp_path):
     (tmp_path / "twice.json").write_text(text)
     with pytest.raises(InstanceError, match="version: repeated key"):
         read_elastic(tmp_path / "twice.json")
+
+
+# -- machines with labels, jobs in several forms ---------------------------------------------------
+
+OF_KINDS = {
+    "format": "oasis-elastic-workload",
+    "version": 1,
+    "resources": ["gpu", "gb"],
+    "machines": [
+        {"id": kind, "capacity": {"gpu": 4, "gb": 8}, "labels": {"gpu": kind}} for kind in "abc"
+    ],
+    "jobs": [
+        {
+            **{"id": "x", "arrival": 0.0, "work": 60.0, "workers": 2, "worker": {"gpu": 1}},
+            **{"gradient_mb": 1.0, "step_seconds": 3.0, "requires": {"gpu": ["a", "b"]}},
+            "speeds": {"label": "gpu", "values": {"a": 1.0, "b": 4.0}},
+            "switch": "restart",
+        },
+        {
+            **{"id": "y", "arrival": 5.0, "work": 60.0, "workers": 1, "worker": {"gpu": 1}},
+            "ps_requires": {"gpu": ["c"]},
+            "forms": [
+                {"work": 80.0},
+                {"workers": {"min": 1, "max": 3}, "worker": {"gb": 2}, "requires": {"gpu": ["c"]}},
+                {"parameter_servers": 1, "ps": {"gb": 1}, "worker_cpu": 2, "step_seconds": 1.0},
+            ],
+        },
+    ],
+}
+
+
+def of_kinds(job: dict, k: int = 0) -> dict:
+    """The file with these keys of a job instead."""
+    data = copy.deepcopy(OF_KINDS)
+    data["jobs"][k] |= job
+    return data
+
+
+def test_forms_are_the_job_with_what_they_say():
+    made = elastic_from_dict(OF_KINDS)
+    x, y = made.workload.jobs
+    assert [dict(m.labels) for m in made.workload.site.machines] == [{"gpu": k} for k in "abc"]
+    assert (x.may_switch, y.may_switch) == (True, False)
+    assert [(f.work, f.step_time, f.gradient_mb) for f in x.forms] == [(60, 3, 1), (15, 0.75, 1)]
+    assert [sorted(form.worker.machines) for form in x.forms] == [[0], [1]]
+    assert [(f.work, f.min_workers, f.max_workers) for f in y.forms] == [
+        (80.0, 1, 1),
+        (60.0, 1, 3),
+        (60.0, 1, 1),
+    ]
+    assert [tuple(form.worker) for form in y.forms] == [((0, 1),), ((1, 2),), ((0, 1),)]
+    assert y.forms[1].worker.machines == y.forms[2].ps.machines == frozenset({2})
+    assert [form.ps_needed(1) for form in y.forms] == [0, 0, 1]
+    assert [(form.worker_cpu, form.step_time) for form in y.forms] == [(0, 0), (0, 0), (2, 1)]
+    assert {form.index for form in y.forms} == {1}
+
+
+def test_one_form_is_the_job_itself():
+    (x, _) = elastic_from_dict(
+        of_kinds({"speeds": {"label": "gpu", "values": {"b": 4.0}}})
+    ).workload.jobs
+    assert (x.forms, x.work, sorted(x.worker.machines)) == ((), 15.0, [1])
+
+
+def test_a_job_that_no_machine_admits_is_rejected_for_the_label():
+    made = elastic_from_dict(of_kinds({"requires": {"gpu": ["h100"]}, "forms": []}, 1))
+    refusals = [job.refusal for job in replay(made.workload, FIFO(), **made.options).jobs]
+    reason = "label gpu of the worker servers; its workers require gpu is h100"
+    assert refusals == [None, f"no machine admits it: {reason}"]
+
+
+@pytest.mark.parametrize(
+    ("k", "job", "message"),
+    [
+        (0, {"forms": [{}]}, "jobs[0].speeds: expected either speeds or forms, not both"),
+        (
+            *(0, {"requires": {"gpu": ["a"]}}),
+            "jobs[0].speeds.values.b: expected one of the values that requires.gpu admits",
+        ),
+        (0, {"speeds": {"label": "gpu", "values": {}}}, "jobs[0].speeds.values: expected at least"),
+        (0, {"switch": "pause"}, "jobs[0].switch: expected 'restart', got 'pause'"),
+        (1, {"forms": [], "switch": "restart"}, "jobs[1].switch: expected forms or speeds beside"),
+        (1, {"forms": [{"chunks": 2}]}, "jobs[1].forms[0]"),
+        (1, {"forms": [{"workers": {"min": 3, "max": 2}}]}, "jobs[1].forms[0].workers.max"),
+        (1, {"forms": [{}, {"worker": {"tpu": 1}}]}, "jobs[1].forms[1].worker"),
+        (1, {"forms": [{"gradient_mb": 1.0}]}, "jobs[1].forms[0].step_seconds: expected a number"),
+        (1, {"requires": {"gpu": []}}, "jobs[1].requires.gpu: expected at least one value"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_forms_is_one_line(k, job, message):
+    with pytest.raises(InstanceError) as caught:
+        elastic_from_dict(of_kinds(job, k))
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)

@@ -25,6 +25,13 @@ SMALL = copy.deepcopy(dict(generate_elastic(jobs=2, seed=1).document)) | {
 }
 SMALL["jobs"][0]["utility"] = {"kind": "deadline", "value": 3.0, "deadline": 400.0}
 SMALL["jobs"][1]["parameter_servers"] = {"per_worker": 0.5}
+SMALL["machines"][0]["labels"] = {"gpu": "a"}
+SMALL["jobs"][0] |= {
+    "ps_requires": {"gpu": ["a"]},
+    "forms": [{"requires": {"gpu": ["a"]}, "workers": 2}, {"work": 9.0, "ps": {}}],
+    "switch": "restart",
+}
+SMALL["jobs"][1]["speeds"] = {"label": "gpu", "values": {"a": 1.0, "b": 2.0}}
 
 
 def test_it_takes_what_is_shipped_and_what_is_generated() -> None:
@@ -58,6 +65,12 @@ def test_it_describes_every_field_of_a_job() -> None:
         (("jobs", 0, "gradient_mb"), 1e300),
         (("jobs", 0, "speedup"), [0]),
         (("jobs", 0, "curve"), [[0, 1, 2]]),
+        (("machines", 0, "labels"), {"gpu": 1}),
+        (("jobs", 0, "requires"), {"gpu": []}),
+        (("jobs", 0, "forms", 0), {"speedup": [1]}),
+        (("jobs", 0, "forms", 0, "work"), None),
+        (("jobs", 0, "switch"), "pause"),
+        (("jobs", 1, "speeds", "values"), {"a": 0}),
     ],
     ids=str,
 )

@@ -113,8 +113,8 @@ def test_a_policy_sees_one_form_and_is_told_when_it_changes() -> None:
 def test_a_job_that_no_machine_admits_is_rejected_for_the_label() -> None:
     outcome = replay(Workload.of(SITE, [one("x", "t4"), job("y", "h100", "t4")]), LAS())
     assert [found.refusal for found in outcome.jobs] == [
-        "no machine for its workers has gpu t4",
-        "no machine for its workers has gpu h100",
+        "no machine admits it: label gpu of the worker servers; its workers require gpu is t4",
+        "no machine admits it: label gpu of the worker servers; its workers require gpu is h100",
     ]
     assert ends(job("x", "t4", "c")) == [4.0]
     # Parameter servers that it does not have are not what it lacks, nor is one form of several.
@@ -125,7 +125,8 @@ def test_a_job_that_no_machine_admits_is_rejected_for_the_label() -> None:
     served, alone = oasis.Form(), oasis.Form(worker={"gpu": 1.0}, ps={}, gradient_mb=0.0)
     told = [policy_job(replace(model, forms=(form, served)), site) for form in (served, alone)]
     assert [found.unmet for found in told] == [
-        "no machine for its parameter servers has gpu t4",
+        "no machine admits it: label gpu of the parameter-server hosts; "
+        "its parameter servers require gpu is t4",
         None,
     ]
 
