@@ -304,20 +304,13 @@ def _condition() -> Schema:
 
 
 def _slot() -> Schema:
+    counts = {"type": "object", "additionalProperties": {"type": "integer"}}
     return _object(
         "What runs in one slot.",
         {
             "slot": _integer("The slot.", 0),
-            "workers": {
-                "type": "object",
-                "additionalProperties": {"type": "integer"},
-                "description": "Workers by node.",
-            },
-            "parameterServers": {
-                "type": "object",
-                "additionalProperties": {"type": "integer"},
-                "description": "Parameter servers by node.",
-            },
+            "workers": {**counts, "description": "Workers by node."},
+            "parameterServers": {**counts, "description": "Parameter servers by node."},
         },
     )
 
