@@ -14,7 +14,7 @@ from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.forms import Form
-from oasis.model.groups import TaskGroup
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
@@ -192,43 +192,70 @@ def _in_one_form(
         with located_at("network"):
             network = PodNetwork.of(spec["network"])
     decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")
-    worker_template = _template(workers.get("template"), "workers.template", decided)
-    asked = requests_of(worker_template["spec"], "workers.template.spec")
-    rules = {TaskGroup.WORKER: NodeRules.of(worker_template["spec"], "workers.template.spec")}
-    ps_template, ps_asked = None, {}
+    templates = {
+        TaskGroup.WORKER: (
+            _template(workers.get("template"), "workers.template", decided),
+            "workers.template",
+        )
+    }
     if spec.get("parameterServers") is not None:
         with located_at("parameterServers"):
             check_keys(spec["parameterServers"], ("template",))
-            ps_template = _template(spec["parameterServers"]["template"], "template", decided)
-            ps_asked = requests_of(ps_template["spec"], "template.spec")
-            rules[TaskGroup.PS] = NodeRules.of(ps_template["spec"], "template.spec")
-    demands = demands_of(asked, ps_asked, resources, has_ps=ps_template is not None)
-    job = Job(
-        id=f"{meta['namespace']}/{meta['name']}",
-        arrival=0,
-        chunks=maximum,
-        worker=demands[0],
-        ps=demands[1],
-        utility=parse_utility(spec["utility"], clock),
-        min_workers=minimum,
-        **parse_work(spec["work"], maximum, clock),
+            ps = _template(spec["parameterServers"]["template"], "template", decided)
+            templates[TaskGroup.PS] = ps, "parameterServers.template"
+    return job_spec(
+        meta,
+        templates,
+        resources,
+        generation=int(meta.get("generation", 1)),
+        of_model={
+            "utility": parse_utility(spec["utility"], clock),
+            "min_workers": minimum,
+            "chunks": maximum,
+            **parse_work(spec["work"], maximum, clock),
+        },
+        initial_workers=initial,
+        resize=_resize(spec, network, TaskGroup.PS in templates, minimum < maximum),
+        grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
+        on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
+        network=network,
     )
+
+
+def job_spec(
+    meta: Mapping[str, Any],
+    templates: Mapping[TaskGroup, tuple[Mapping[str, Any], str]],
+    resources: ResourceMap,
+    *,
+    of_model: Mapping[str, Any],
+    kind: str = KIND,
+    **rest: Any,
+) -> JobSpec:
+    """A job from the pod templates of its groups, each with its place in the object.
+
+    The `of_model` are the fields of `Job` that templates say nothing of, the others those of
+    `JobSpec`.
+    """
+    specs = {group: (found["spec"], f"{path}.spec") for group, (found, path) in templates.items()}
+    asked = {group: requests_of(*found) for group, found in specs.items()}
+    asked.setdefault(TaskGroup.PS, {})
+    worker, ps = (resources.amounts(asked[group]) for group in GROUPS)
+    # The model would ask for parameter servers wherever workers reserve bandwidth.
+    if TaskGroup.PS not in templates:
+        worker.pop("bandwidth_gbps", None)
+    name = job_id(kind, meta["namespace"], meta["name"])
     return JobSpec(
         uid=meta["uid"],
         namespace=meta["namespace"],
         name=meta["name"],
-        generation=int(meta.get("generation", 1)),
-        job=job,
-        initial_workers=initial,
-        worker=worker_template,
-        ps=ps_template,
-        worker_requests=asked,
-        ps_requests=ps_asked,
-        resize=_resize(spec, network, ps_template is not None, minimum < maximum),
-        grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
-        on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
-        rules=rules,
-        network=network,
+        job=Job(id=name, arrival=0, worker=worker, ps=ps, **of_model),
+        worker=templates[TaskGroup.WORKER][0],
+        ps=templates[TaskGroup.PS][0] if TaskGroup.PS in templates else None,
+        worker_requests=asked[TaskGroup.WORKER],
+        ps_requests=asked[TaskGroup.PS],
+        rules={group: NodeRules.of(*found) for group, found in specs.items()},
+        kind=kind,
+        **rest,
     )
 
 
@@ -326,20 +353,6 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
             "minibatch_time": train * share,
             "gradient_mb": number(data.get("gradientMb", 0.0), "gradientMb") * share,
         }
-
-
-def demands_of(
-    worker: Mapping[str, Fraction],
-    ps: Mapping[str, Fraction],
-    resources: ResourceMap,
-    has_ps: bool,
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Demands of the model; the bandwidth of a job without parameter servers is none of it."""
-    demands = resources.amounts(worker), resources.amounts(ps)
-    # The model would ask for parameter servers wherever workers reserve bandwidth.
-    if not has_ps:
-        demands[0].pop("bandwidth_gbps", None)
-    return demands
 
 
 def _template(data: Any, path: str, decided: tuple[str, ...]) -> Mapping[str, Any]:
