@@ -19,6 +19,7 @@ from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -39,7 +40,7 @@ class Controller:
 
     `policy` makes it: at each takeover one is needed that was never used. `identity` is our name
     among the controllers that share a lease. By `now`, in seconds since 1970, slots begin and work
-    is counted; leases have their own time.
+    is counted: a `SteadyTime`, unless another is given. Leases have their own time.
     """
 
     def __init__(
@@ -49,10 +50,10 @@ class Controller:
         settings: ControllerSettings,
         identity: str,
         metrics: Metrics | None = None,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] | None = None,
     ) -> None:
         self.settings, self.stopping = settings, threading.Event()
-        self.metrics, self._now = metrics or Metrics(), now
+        self.metrics, self._now = metrics or Metrics(), now or SteadyTime()
         self._objects, self._policy = objects, policy
         self._news: queue.Queue[tuple[float, str, str, Any]] = queue.Queue()
         watched, pool = settings.watched, settings.node_selector
@@ -246,6 +247,8 @@ class Controller:
     def _take_over(self) -> Reconciler | None:
         """Begin to act; None as long as the nodes do not allow it, which an operator can change."""
         seen = self._seen()
+        if isinstance(self._now, SteadyTime):
+            self._now.begin()  # the checkpoint's slots are those of the clock on the wall
         try:
             reconciler = awake(
                 self._fenced, self._policy, self.settings, self.metrics, seen, self._now
@@ -272,6 +275,8 @@ class Controller:
         return ours
 
     def _act(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
+        if isinstance(self._now, SteadyTime):
+            reconciler.clock.drift = self._now.drift()
         # News are counted first: they tell of the slot that may end in the next line.
         self._count(reconciler, news)
         begun = reconciler.boundary_if_due(self._now(), self._seen())
@@ -298,8 +303,8 @@ class Controller:
         for at, kind, _, found in news:
             uid = claimed(found, claims) if kind == "pods" and found else None
             if uid is not None:
-                first.setdefault(uid, at)
-                last[uid] = at
+                first.setdefault(uid, min(at, self._now()))  # noted before we took over, and a jump
+                last[uid] = min(at, self._now())
         if not first:
             return
         ours = reconciler.pods_of(self._seen())

@@ -12,6 +12,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import VALID, error_text
 from oasis.kubernetes.objects.existing import (
+    BY_NAME,
     ExistingKind,
     ended,
     job_items,
@@ -199,5 +200,6 @@ def check_plannable(spec: JobSpec, policy: Policy) -> None:
         return
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"
-        path = f"metadata.annotations.{names.SERVERS}"
+        said = BY_NAME[spec.kind].servers is None
+        path = f"metadata.annotations.{names.SERVERS}" if said else "spec.tfReplicaSpecs.PS"
         raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")

@@ -62,6 +62,7 @@ class StatusWriter:
 
     def say(self, kind: str, status: str, reason: str, message: str, now: float) -> None:
         """Set a condition; a change of its status or reason is news."""
+        now = self._clock.wall(now)
         generation = int(self.meta.get("generation", 1))
         before = self.said(kind)
         self.status["conditions"] = with_condition(
@@ -151,11 +152,14 @@ class StatusWriter:
         self.status["arrivalSlot"] = entry.arrived
         if promised is not None:
             self.status["promisedSlot"] = promised
-            self.status["promisedCompletion"] = time_text(self._clock.begin(promised + 1))
+            self.status["promisedCompletion"] = self._end_of(promised)
         completes = None
         if decision is not None and decision.completion is not None:
-            completes = time_text(self._clock.begin(decision.completion + 1))
+            completes = self._end_of(decision.completion)
         self.say(ADMITTED, "True", "Admitted", decision_message(decision, "", completes), now)
+
+    def _end_of(self, slot: int) -> str:
+        return time_text(self._clock.wall(self._clock.begin(slot + 1)))
 
     @property
     def is_without_node(self) -> bool:
@@ -188,8 +192,8 @@ class StatusWriter:
             self.status["phase"] = HOLDING[is_working]
 
     def has_node(self) -> None:
-        """A node admits it, perhaps again."""
-        if self.is_without_node:
+        """A node admits it, perhaps again, and it is not too long."""
+        if self._placed in (NO_NODE, "TooLong"):
             self._unsay(PLACED)
 
     def rejected(
@@ -199,7 +203,7 @@ class StatusWriter:
         self.status["phase"] = "Rejected" if again is None else "Pending"
         message = decision_message(decision, reason, None)
         if again is not None:
-            message += f"; tried again at {time_text(again)}"
+            message += f"; tried again at {time_text(self._clock.wall(again))}"
         self.say(ADMITTED, "False", reason_word(reason), message, now)
 
     def given_up(self, reason: str, now: float) -> None:

@@ -37,9 +37,9 @@ OPTIONAL = ("parameterServers", "resizePolicy", "gracePeriodSeconds", "onRejecti
 BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SlotClock:
-    """Slots of wall clock.
+    """Slots of time that passes, whatever is done to the clock on the wall.
 
     Parameters
     ----------
@@ -51,6 +51,9 @@ class SlotClock:
         more than one worker-slot a slot.
     epoch : float
         When slot 0 began, in seconds since 1970.
+    drift : float
+        Seconds by which the clock on the wall was set since the controller began: so much later
+        are the times that people read.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class SlotClock:
     slot_seconds: float
     startup_seconds: float = 0.0
     epoch: float = 0.0
+    drift: float = 0.0
 
     def __post_init__(self) -> None:
         number(self.slot_seconds, "slot_seconds", above=True)
@@ -82,6 +86,10 @@ class SlotClock:
     def begin(self, slot: int) -> float:
         """When `slot` begins."""
         return self.epoch + slot * self.slot_seconds
+
+    def wall(self, time: float) -> float:
+        """What the clock on the wall shows at `time`."""
+        return time + self.drift
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -87,7 +87,7 @@ def share(text: str | None) -> Fraction | None:
 
 
 def jobs_of(objects: Objects, namespace: str | None) -> list[dict[str, Any]]:
-    """OasisJobs by namespace and name; then Jobs, JobSets and TrainJobs that are scheduled here.
+    """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here.
 
     Those of other kinds have their kind in their name, and as their status what was written on
     them.

@@ -76,7 +76,7 @@ def status(
 ) -> None:
     """List the jobs of a cluster: phase, workers, work done, promise, what they earned.
 
-    Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name.
+    Jobs, JobSets, TrainJobs and TFJobs that are scheduled here have their kind in their name.
 
     Example: oasis kubernetes status -n research
     """
@@ -139,6 +139,8 @@ ADVICE = {
     "Withdrawn": "something that is not planned here took its room: see `kubectl describe pod` "
     "of its pods; it is tried again in the next slot",
     "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
+    "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
+    "more workers",
     "PodsNotReady": "mend what the message says; an edit of the job has it tried at once",
     "PromiseBroken": "a lost node, slow pods or a fault cost more time than there was",
     "GivenUp": "it can earn nothing any more; submit it again with a later target",
@@ -157,7 +159,7 @@ def explain(
         str, typer.Option("--namespace", "-n", help="Namespace of the jobs.")
     ] = "default",
     kind: Annotated[
-        str, typer.Option(help="Its kind: oasisjob, job, jobset or trainjob.")
+        str, typer.Option(help="Its kind: oasisjob, job, jobset, trainjob or tfjob.")
     ] = "oasisjob",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -182,7 +184,7 @@ def explain(
 
 def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, Any]:
     """The job of that kind and name, as `jobs_of` gives it."""
-    kinds = ("oasisjob", "job", "jobset", "trainjob")
+    kinds = ("oasisjob", "job", "jobset", "trainjob", "tfjob")
     kind = known(kind, kinds, "--kind")
     wanted = name if kind == kinds[0] else f"{kind}/{name}"
     for item in jobs_of(objects, namespace):
@@ -394,8 +396,8 @@ def import_cluster(
 ) -> None:
     """Write the nodes and the jobs of a cluster as an instance file.
 
-    Jobs are OasisJobs, and the Jobs, JobSets and TrainJobs that are scheduled here. For oasis ratio
-    and oasis compare: how good were the decisions, and would another policy have earned more? Jobs
+    Jobs are OasisJobs, and those of other kinds that are scheduled here. For oasis ratio and
+    oasis compare: how good were the decisions, and would another policy have earned more? Jobs
     arrive in the slots in which the controller took them in, counted from the first; those that it
     has not read yet arrive last.
 
