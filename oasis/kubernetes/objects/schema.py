@@ -303,14 +303,18 @@ def _condition() -> Schema:
     )
 
 
+def _counts(description: str) -> Schema:
+    numbers = {"type": "integer"}
+    return {"type": "object", "additionalProperties": numbers, "description": description}
+
+
 def _slot() -> Schema:
-    counts = {"type": "object", "additionalProperties": {"type": "integer"}}
     return _object(
         "What runs in one slot.",
         {
             "slot": _integer("The slot.", 0),
-            "workers": {**counts, "description": "Workers by node."},
-            "parameterServers": {**counts, "description": "Parameter servers by node."},
+            "workers": _counts("Workers by node."),
+            "parameterServers": _counts("Parameter servers by node."),
         },
     )
 
