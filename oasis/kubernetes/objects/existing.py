@@ -25,7 +25,6 @@ from oasis.kubernetes.objects.oasis_job import (
     job_id,
     job_spec,
     parse_utility,
-    parse_work,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.model.errors import InstanceError, describe
@@ -379,17 +378,17 @@ def parse_existing(
     workers, servers = tasks_of(kind, found)
     minimum, maximum = _range(kind, found, workers.count)
     place = f"{NOTES}.{names.UTILITY}"
-    utility = parse_utility(_json(notes, names.UTILITY), clock, place)
-    place = f"{NOTES}.{names.WORK}"
-    work = parse_work(_json(notes, names.WORK), maximum, clock, place)
     grace = workers.template["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
     parts = zip(GROUPS, (workers, servers), strict=True)
     return job_spec(
         meta,
         {group: (part.template, part.path) for group, part in parts if part is not None},
         resources,
+        clock,
+        counts=(minimum, maximum),
+        utility=parse_utility(_json(notes, names.UTILITY), clock, place),
+        work=(f"{NOTES}.{names.WORK}", _json(notes, names.WORK)),
         generation=content_version(found, kind),
-        of_model={"utility": utility, "min_workers": minimum, "chunks": maximum, **work},
         initial_workers=None,
         resize="restart",
         grace_seconds=int(grace),
