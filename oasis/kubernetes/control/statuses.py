@@ -150,8 +150,8 @@ class StatusWriter:
         if fields:
             message = "left to the scheduler of the cluster, and not seen by the plan: "
             self.say(UNJUDGED, "True", "LeftToScheduler", message + ", ".join(fields), now)
-        elif any(c["type"] == UNJUDGED for c in self.status.get("conditions") or ()):
-            self.status["conditions"] = without_condition(self.status["conditions"], UNJUDGED)
+        else:
+            self._unsay(UNJUDGED)
 
     def admitted(
         self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float
