@@ -82,7 +82,7 @@ class Claim:
 Shape = list[int]
 
 
-class Slots:
+class FreeSlots:
     """What all machines together have free in each slot from now on.
 
     Parameters
@@ -102,7 +102,7 @@ class Slots:
     >>> sizes = tuple(
     ...     Size(n, 0, n, speed, ((0, n),)) for n, speed in ((1, 1.0), (2, 1.5), (4, 2.0))
     ... )
-    >>> slots = Slots({0: 4}, 1.0)
+    >>> slots = FreeSlots({0: 4}, 1.0)
     >>> slots.take(0, Size(3, 0, 3, 3.0, ((0, 3),)))
     >>> slots.minimum_share(Claim(0, sizes, 3.0, 2.0))
     [1, 3]
@@ -186,7 +186,7 @@ class Slots:
         return next((k for k in range(limit, 0, -1) if self.fits(slot, sizes[k - 1])), 0)
 
 
-def minimum_shares(claims: Iterable[Claim], slots: Slots) -> tuple[dict[int, Shape], list[int]]:
+def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int, Shape], list[int]]:
     """The minimum satisfactory share of each job, taken from `slots` in order of their deadlines.
 
     Returns
@@ -208,7 +208,7 @@ def minimum_shares(claims: Iterable[Claim], slots: Slots) -> tuple[dict[int, Sha
 
 
 def share_out(
-    claims: Iterable[Claim], slots: Slots, shapes: dict[int, Shape]
+    claims: Iterable[Claim], slots: FreeSlots, shapes: dict[int, Shape]
 ) -> dict[int, Size | None]:
     """What each job is to have in the present slot.
 
@@ -216,7 +216,7 @@ def share_out(
     ----------
     claims : iterable of Claim
         All jobs.
-    slots : Slots
+    slots : FreeSlots
         From which the minimum shares are taken already; it is used up.
     shapes : dict of int to Shape
         The minimum shares of the jobs with deadlines.
@@ -236,7 +236,7 @@ def share_out(
 
 
 def _grow(
-    claims: Sequence[Claim], slots: Slots, having: dict[int, int], shapes: dict[int, Shape]
+    claims: Sequence[Claim], slots: FreeSlots, having: dict[int, int], shapes: dict[int, Shape]
 ) -> None:
     """Give what is free now to the jobs with the largest marginal return, step by step."""
     returns = {claim.index: _marginal_return(claim, slots, having, shapes) for claim in claims}
@@ -261,7 +261,7 @@ def _grow(
         returns[index] = _marginal_return(claim, slots, having, shapes)
 
 
-def _with_more(claim: Claim, slots: Slots, place: int, shape: Shape) -> Shape:
+def _with_more(claim: Claim, slots: FreeSlots, place: int, shape: Shape) -> Shape:
     """The shape with `place` in the present slot; what was planned is free again."""
     found = slots.minimum_share(claim, place)
     # It does more now, so what was planned for later is enough: only rounding may say otherwise.
@@ -269,7 +269,7 @@ def _with_more(claim: Claim, slots: Slots, place: int, shape: Shape) -> Shape:
 
 
 def _marginal_return(
-    claim: Claim, slots: Slots, having: Mapping[int, int], shapes: Mapping[int, Shape]
+    claim: Claim, slots: FreeSlots, having: Mapping[int, int], shapes: Mapping[int, Shape]
 ) -> float:
     """GPU time that the next size in the present slot saves, for each GPU more."""
     place = having[claim.index]
@@ -419,7 +419,7 @@ class ElasticFlow(BasePolicy):
             plan.wake_at = view.now + slots.span(0)[1]
         return plan
 
-    def _minimum_shares(self, view: View) -> tuple[Slots, dict[int, Shape]]:
+    def _minimum_shares(self, view: View) -> tuple[FreeSlots, dict[int, Shape]]:
         """Of the jobs admitted before; those that come too late are best effort from now on."""
         slots = self._slots(view)
         shapes, late = minimum_shares(self._due(view), slots)
@@ -427,10 +427,10 @@ class ElasticFlow(BasePolicy):
             self._deadlines[index] = math.inf
         return slots, shapes
 
-    def _slots(self, view: View) -> Slots:
+    def _slots(self, view: View) -> FreeSlots:
         totals = self._pools.amounts(view.capacity())
         number = math.floor(view.now / self._length + TOLERANCE)
-        return Slots(totals, self._length, (number + 1) * self._length - view.now)
+        return FreeSlots(totals, self._length, (number + 1) * self._length - view.now)
 
     def _claims(self, view: View) -> Iterator[Claim]:
         for index, job in self._jobs.items():

@@ -9,7 +9,7 @@ import reference_elasticflow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.elasticflow import Claim, ElasticFlow, Size, Slots, minimum_shares
+from baselines.elasticflow import Claim, ElasticFlow, Size, FreeSlots, minimum_shares
 from oasis.model.utility import Deadline
 from oasis.simulator import ChangeCosts, Engine, Machine, Outage, PolicyJob, Site, Workload
 
@@ -58,7 +58,7 @@ def admitted(jobs):
     """Those that the policy's own procedure admits, one after the other."""
     kept = []
     for job in jobs:
-        _, late = minimum_shares(map(claim_of, [*kept, job]), Slots({0: GPUS}, SLOT))
+        _, late = minimum_shares(map(claim_of, [*kept, job]), FreeSlots({0: GPUS}, SLOT))
         if not late:
             kept.append(job)
     return [job["k"] for job in kept]
@@ -144,7 +144,7 @@ def test_a_minimum_share_is_the_least_and_fits(data):
     """No smaller limit would do, nothing is taken that is not free, and the work is done."""
     rng = random.Random(data.draw(st.integers(0, 10**6)))
     jobs = draw_set(rng)
-    slots = Slots({0: GPUS}, SLOT)
+    slots = FreeSlots({0: GPUS}, SLOT)
     shapes, _ = minimum_shares(map(claim_of, jobs), slots)
     used: dict[int, int] = {}
     for job in sorted(jobs, key=lambda job: (job["due"], job["k"])):

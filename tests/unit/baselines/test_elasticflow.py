@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from baselines.elasticflow import TOO_LATE, Claim, ElasticFlow, Size, Slots
+from baselines.elasticflow import TOO_LATE, Claim, ElasticFlow, Size, FreeSlots
 from oasis.driver.books import BooksView
 from oasis.model.errors import InputError
 from oasis.model.utility import Constant, Deadline, Sigmoid
@@ -48,7 +48,7 @@ def ends(*jobs, gpus=(4,), how=None, **options):
 def test_the_example_of_the_paper():
     """Of four GPUs three are taken in the first slot: two are not enough for C, four are."""
     sizes = tuple(Size(n, 0, n, CONCAVE[n - 1], ((0, n),)) for n in (1, 2, 4))
-    slots = Slots({0: 4}, 1.0)
+    slots = FreeSlots({0: 4}, 1.0)
     slots.take(0, Size(3, 0, 3.0, 3.0, ((0, 3),)))
     assert slots.minimum_share(Claim(0, sizes, 3.0, 2.0)) == [1, 3]
     assert slots.minimum_share(Claim(0, sizes, 2.5, 2.0)) == [1, 2]
@@ -57,7 +57,7 @@ def test_the_example_of_the_paper():
 
 def test_a_slot_that_the_deadline_cuts_counts_in_part():
     sizes = (Size(1, 0, 1.0, 1.0, ((0, 1),)),)
-    slots = Slots({0: 1}, 2.0, first=0.5)
+    slots = FreeSlots({0: 1}, 2.0, first=0.5)
     assert slots.minimum_share(Claim(0, sizes, 1.25, 1.25)) == [1, 1]
     assert slots.minimum_share(Claim(0, sizes, 1.3, 1.25)) is None
     assert slots.minimum_share(Claim(0, sizes, 1.0, 0.0)) is None
