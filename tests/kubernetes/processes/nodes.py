@@ -45,8 +45,6 @@ class ProcessNodes:
     ----------
     plane : ControlPlane
         Its API server is told of the nodes and of their pods.
-    env : mapping of str to str, optional
-        What every container finds in its environment, such as LD_PRELOAD.
 
     Attributes
     ----------
@@ -56,11 +54,11 @@ class ProcessNodes:
         Ends what is started by it when the block ends, or if this process is killed.
     """
 
-    def __init__(self, plane: ControlPlane, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self._objects = Objects(Connection.open(str(plane.admin.kubeconfig())))
         self.directory = Path(tempfile.mkdtemp(prefix="oasis-processes-"))
-        self._env = {"PATH": os.environ["PATH"], "HOME": str(self.directory), **(env or {})}
+        self._env = {"PATH": os.environ["PATH"], "HOME": str(self.directory)}
         self._names: list[str] = []
         self._runs: dict[str, PodRun] = {}
         self._said: dict[str, dict[str, Any]] = {}
