@@ -321,8 +321,7 @@ class Reconciler:
         It arrives no later than now: slots may be counted anew, and annotations may be edited.
         """
         status = self.statuses[uid].status
-        conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
-        if conditions.get(ADMITTED) == "True":
+        if (self.statuses[uid].said(ADMITTED) or {}).get("status") == "True":
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
             done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
             arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))
