@@ -323,8 +323,7 @@ class Reconciler:
         It arrives no later than now: slots may be counted anew, and annotations may be edited.
         """
         status = self.statuses[uid].status
-        conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
-        if conditions.get(ADMITTED) == "True":
+        if (self.statuses[uid].said(ADMITTED) or {}).get("status") == "True":
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
             done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
             arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))
@@ -448,7 +447,7 @@ class Reconciler:
                 if self._has_failed(entry, ours.get(uid, {}), now):
                     continue
                 targets.append(self._target(entry, marked.get(uid, {}), seen))
-        # Pods of a Job, JobSet or TrainJob are never deleted one by one, because their controller
+        # Pods of other kinds than ours are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.
         orphans = [
             (uid, pod)
