@@ -16,6 +16,7 @@ ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Lat
 IN_STATE = "PolicyState"
 STALLED = "Stalled"
 UNDERESTIMATED = "Underestimated"
+UNJUDGED = "Unjudged"
 BAD_IF_TRUE = frozenset({LATE, STALLED, UNDERESTIMATED})
 
 # (beginning of a policy's reason, word for the condition)
