@@ -9,7 +9,7 @@ import reference_elasticflow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.elasticflow import Claim, ElasticFlow, Size, FreeSlots, minimum_shares
+from baselines.elasticflow import Claim, ElasticFlow, FreeSlots, Size, minimum_shares
 from oasis.model.utility import Deadline
 from oasis.simulator import ChangeCosts, Engine, Machine, Outage, PolicyJob, Site, Workload
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from baselines.elasticflow import TOO_LATE, Claim, ElasticFlow, Size, FreeSlots
+from baselines.elasticflow import TOO_LATE, Claim, ElasticFlow, FreeSlots, Size
 from oasis.driver.books import BooksView
 from oasis.model.errors import InputError
 from oasis.model.utility import Constant, Deadline, Sigmoid
