@@ -39,7 +39,7 @@ def _object(
 
 def _number(description: str, minimum: float = 0, **more: Any) -> Schema:
     # The API server reads a maximum beyond 64 bits as a negative one, so a rule says it.
-    most = _rule(f"self <= {LARGEST_AMOUNT:.1e}", f"expected a number <= {LARGEST_AMOUNT:g}")
+    most = _rule(f"self <= {LARGEST_AMOUNT:.1e}", "expected a smaller number")
     limits = {"minimum": minimum, "x-kubernetes-validations": [most]}
     return {"type": "number", **limits, "description": description, **more}
 
