@@ -172,7 +172,7 @@ def _work() -> Schema:
             _rule(
                 "!has(self.minibatchSeconds) || self.minibatchSeconds > 0.0"
                 " || (has(self.gradientMb) && self.gradientMb > 0.0)",
-                "minibatchSeconds: expected > 0 without gradients to send",
+                "minibatchSeconds: expected more than nothing without gradients to send",
             ),
         ],
     )
@@ -274,7 +274,7 @@ def _network() -> Schema:
                 *FRAMEWORKS,
                 default=FRAMEWORKS[0],
             ),
-            "port": _integer("Where worker 0 waits for the others.")
+            "port": _integer("Where the first worker waits for the others.")
             | {"maximum": LARGEST_PORT, "default": DEFAULT_PORT},
         },
     )
@@ -330,7 +330,7 @@ def _spec() -> Schema:
             ),
             "network": _network(),
             "completion": _text(
-                "What ends it: its chief, which is worker 0, ends well; or its work is done, for "
+                "What ends it: its chief, which is the first worker, ends well; or its work is done, for "
                 "pods that never end by themselves.",
                 *COMPLETION,
                 default=COMPLETION[0],
