@@ -330,7 +330,7 @@ def _spec() -> Schema:
             ),
             "network": _network(),
             "completion": _text(
-                "What ends it: its chief, which is worker 0, ends well; or its work is done, for "
+                "What ends it: its chief, the first worker, ends well; or its work is done, for "
                 "pods that never end by themselves.",
                 *COMPLETION,
                 default=COMPLETION[0],
