@@ -19,6 +19,7 @@ from oasis.kubernetes.objects.conditions import (
     LATE,
     PLACED,
     STALLED,
+    UNJUDGED,
     VALID,
     decision_message,
     read_status,
@@ -143,6 +144,14 @@ class StatusWriter:
             self.say(STALLED, "True", "PolicyError", message, now)
         else:
             self._unsay(STALLED)
+
+    def unjudged(self, fields: Sequence[str], now: float) -> None:
+        """What its pods ask for and the plan does not foresee."""
+        if fields:
+            message = "left to the scheduler of the cluster, and not seen by the plan: "
+            self.say(UNJUDGED, "True", "LeftToScheduler", message + ", ".join(fields), now)
+        else:
+            self._unsay(UNJUDGED)
 
     def admitted(
         self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float

@@ -15,6 +15,7 @@ from oasis.model.validation import check_list, integer, number, text
 ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Late", "Valid"
 IN_STATE = "PolicyState"
 STALLED = "Stalled"
+UNJUDGED = "Unjudged"
 BAD_IF_TRUE = frozenset({LATE, STALLED})
 
 # (beginning of a policy's reason, word for the condition)
