@@ -80,7 +80,7 @@ def install(
         else:
             console.print_text(yaml_text(made).rstrip("\n"))
         return
-    from oasis.kubernetes.api.apply import apply_object  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.api.resources import apply_object  # noqa: PLC0415 (needs an extra)
 
     objects = connect(kubeconfig, context, dry_run=dry_run)
     done = []
