@@ -330,8 +330,8 @@ def _spec() -> Schema:
             ),
             "network": _network(),
             "completion": _text(
-                "What ends it: its chief, which is the first worker, ends well; or its work is "
-                "done, for pods that never end by themselves.",
+                "What ends it: its chief, the first worker, ends well; or its work is done, for "
+                "pods that never end by themselves.",
                 *COMPLETION,
                 default=COMPLETION[0],
             ),
