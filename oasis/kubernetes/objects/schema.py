@@ -274,7 +274,7 @@ def _network() -> Schema:
                 *FRAMEWORKS,
                 default=FRAMEWORKS[0],
             ),
-            "port": _integer("Where the first worker waits for the others.")
+            "port": _integer("Where worker 0 waits for the others.")
             | {"maximum": LARGEST_PORT, "default": DEFAULT_PORT},
         },
     )
