@@ -91,7 +91,7 @@ def command(
     trace: Annotated[
         Path | None,
         typer.Option(
-            help="Jobs of controllers, deadlines: a CSV as `oasis replay` takes it. [default: drawn]",
+            help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]",
             show_default=False,
         ),
     ] = None,
