@@ -142,11 +142,6 @@ def ps_a_worker(c: JobVariables) -> float:
     return 0.0 if ratio is None or ratio[2] > 0 else ratio[0] / ratio[1]
 
 
-def ps_of_all(c: JobVariables) -> int:
-    """Parameter servers of a job when all its workers run."""
-    return int(c.job.ps_needed(c.parallel)) if c.ps else 0
-
-
 def rows_of(c: JobVariables, part: PeriodPart, most_taken: float) -> list[Row]:
     """The rows of a job in one period."""
     parallel, work = float(c.parallel), float(c.work)
@@ -177,7 +172,6 @@ def rows_of(c: JobVariables, part: PeriodPart, most_taken: float) -> list[Row]:
     return rows
 
 
-TIE = 0.01  # of what a job is worth for each worker-slot of its work
 BROKEN = 1e-6  # relative excess from which a cut counts as broken
 
 
