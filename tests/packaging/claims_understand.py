@@ -387,6 +387,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         "it ends below $10^6$": "asserted by the cell",
         "three slots of one worker": "two chunks of one and a half worker-slots",
         "with slots 1 to $T$": PAPER,
+        "with 30 jobs on four workers:": PAPER,
+        '"the scores of Worker-1,-2,-3,-4 were 63, 88, 92, 72"': PAPER,
+        "adds at most 2 to the score of its worker, with the printed weights 2, 1.5 and 1, so that "
+        "all scores together are at most 60": CELL,
         "for slots 0 to $T - 1$": DEFINED,
         "A deadline before the end makes it 0": DEFINED,
     },

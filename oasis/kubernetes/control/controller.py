@@ -13,7 +13,15 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import described
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.lease import Lease
-from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, SERVICES, Objects
+from oasis.kubernetes.api.resources import (
+    CLAIMS,
+    NODES,
+    OASIS_JOBS,
+    PODS,
+    SERVICES,
+    VOLUMES,
+    Objects,
+)
 from oasis.kubernetes.api.watching import Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claimed, claims_of
@@ -56,30 +64,24 @@ class Controller:
         self.metrics, self._now = metrics or Metrics(), now or SteadyTime()
         self._objects, self._policy = objects, policy
         self._news: queue.Queue[tuple[float, str, str, Any]] = queue.Queue()
+        watched, pool = settings.watched, settings.node_selector
+        # Each kind, where it is looked for, which of it, and whether the API server need not know
+        # it. Pods are those of all namespaces, because those of others take room on the nodes too.
+        self._followed = [
+            (OASIS_JOBS, watched, None, False),
+            (PODS, None, None, False),
+            (NODES, None, pool, False),
+            (SERVICES, watched, names.JOB_UID, False),
+            (CLAIMS, watched, None, False),
+            (VOLUMES, None, None, False),
+            *((existing.where, watched, SELECTOR, True) for existing in EXISTING),
+        ]
         self.watchers = {
             kind.plural: Watcher(
-                objects,
-                kind,
-                self._hears(kind.plural),
-                self.stopping,
-                # Pods of all namespaces are watched, because
-                # those of others take room on the nodes too.
-                settings.watched if kind in (OASIS_JOBS, SERVICES) else None,
-                {NODES: settings.node_selector, SERVICES: names.JOB_UID}.get(kind),
+                objects, kind, self._hears(kind.plural), self.stopping, where, which, optional
             )
-            for kind in (OASIS_JOBS, PODS, NODES, SERVICES)
+            for kind, where, which, optional in self._followed
         }
-        for existing in EXISTING:
-            plural = existing.where.plural
-            self.watchers[plural] = Watcher(
-                objects,
-                existing.where,
-                self._hears(plural),
-                self.stopping,
-                settings.watched,
-                SELECTOR,
-                optional=True,
-            )
         self.lease = Lease(
             objects.connection,
             settings.namespace,
@@ -120,16 +122,12 @@ class Controller:
 
         The API server is asked about each write, so that refusals are among the answers.
         """
-        watched, pool = self.settings.watched, self.settings.node_selector
-        seen = {
-            "oasisjobs": self._objects.list_all(OASIS_JOBS, watched)[0],
-            "pods": self._objects.list_all(PODS)[0],
-            "nodes": self._objects.list_all(NODES, selector=pool)[0],
-            "services": self._objects.list_all(SERVICES, watched, names.JOB_UID)[0],
-        }
-        for existing in EXISTING:
-            found = self._objects.list_if_served(existing.where, watched, SELECTOR)
-            seen[existing.where.plural] = found
+        seen = {}
+        for kind, where, which, optional in self._followed:
+            if optional:
+                seen[kind.plural] = self._objects.list_if_served(kind, where, which)
+            else:
+                seen[kind.plural], _ = self._objects.list_all(kind, where, which)
         seen, _ = without_others(seen, self.settings.controller)
         reconciler = awake(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now

@@ -42,6 +42,7 @@ from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, ti
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
+from oasis.kubernetes.objects.volumes import Volumes
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling.capabilities import (
@@ -98,7 +99,7 @@ class Reconciler:
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.admission = Admission(self.places, seen["nodes"])
+        self.admission = Admission(self.places, seen["nodes"], Volumes(seen))
         self._check_groups(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
 
@@ -152,7 +153,7 @@ class Reconciler:
     def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
         """Unfinished jobs that make sense, by uid, in order of creation, with their nodes."""
         specs, ours = self.reader.read(seen, self.driver, now), self.pods_of(seen)
-        self.admission.look(self.places, seen["nodes"])
+        self.admission.look(self.places, seen["nodes"], Volumes(seen))
         self.admission.forget_others(specs)
         return {
             uid: self.admission.required(spec, ours.get(uid, {}).values())
@@ -236,6 +237,7 @@ class Reconciler:
         reach = self._reach()
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
+            job.unjudged(self.admission.unjudged(spec), now)
             if why is not None:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
@@ -321,8 +323,7 @@ class Reconciler:
         It arrives no later than now: slots may be counted anew, and annotations may be edited.
         """
         status = self.statuses[uid].status
-        conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
-        if conditions.get(ADMITTED) == "True":
+        if (self.statuses[uid].said(ADMITTED) or {}).get("status") == "True":
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
             done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
             arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))

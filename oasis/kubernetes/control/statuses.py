@@ -10,6 +10,7 @@ from typing import Any
 from oasis.driver.entry import Entry
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.cluster.pods import condition
 from oasis.kubernetes.objects.conditions import (
     ADMITTED,
     BAD_IF_TRUE,
@@ -18,6 +19,7 @@ from oasis.kubernetes.objects.conditions import (
     LATE,
     PLACED,
     STALLED,
+    UNJUDGED,
     VALID,
     decision_message,
     read_status,
@@ -25,7 +27,6 @@ from oasis.kubernetes.objects.conditions import (
     state_word,
     time_text,
     with_condition,
-    without_condition,
 )
 from oasis.kubernetes.objects.existing import ExistingKind
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id
@@ -64,7 +65,7 @@ class StatusWriter:
         """Set a condition; a change of its status or reason is news."""
         now = self._clock.wall(now)
         generation = int(self.meta.get("generation", 1))
-        before = {c["type"]: c for c in self.status.get("conditions") or ()}.get(kind)
+        before = self.said(kind)
         self.status["conditions"] = with_condition(
             self.status.get("conditions") or (), kind, status, reason, message, now, generation
         )
@@ -76,6 +77,14 @@ class StatusWriter:
             log.info(
                 "%s: %s: %s", self.name, reason, message, extra={"job": self.name, "reason": reason}
             )
+
+    def said(self, kind: str) -> Mapping[str, Any] | None:
+        """The condition of that kind; None if there is none."""
+        return condition({"status": self.status}, kind)
+
+    def _unsay(self, kind: str) -> None:
+        if self.said(kind) is not None:
+            self.status["conditions"] = [c for c in self.status["conditions"] if c["type"] != kind]
 
     @property
     def name(self) -> str:
@@ -127,14 +136,22 @@ class StatusWriter:
         self.status["phase"] = "Failed"
         self.say(VALID, "False", "Error", message, now)
         self.ended(now)
-        self.status["conditions"] = without_condition(self.status["conditions"], PLACED)
+        self._unsay(PLACED)
 
     def stalled(self, message: str | None, now: float) -> None:
         """The policy fails, so that the last plan is kept; None: it does not, or not any more."""
         if message is not None:
             self.say(STALLED, "True", "PolicyError", message, now)
-        elif any(c["type"] == STALLED for c in self.status.get("conditions") or ()):
-            self.status["conditions"] = without_condition(self.status["conditions"], STALLED)
+        else:
+            self._unsay(STALLED)
+
+    def unjudged(self, fields: Sequence[str], now: float) -> None:
+        """What its pods ask for and the plan does not foresee."""
+        if fields:
+            message = "left to the scheduler of the cluster, and not seen by the plan: "
+            self.say(UNJUDGED, "True", "LeftToScheduler", message + ", ".join(fields), now)
+        else:
+            self._unsay(UNJUDGED)
 
     def admitted(
         self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float
@@ -176,8 +193,7 @@ class StatusWriter:
 
     @property
     def _placed(self) -> str | None:
-        said = {c["type"]: c["reason"] for c in self.status.get("conditions") or ()}
-        return said.get(PLACED)
+        return (self.said(PLACED) or {}).get("reason")
 
     def works(self, is_working: bool) -> None:
         """Whether its gang works now, if it holds room."""
@@ -187,7 +203,7 @@ class StatusWriter:
     def has_node(self) -> None:
         """A node admits it, perhaps again, and it is not too long."""
         if self._placed in (NO_NODE, "TooLong"):
-            self.status["conditions"] = without_condition(self.status["conditions"], PLACED)
+            self._unsay(PLACED)
 
     def rejected(
         self, reason: str, decision: Decision | None, again: float | None, now: float
@@ -233,8 +249,8 @@ class StatusWriter:
         word = None if state is None else state_word(state)
         if word is not None and word not in PHASES:
             self.say(IN_STATE, "True", word, f"the policy says that it is {state}", now)
-        elif any(c["type"] == IN_STATE for c in self.status.get("conditions") or ()):
-            self.status["conditions"] = without_condition(self.status["conditions"], IN_STATE)
+        else:
+            self._unsay(IN_STATE)
 
     def ended(self, now: float) -> None:
         """Nothing runs and nothing is planned any more."""

@@ -15,6 +15,7 @@ from oasis.model.validation import check_list, integer, number, text
 ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Late", "Valid"
 IN_STATE = "PolicyState"
 STALLED = "Stalled"
+UNJUDGED = "Unjudged"
 BAD_IF_TRUE = frozenset({LATE, STALLED})
 
 # (beginning of a policy's reason, word for the condition)
@@ -90,18 +91,6 @@ def with_condition(
     }
     # In one order, so that a status that says the same is equal, and is not written again.
     return [found[kind] for kind in sorted(found)]
-
-
-def without_condition(conditions: Iterable[Mapping[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """`conditions` without the one of type `kind`, if it is there.
-
-    Examples
-    --------
-    >>> made = with_condition([], "PolicyState", "True", "Starving", "it starves", 0.0, 1)
-    >>> without_condition(made, "PolicyState"), len(without_condition(made, "Placed"))
-    ([], 1)
-    """
-    return [dict(entry) for entry in conditions if entry["type"] != kind]
 
 
 def state_word(state: str) -> str:

@@ -16,23 +16,19 @@ from oasis.kubernetes.objects.network import (
     LARGEST_PORT,
     PodNetwork,
 )
-from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
     ON_REJECTION,
     JobSpec,
     SlotClock,
     choice,
-    demands_of,
     job_id,
-    named_as_written,
+    job_spec,
     parse_utility,
-    parse_work,
 )
-from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
+from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.model.errors import InstanceError, describe
 from oasis.model.groups import GROUPS
-from oasis.model.job import Job
 from oasis.model.validation import integer
 
 Object = Mapping[str, Any]
@@ -381,39 +377,19 @@ def parse_existing(
     notes = meta.get("annotations") or {}
     workers, servers = tasks_of(kind, found)
     minimum, maximum = _range(kind, found, workers.count)
-    asked = requests_of(workers.template["spec"], f"{workers.path}.spec")
-    ps_asked = (
-        {} if servers is None else requests_of(servers.template["spec"], f"{servers.path}.spec")
-    )
-    worker, ps = demands_of(asked, ps_asked, resources, has_ps=servers is not None)
     place = f"{NOTES}.{names.UTILITY}"
-    utility = parse_utility(_json(notes, names.UTILITY), clock, place)
-    place, said = f"{NOTES}.{names.WORK}", _json(notes, names.WORK)
-    with named_as_written(place, said, f"{workers.path}.spec", resources):
-        work = parse_work(said, maximum, clock, place)
-        job = Job(
-            id=job_id(kind.name, meta["namespace"], meta["name"]),
-            arrival=0,
-            chunks=maximum,
-            worker=worker,
-            ps=ps,
-            utility=utility,
-            min_workers=minimum,
-            **work,
-        )
-        job.work(clock.work_seconds)
     grace = workers.template["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
-    return JobSpec(
-        uid=meta["uid"],
-        namespace=meta["namespace"],
-        name=meta["name"],
+    parts = zip(GROUPS, (workers, servers), strict=True)
+    return job_spec(
+        meta,
+        {group: (part.template, part.path) for group, part in parts if part is not None},
+        resources,
+        clock,
+        counts=(minimum, maximum),
+        utility=parse_utility(_json(notes, names.UTILITY), clock, place),
+        work=(f"{NOTES}.{names.WORK}", _json(notes, names.WORK)),
         generation=content_version(found, kind),
-        job=job,
         initial_workers=None,
-        worker=workers.template,
-        ps=None if servers is None else servers.template,
-        worker_requests=asked,
-        ps_requests=ps_asked,
         resize="restart",
         grace_seconds=int(grace),
         on_rejection=choice(
@@ -422,11 +398,6 @@ def parse_existing(
         kind=kind.name,
         fixed_ps=None if servers is None else servers.count,
         part_names=(workers.name, None if servers is None else servers.name),
-        rules={
-            group: NodeRules.of(part.template["spec"], f"{part.path}.spec")
-            for group, part in zip(GROUPS, (workers, servers), strict=True)
-            if part is not None
-        },
         network=_network(kind, found),
     )
 

@@ -12,10 +12,10 @@ from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.job_forms import specs_in_forms
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
+from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, requests_of
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import Form
-from oasis.model.groups import TaskGroup
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
@@ -202,46 +202,79 @@ def _in_one_form(
         with located_at("network"):
             network = PodNetwork.of(spec["network"])
     decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")
-    worker_template = _template(workers.get("template"), "workers.template", decided)
-    asked = requests_of(worker_template["spec"], "workers.template.spec")
-    rules = {TaskGroup.WORKER: NodeRules.of(worker_template["spec"], "workers.template.spec")}
-    ps_template, ps_asked = None, {}
+    templates = {TaskGroup.WORKER: (workers.get("template"), "workers.template")}
     if spec.get("parameterServers") is not None:
         with located_at("parameterServers"):
             check_keys(spec["parameterServers"], ("template",))
-            ps_template = _template(spec["parameterServers"]["template"], "template", decided)
-            ps_asked = requests_of(ps_template["spec"], "template.spec")
-            rules[TaskGroup.PS] = NodeRules.of(ps_template["spec"], "template.spec")
-    demands = demands_of(asked, ps_asked, resources, has_ps=ps_template is not None)
-    utility = parse_utility(spec["utility"], clock)
-    with named_as_written("work", spec["work"], "workers.template.spec", resources):
+        template = spec["parameterServers"]["template"]
+        templates[TaskGroup.PS] = template, "parameterServers.template"
+    for template, path in templates.values():
+        _check_template(template, path, decided)
+    return job_spec(
+        meta,
+        templates,
+        resources,
+        clock,
+        counts=(minimum, maximum),
+        utility=parse_utility(spec["utility"], clock),
+        work=("work", spec["work"]),
+        generation=int(meta.get("generation", 1)),
+        initial_workers=initial,
+        resize=_resize(spec, network, TaskGroup.PS in templates, minimum < maximum),
+        grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
+        on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
+        network=network,
+    )
+
+
+def job_spec(
+    meta: Mapping[str, Any],
+    templates: Mapping[TaskGroup, tuple[Any, str]],
+    resources: ResourceMap,
+    clock: SlotClock,
+    *,
+    counts: tuple[int, int],
+    utility: Utility,
+    work: tuple[str, Any],
+    kind: str = KIND,
+    **rest: Any,
+) -> JobSpec:
+    """A job from the pod templates of its groups and from its work, each with its place.
+
+    The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
+    """
+    specs = {group: (found["spec"], f"{path}.spec") for group, (found, path) in templates.items()}
+    asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
+    asked |= {group: requests_of(*found) for group, found in specs.items()}
+    worker, ps = (resources.amounts(asked[group]) for group in GROUPS)
+    # The model would ask for parameter servers wherever workers reserve bandwidth.
+    if TaskGroup.PS not in templates:
+        worker.pop(BANDWIDTH, None)
+    place, said = work
+    with named_as_written(place, said, specs[TaskGroup.WORKER][1], resources):
         job = Job(
-            id=f"{meta['namespace']}/{meta['name']}",
+            id=job_id(kind, meta["namespace"], meta["name"]),
             arrival=0,
-            chunks=maximum,
-            worker=demands[0],
-            ps=demands[1],
+            chunks=counts[1],
+            worker=worker,
+            ps=ps,
             utility=utility,
-            min_workers=minimum,
-            **parse_work(spec["work"], maximum, clock),
+            min_workers=counts[0],
+            **parse_work(said, counts[1], clock, place),
         )
         job.work(clock.work_seconds)
     return JobSpec(
         uid=meta["uid"],
         namespace=meta["namespace"],
         name=meta["name"],
-        generation=int(meta.get("generation", 1)),
         job=job,
-        initial_workers=initial,
-        worker=worker_template,
-        ps=ps_template,
-        worker_requests=asked,
-        ps_requests=ps_asked,
-        resize=_resize(spec, network, ps_template is not None, minimum < maximum),
-        grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
-        on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
-        rules=rules,
-        network=network,
+        worker=templates[TaskGroup.WORKER][0],
+        ps=templates.get(TaskGroup.PS, (None, ""))[0],
+        worker_requests=asked[TaskGroup.WORKER],
+        ps_requests=asked[TaskGroup.PS],
+        rules={group: NodeRules.of(*found) for group, found in specs.items()},
+        kind=kind,
+        **rest,
     )
 
 
@@ -388,21 +421,7 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
         }
 
 
-def demands_of(
-    worker: Mapping[str, Fraction],
-    ps: Mapping[str, Fraction],
-    resources: ResourceMap,
-    has_ps: bool,
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Demands of the model; the bandwidth of a job without parameter servers is none of it."""
-    demands = resources.amounts(worker), resources.amounts(ps)
-    # The model would ask for parameter servers wherever workers reserve bandwidth.
-    if not has_ps:
-        demands[0].pop("bandwidth_gbps", None)
-    return demands
-
-
-def _template(data: Any, path: str, decided: tuple[str, ...]) -> Mapping[str, Any]:
+def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
     """A pod template that says nothing of what is decided for it."""
     if not isinstance(data, Mapping) or not isinstance(data.get("spec"), Mapping):
         raise InstanceError(path, "expected a pod template with a spec", data)
@@ -412,7 +431,6 @@ def _template(data: Any, path: str, decided: tuple[str, ...]) -> Mapping[str, An
         if data["spec"].get(name):
             who = "the plan" if name in DECIDED else "spec.network"
             raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
-    return data
 
 
 def choice(value: Any, among: tuple[str, ...], path: str) -> str:

@@ -350,21 +350,18 @@ def _condition() -> Schema:
     )
 
 
+def _counts(description: str) -> Schema:
+    numbers = {"type": "integer"}
+    return {"type": "object", "additionalProperties": numbers, "description": description}
+
+
 def _slot() -> Schema:
     return _object(
         "What runs in one slot.",
         {
             "slot": _integer("The slot.", 0),
-            "workers": {
-                "type": "object",
-                "additionalProperties": {"type": "integer"},
-                "description": "Workers by node.",
-            },
-            "parameterServers": {
-                "type": "object",
-                "additionalProperties": {"type": "integer"},
-                "description": "Parameter servers by node.",
-            },
+            "workers": _counts("Workers by node."),
+            "parameterServers": _counts("Parameter servers by node."),
         },
     )
 

@@ -152,6 +152,8 @@ ADVICE = {
     "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
     "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
     "more workers",
+    "LeftToScheduler": "if its pods find no room, see `kubectl describe pod`: the plan may send "
+    "them where that keeps them out",
     "PodsNotReady": "mend what the message says; an edit of the job has it tried at once",
     "PromiseBroken": "a lost node, slow pods or a fault cost more time than there was",
     "GivenUp": "it can earn nothing any more; submit it again with a later target",
