@@ -10,7 +10,9 @@ from oasis.kubernetes.objects.job_forms import WORK
 from oasis.kubernetes.objects.network import DEFAULT_PORT, FRAMEWORKS, LARGEST_PORT
 from oasis.kubernetes.objects.node_affinity import LABEL_NAME, LABEL_VALUE
 from oasis.kubernetes.objects.oasis_job import (
+    BACKOFF_LIMIT,
     BY_MINIBATCH,
+    COMPLETION,
     DEFAULT_GRACE,
     ON_REJECTION,
     REQUIRED,
@@ -39,7 +41,7 @@ def _object(
 
 def _number(description: str, minimum: float = 0, **more: Any) -> Schema:
     # The API server reads a maximum beyond 64 bits as a negative one, so a rule says it.
-    most = _rule(f"self <= {LARGEST_AMOUNT:.1e}", f"expected a number <= {LARGEST_AMOUNT:g}")
+    most = _rule(f"self <= {LARGEST_AMOUNT:.1e}", "expected a smaller number")
     limits = {"minimum": minimum, "x-kubernetes-validations": [most]}
     return {"type": "number", **limits, "description": description, **more}
 
@@ -170,7 +172,7 @@ def _work() -> Schema:
             _rule(
                 "!has(self.minibatchSeconds) || self.minibatchSeconds > 0.0"
                 " || (has(self.gradientMb) && self.gradientMb > 0.0)",
-                "minibatchSeconds: expected > 0 without gradients to send",
+                "minibatchSeconds: expected more than nothing without gradients to send",
             ),
         ],
     )
@@ -327,6 +329,14 @@ def _spec() -> Schema:
                 default=ON_REJECTION[0],
             ),
             "network": _network(),
+            "completion": _text(
+                "What ends it: its chief, the first worker, ends well; or its work is done, for "
+                "pods that never end by themselves.",
+                *COMPLETION,
+                default=COMPLETION[0],
+            ),
+            "backoffLimit": _integer("So many pods and containers may fail, and no more.", 0)
+            | {"default": BACKOFF_LIMIT},
             "forms": _forms(),
             "speeds": _speeds(),
         },

@@ -6,11 +6,13 @@ import logging
 import os
 import signal
 import socket
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes.cluster import (
     DRY,
@@ -78,7 +80,7 @@ def install(
         else:
             console.print_text(yaml_text(made).rstrip("\n"))
         return
-    from oasis.kubernetes.api.apply import apply_object  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.api.resources import apply_object  # noqa: PLC0415 (needs an extra)
 
     objects = connect(kubeconfig, context, dry_run=dry_run)
     done = []
@@ -88,6 +90,15 @@ def install(
         console.note(f"{'would apply' if dry_run else 'applied'} {done[-1]}")
     if as_json:
         console.print_json({"applied": [] if dry_run else done, "dry_run": dry_run})
+
+
+def reporter() -> None:
+    """Print a file with which a training process tells how far it is; it needs Python alone.
+
+    Example: oasis kubernetes reporter > reporter.py
+    """
+    file = resources.files("oasis.kubernetes") / "reporter.py"
+    console.print_text(file.read_text(encoding="utf-8").rstrip("\n"))
 
 
 def yaml_text(objects: list[dict[str, Any]]) -> str:
@@ -217,7 +228,10 @@ def run(
         _show(controller, as_json)
         return
     if metrics_port:
-        metrics.serve(metrics_port)
+        try:
+            metrics.serve(metrics_port)
+        except (OSError, OverflowError) as error:
+            raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
     _run(controller, stop_after)
 
 
