@@ -34,7 +34,7 @@ PAGES: tuple[str, ...] = (
         f"docs/{name}.md"
         for name in (
             *("theory", "theory-search", "errata", "notation", "recourse", "commitment"),
-            *("kubernetes", "kubernetes-reference", "architecture"),
+            *("kubernetes", "kubernetes-reference", "training", "architecture"),
         )
     ),
 )
@@ -441,5 +441,17 @@ ALLOWED: dict[str, dict[str, str]] = {
     "docs/kubernetes-reference.md": {
         "Default: `1`.": "made from the schema (tests/packaging/test_deploy.py)",
         "Default: `30`.": "made from the schema (tests/packaging/test_deploy.py)",
+        "Default: `2222`.": "made from the schema (tests/packaging/test_deploy.py)",
+        "Where worker 0 waits": "made from the schema (tests/packaging/test_deploy.py)",
+    },
+    "docs/training.md": {
+        "at most 40 characters": "tests/unit/kubernetes/test_frameworks.py",
+        "from 0 on, anew": DEFINED,
+        "is in worker 0": DEFINED,
+        "three workers prints its line, such as `rank 2 of 3`. Worker 2": "its variables are below",
+        "Worker 2 of three prints `process 2 of 3`": "its variables are below",
+        "worker 0 is the chief": DEFINED,
+        "Worker 2 of three finds": "tests/packaging/test_deploy.py",
+        "at most 256 KiB": "a limit of Kubernetes",
     },
 }

@@ -280,7 +280,8 @@ class Controller:
         ours, others = without_others(seen, self.settings.controller)
         for uid, (job, other) in others.items():
             if uid not in self._others:
-                log.warning("%s: left alone: the controller %s schedules it", job, other)
+                what = "to take it over when that one is gone, set its status.controller to null"
+                log.warning("%s: left alone, the controller %s schedules it; %s", job, other, what)
         self._others = frozenset(others)
         return ours
 

@@ -57,6 +57,7 @@ def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:
             "work": {"workerSeconds": slots * SLOT},
             "workers": {"maximum": 8, "template": pods(cpu="1", gpu="1"), **workers},
             "gracePeriodSeconds": 0,
+            "completion": "work",  # its pods never end by themselves
         },
     }
 
