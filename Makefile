@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 # Python compiles what is imported, once; pip would compile all that is installed, tests of libraries too.
 INSTALL := -m pip --quiet --disable-pip-version-check install --no-compile --editable
 
-.PHONY: help example test nightly kubernetes-build kubernetes-test kubernetes-demo \
+.PHONY: help example test nightly kubernetes-build kubernetes-test kubernetes-demo kubernetes-train \
   kubernetes-figures mutants bench check lint types imports spelling docs release-check clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
@@ -40,6 +40,9 @@ kubernetes-test: kubernetes-build $(VENV)/test.stamp ## the tests on a real cont
 
 kubernetes-demo: kubernetes-build $(VENV)/test.stamp ## the shipped example on a real control plane, beside the simulator; POLICY=
 	$(BIN)/python -m tests.kubernetes.demo $(if $(POLICY),--policy $(POLICY))
+
+kubernetes-train: kubernetes-build $(VENV)/test.stamp ## two real trainings on it, one of which makes way for the other (as root)
+	$(BIN)/python -m pytest tests/kubernetes/test_training.py --kubernetes -v
 
 kubernetes-figures: kubernetes-build $(VENV)/test.stamp ## the paper's experiment on a real control plane: Figs. 8 and 9; SEEDS= SLOT=
 	$(BIN)/python -m tests.kubernetes.paper $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SLOT),--slot-seconds $(SLOT))

@@ -388,6 +388,15 @@ class Driver(Generic[Spec]):
             job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.ps_count))
         return replace(job, index=index, initial_workers=fixed)
 
+    def fewest_slots(self, spec: Spec) -> int | None:
+        """Slots that a job takes with all the workers that fit, in the quickest of its forms.
+
+        None if it fits in no form.
+        """
+        seen = (self.as_seen(spec, one, 0, None) for one in spec.job.in_forms)
+        found = [job.work / most for job in seen if (most := self._empty.most_workers(job))]
+        return math.ceil(min(found) - TOLERANCE) if found else None
+
     def _show(self, entry: Entry[Spec], job: PolicyJob) -> None:
         """Note `job` as the policy sees it: without its work, unless it is told that."""
         entry.left = job.work

@@ -9,7 +9,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster.gangs import gang_of, service_object, told
+from oasis.kubernetes.cluster.gangs import service_object, told_of
 from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
 from oasis.kubernetes.names import NODE, TASK
@@ -340,15 +340,14 @@ def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> 
             return
         _take(room, demand, 1)
         taken.append((pod.node, demand))
-    gang = None if target.spec.network is None else gang_of(target.spec, target.wanted)
+    spec, told = target.spec, told_of(target.spec, target.wanted, target.pods)
     for pod in gated:
         found = target.pods[pod.name]
         if target.found is None:
             patch = p.opening_patch(found, pod.node, pod.hostname)
-            if gang is not None:
-                patch += p.marking_patch(found, {}, told(target.spec, pod, gang))
+            patch += p.marking_patch(found, {}, told(pod))
         else:
-            patch = sending_patch(found, pod, target.spec, target.plan, target.slot)
+            patch = sending_patch(found, pod, spec, target.plan, target.slot, told(pod))
         steps.actions.append(Open(target.spec.uid, found, patch))
 
 

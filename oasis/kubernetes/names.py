@@ -28,7 +28,7 @@ SLOT = f"{GROUP}/slot"
 PROGRESS = f"{GROUP}/progress"  # worker-seconds done by the whole job
 LOSS = f"{GROUP}/loss"
 
-# on Jobs, JobSets and TrainJobs, set by their owner
+# on Jobs, JobSets, TrainJobs and TFJobs, set by their owner
 SCHEDULED = f"{GROUP}/schedule"  # the label by which they are ours: "true"
 UTILITY = f"{GROUP}/utility"  # JSON, as spec.utility of an OasisJob
 WORK = f"{GROUP}/work"  # JSON, as spec.work of an OasisJob
@@ -36,6 +36,8 @@ MINIMUM = f"{GROUP}/minimum-workers"  # of a Job that may be resized, beside the
 MAXIMUM = f"{GROUP}/maximum-workers"
 SERVERS = f"{GROUP}/parameter-servers"  # name of the replicated job that they are
 ON_REJECTION = f"{GROUP}/on-rejection"
+FRAMEWORK = f"{GROUP}/framework"  # as spec.network of an OasisJob
+PORT = f"{GROUP}/port"
 STATUS = f"{GROUP}/status"  # JSON, written by us, as the status of an OasisJob
 
 BANDWIDTH = f"{GROUP}/bandwidth"  # extended resource, bits a second

@@ -208,7 +208,6 @@ class Decomposition:
             return
         self._tolerance /= 2
         plan = self.model.completions(solution.values)
-        self.parts.neighbourhoods.want(plan)
         self._near = self.model.near(plan, params.window)
         self._tell({"plan": [*plan.items()]})
         refining = self.budget.share(REFINE_SHARE)

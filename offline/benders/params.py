@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from offline.column_generation.params import ColumnGenerationParams
 from offline.heuristics.params import (
     AlternationParams,
-    InsertionParams,
-    NeighbourhoodParams,
-    RuinParams,
     WindowParams,
 )
 from offline.params import Amount, Count, Number, Params, Share
@@ -267,10 +264,10 @@ class BendersParams(Params):
     ----------
     pricing : ColumnGenerationParams
         What steers the configuration LP, whose prices guide the heuristics.
-    insertion, windows, ruin, neighbourhood : Params
-        What steers each of these heuristics.
+    windows : WindowParams
+        What steers ruin and recreate in windows of time.
     alternation : AlternationParams
-        How two of them take turns beside the masters.
+        How it and the search over counts take turns beside the masters.
     root, periods : Params
         What steers the cutting planes before the first master, or the periods of a long horizon.
     master : MasterParams
@@ -286,18 +283,18 @@ class BendersParams(Params):
     replanning : ReplanningParams
         What steers the search over counts, where the master is too large to be tried whole.
     prices_share, search_share : float
-        Shares of what is left for the configuration LP, and for simple heuristics around it.
+        Shares of what is left for the configuration LP, and for the search in windows before it.
     search_limit : float
-        Most seconds (or units of work) for either of these, also without a limit.
+        Most seconds (or units of work) for this search, also without a limit.
     patch_limit : float
-        Limit of neighbourhoods between two looks at a running master.
+        Limit of searches between two looks at a running master.
     second_process : bool
         Whether schedules are looked for in a process of its own beside the masters of a large
         problem, where there is a second core and unless work is limited.
     process_limit : float
         Such a process is not started with fewer seconds left.
     pays : float
-        Share of the difference of bound and incumbent; neighbourhoods that close as much go on,
+        Share of the difference of bound and incumbent; searches that close as much go on,
         whether a master runs or not.
 
     Examples
@@ -311,10 +308,7 @@ class BendersParams(Params):
     pricing: ColumnGenerationParams = field(
         default_factory=lambda: ColumnGenerationParams(tolerance=1e-3)
     )
-    insertion: InsertionParams = field(default_factory=InsertionParams)
     windows: WindowParams = field(default_factory=WindowParams)
-    ruin: RuinParams = field(default_factory=lambda: RuinParams(patience=10))
-    neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
     alternation: AlternationParams = field(
         default_factory=lambda: AlternationParams(first_turn=3.0, most_share=1.0)
     )

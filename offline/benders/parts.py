@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import BendersParams
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.neighbourhood import Neighbourhoods
+from offline.heuristics.dual_values import DualValues
 from offline.heuristics.recombination import Alternation
-from offline.heuristics.ruin_and_recreate import DualValues
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.state import Phase
@@ -31,8 +32,6 @@ class Parts(NamedTuple):
         Finds what it does not know yet.
     primal : PrimalHeuristic
         Makes schedules of its plans.
-    neighbourhoods : Neighbourhoods
-        Is told which jobs a plan wants.
     replanning : Replanning or None
         The search over plans; None where whole counts are tried before any master.
     searches : Alternation
@@ -44,7 +43,6 @@ class Parts(NamedTuple):
     model: CountModel
     separation: Separation
     primal: PrimalHeuristic
-    neighbourhoods: Neighbourhoods
     replanning: Replanning | None
     searches: Alternation
     best: BestSolution
@@ -62,17 +60,14 @@ class Parts(NamedTuple):
         """Make them for a problem, with these prices and schedules to start from."""
         model = CountModel(arrays)
         separation = Separation(model, params.cuts)
-        neighbourhoods = Neighbourhoods(duals, best, rng, params.neighbourhood)
         given = model, separation, best, duals, rng
         primal = PrimalHeuristic(*given, params.primal, params.shortfall, params.dive)
-        searches = [
-            (Phase.NEIGHBOURHOODS, neighbourhoods.search),
-            (Phase.WINDOWS, windows.search),
-        ]
+        searches: list[tuple[Phase, Callable[[Budget], bool]]]
+        searches = [(Phase.WINDOWS, windows.search)]
         replanning = None
         if model.size > params.master.whole_size:
             steering = params.replanning
             replanning = Replanning(model, separation, primal, best, duals, rng, steering)
             searches.insert(0, (Phase.REPLANNING, replanning.search))
         turns = Alternation(searches, best, params.alternation)
-        return cls(model, separation, primal, neighbourhoods, replanning, turns, best)
+        return cls(model, separation, primal, replanning, turns, best)

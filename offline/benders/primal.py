@@ -8,7 +8,6 @@ schedules (`offline.benders.dive`).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -26,20 +25,10 @@ from offline.benders.plans import whole_plan
 from offline.benders.slot_model import Fill, Shortfall, SlotModel, Units
 from offline.benders.subproblem import Separation, adjusted, place, place_by_patterns
 from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.neighbourhood import reinsert
-from offline.heuristics.ruin_and_recreate import DualValues
+from offline.heuristics.dual_values import DualValues
 from offline.model.arrays import GROUPS
 from offline.model.schedule_model import without_surplus
 
-# For the unfinished jobs of a plan: the longer of these seconds and this share of the rest.
-REPAIR_LIMIT = 10.0
-REPAIR_SHARE = 0.1
-# How many of these are put back together, and how long HiGHS may take for that.
-REPAIR_JOBS = 8
-REPAIR_MODEL_LIMIT = 3.0
-# Where a search for what jobs lack has left more of them unfinished, HiGHS puts none back: the plan
-# is too far from what fits.
-SEARCHED_JOBS = 3
 # Least share of a slot's room that the next plan leaves free where counts did not fit.
 LEAST_SQUEEZE = 0.01
 # Where no more counts than this were cut off, the next plan has less room for them, too: cuts alone
@@ -204,7 +193,7 @@ class PrimalHeuristic:
             units, done = found
             due = np.array([done.get(c.index, -1) for c in self.model.jobs])
             fill = Fill.of(map(self.shortfall.slots.consistent, units), due)
-            self._offer(fill, budget, has_searched=False)
+            self._offer(fill)
         return dive.cuts - before
 
     @property
@@ -272,7 +261,7 @@ class PrimalHeuristic:
         found = fill
         if misfits and seconds is None:
             found = self.shortfall.search(fill, self.best.value, budget)
-        self._offer(found, budget, has_searched=seconds is None)
+        self._offer(found)
         if self.shortfall.value(found, finished=True) >= self.shortfall.value(fill):
             return []
         return list(misfits.values())
@@ -289,14 +278,10 @@ class PrimalHeuristic:
                         units[slot][group][i, server] = count
         return units
 
-    def _offer(self, fill: Fill, budget: Budget, *, has_searched: bool) -> None:
-        """Offer the schedules of the jobs that lack nothing, the others put back where they fit.
-
-        Where a search has left many of them lacking, only jobs that fit at once are put back.
-        """
+    def _offer(self, fill: Fill) -> None:
+        """Offer the schedules of the jobs that lack nothing, and of others that fit beside them."""
         solution = PartialSolution(self.model.arrays)
         lacking = fill.shortfall(self.shortfall.work)
-        unfinished = set(np.flatnonzero(lacking).tolist())
         for i in np.flatnonzero((fill.due >= 0) & (lacking == 0)).tolist():
             c = self.model.jobs[i]
             rows = (
@@ -309,24 +294,6 @@ class PrimalHeuristic:
                 for group in GROUPS
             )
             solution.put(c.owner, without_surplus(c, *rows))
-        if has_searched and len(unfinished) > SEARCHED_JOBS:
-            unfinished = set()
-        self._complete(solution, unfinished, budget)
-
-    def _complete(self, solution: PartialSolution, unfinished: set[int], budget: Budget) -> None:
-        """Put the unfinished jobs back, a few at a time, then any others that fit; offer it."""
-        due = sorted(self.model.jobs[i].owner for i in unfinished)
-        budget = budget.within(max(REPAIR_LIMIT, REPAIR_SHARE * budget.left))
-        most = REPAIR_JOBS
-        groups = deque(due[k : k + most] for k in range(0, len(due), most))
-        while groups and not budget.passed:
-            group = groups.popleft()
-            part = budget.within(REPAIR_MODEL_LIMIT)
-            solution, is_solved = reinsert(solution, group, part)
-            left = [k for k in group if k not in solution.schedules]
-            if not is_solved and left and len(group) > 1:
-                half = -(-len(left) // 2)
-                groups += [part for part in (left[:half], left[half:]) if part]
         jobs = range(len(self.model.arrays.jobs))
         rest = self.duals.order([k for k in jobs if k not in solution.schedules], self.rng)
         solution.fill(rest, self.duals.worker_prices, self.duals.ps_prices)

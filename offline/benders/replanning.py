@@ -40,7 +40,7 @@ from offline.benders.plans import close_plan
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.ruin_and_recreate import DualValues
+from offline.heuristics.dual_values import DualValues
 from offline.state import Phase
 
 # Fewer jobs are free after a plan that was neither found nor refuted; one more after one that was.

@@ -24,7 +24,7 @@ from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
 from offline.column_generation.bound import solve_configuration_lp
 from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.ruin_and_recreate import DualValues, insert_in_orders, ruin_and_recreate
+from offline.heuristics.dual_values import DualValues
 from offline.heuristics.window_search import WindowSearch
 from offline.problem import Method, OfflineProblem, seed_of
 from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
@@ -49,7 +49,7 @@ class Benders(Method[BendersParams]):
         may_start = params.second_process and not stop.is_repeatable
         if not (is_large and may_start and has_second_core()):
             return decomposition.run()
-        duals = parts.neighbourhoods.duals
+        duals = parts.primal.duals
         prices = duals.worker_prices, duals.ps_prices
         task = ProcessTask("schedule search", Phase.REPLANNING, params, seed_of(rng), prices)
         with Helper(problem.instance, state, task) as helper:
@@ -78,11 +78,6 @@ class Benders(Method[BendersParams]):
         if bound.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices)
-        part = stop.share(params.search_share).within(params.search_limit)
-        state.enter(Phase.INSERTION)
-        insert_in_orders(arrays, duals, best, rng, part, params.insertion)
-        state.enter(Phase.RUIN_AND_RECREATE)
-        ruin_and_recreate(duals, best, rng, part, params.ruin)
         parts = Parts.of(arrays, duals, best, windows, rng, params)
         state.proved(parts.model.trivial_bound, Phase.TRIVIAL)
         return Decomposition(parts, params, stop)
@@ -161,8 +156,7 @@ class ScheduleSearch:
 
     def _take_plan(self, message: Message) -> None:
         """Keep a plan until its turn comes; only the last one counts."""
-        self._plan = plan = dict(message["plan"])
-        self.parts.neighbourhoods.want(plan)
+        self._plan = dict(message["plan"])
 
     def _take_relaxation(self, message: Message) -> None:
         """Keep when jobs complete in a relaxation until its turn comes."""

@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 
 from offline.heuristics.params import (
     AlternationParams,
-    InsertionParams,
-    NeighbourhoodParams,
-    RuinParams,
     WindowParams,
 )
 from offline.params import Amount, Number, Params, Share
@@ -94,16 +91,10 @@ class ConfigurationParams(Params):
     ----------
     pricing : ColumnGenerationParams
         What steers the configuration LP; by default, with other `classes` than elsewhere.
-    insertion : InsertionParams
-        What steers sequential insertion.
     windows : WindowParams
         What steers ruin and recreate in windows of time, without prices.
-    ruin : RuinParams
-        What steers ruin and recreate.
     alternation : AlternationParams
-        How the last two searches take turns at the end.
-    neighbourhood : NeighbourhoodParams
-        What steers neighbourhoods that are solved exactly.
+        How long a turn of it is at the end, before what another process found is looked at.
     cutting : CuttingParams
         What steers cuts that lower the bound.
     bound_share : float
@@ -112,8 +103,6 @@ class ConfigurationParams(Params):
         Share of what is left after the bound, for cuts.
     start_share : float
         Share of the limit for the search in windows before the bound or beside it.
-    search_share : float
-        Share of what is left after the bound, for insertion and ruin and recreate at its prices.
     second_process : bool
         Whether a second process looks for schedules from the start, beside the bound, where there
         is a second core and unless work is limited.
@@ -133,15 +122,11 @@ class ConfigurationParams(Params):
         default_factory=lambda: ColumnGenerationParams(classes=(3, 6))
     )
     cutting: CuttingParams = field(default_factory=CuttingParams)
-    insertion: InsertionParams = field(default_factory=InsertionParams)
     windows: WindowParams = field(default_factory=WindowParams)
-    ruin: RuinParams = field(default_factory=RuinParams)
     alternation: AlternationParams = field(default_factory=AlternationParams)
-    neighbourhood: NeighbourhoodParams = field(default_factory=NeighbourhoodParams)
     start_share: Share = 0.05
     bound_share: Share = 0.25
     cutting_share: Share = 0.4
-    search_share: Share = 0.05
     second_process: bool = True
     process_limit: Amount = 5.0
     mix_limit: Amount = 5.0

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from oasis.model.rounding import FloatArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.column_generation.bound import solve_configuration_lp
 from offline.column_generation.cutting import cut_configuration_lp
 from offline.column_generation.params import ConfigurationParams
 from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.neighbourhood import Neighbourhoods
 from offline.heuristics.recombination import Alternation, take_up
-from offline.heuristics.ruin_and_recreate import DualValues, insert_in_orders, ruin_and_recreate
 from offline.heuristics.window_search import WindowSearch
 from offline.problem import Method, OfflineProblem, seed_of
-from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
-from offline.state import OnlinePrices, Phase, read_prices
+from offline.processes import Helper, Partner, ProcessTask, has_second_core
+from offline.state import OnlinePrices, Phase
 
 # Most seconds or units of work of the search in windows before the bound: it goes on after it.
 START_LIMIT = 20.0
@@ -58,36 +55,15 @@ class Heuristics:
         """Search without prices: ruin and recreate in windows of time."""
         self.windows.start(self.stop.share(self.params.start_share).within(START_LIMIT))
 
-    def build(self, duals: DualValues) -> None:
-        """Plan all jobs anew by their payoffs, then ruin and recreate at the prices."""
-        params, state = self.params, self.state
-        self._take_up_others()
-        part = self.stop.share(params.search_share)
-        state.enter(Phase.INSERTION)
-        insert_in_orders(self.arrays, duals, self.best, self.rng, part, params.insertion)
-        state.enter(Phase.RUIN_AND_RECREATE)
-        ruin_and_recreate(duals, self.best, self.rng, part, params.ruin)
-
-    def improve(self, neighbourhoods: Neighbourhoods) -> None:
-        """Search in windows and in neighbourhoods until the budget or the bound is reached."""
-        searches = [
-            (Phase.WINDOWS, self.windows.search),
-            (Phase.NEIGHBOURHOODS, neighbourhoods.search),
-        ]
+    def improve(self) -> None:
+        """Search in windows until the budget or the bound is reached."""
+        searches = [(Phase.WINDOWS, self.windows.search)]
         steering = self.params.alternation
         Alternation(searches, self.best, steering, self._take_up_others).search(self.stop)
 
     def _take_up_others(self) -> None:
         """Mix in what another process has found, if there is any."""
         take_up(self.best, self.stop.within(self.params.mix_limit))
-
-    def duals(self, worker_prices: FloatArray, ps_prices: FloatArray) -> DualValues:
-        """What prices say about the jobs."""
-        return DualValues.of(self.arrays, worker_prices, ps_prices)
-
-    def neighbourhoods(self, duals: DualValues) -> Neighbourhoods:
-        """The search in neighbourhoods, from the best solution on."""
-        return Neighbourhoods(duals, self.best, self.rng, self.params.neighbourhood)
 
 
 class Configuration(Method[ConfigurationParams]):
@@ -109,34 +85,23 @@ class Configuration(Method[ConfigurationParams]):
         if not (may_start and stop.left > params.process_limit and has_second_core()):
             heuristics.start()
             return self._bound_and_improve(heuristics, prices)
-        given = prices.worker, prices.ps
-        task = ProcessTask("heuristics", Phase.WINDOWS, params, seed_of(rng), given)
+        task = ProcessTask("heuristics", Phase.WINDOWS, params, seed_of(rng))
         with Helper(problem.instance, problem.state, task) as helper:
             return self._bound_and_improve(heuristics, prices, helper)
 
     def assist(
         self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator, partner: Partner
     ) -> Status:
-        """Look for schedules while the other process solves the LP, whose prices come later."""
-        state, prices = problem.state, problem.start.prices
-        assert prices is not None
+        """Look for schedules while the other process solves the LP."""
         heuristics = Heuristics(problem, self.params, stop, rng)
         heuristics.start()
-        neighbourhoods = heuristics.neighbourhoods(heuristics.duals(prices.worker, prices.ps))
-
-        def take_prices(message: Message) -> None:
-            neighbourhoods.duals = heuristics.duals(
-                *read_prices(message["prices"], problem.instance)
-            )
-
-        partner.on("prices", take_prices)
-        heuristics.improve(neighbourhoods)
-        return Status.OPTIMAL if state.is_proven else stop.status
+        heuristics.improve()
+        return Status.OPTIMAL if problem.state.is_proven else stop.status
 
     def _bound_and_improve(
         self, heuristics: Heuristics, start: OnlinePrices, helper: Helper | None = None
     ) -> Status:
-        """The configuration LP and its cuts, then heuristics; `helper` hears of the prices.
+        """The configuration LP and its cuts, then heuristics.
 
         Where the second process has ended by then, this one begins as it would have begun alone.
         """
@@ -152,15 +117,10 @@ class Configuration(Method[ConfigurationParams]):
         state.notes.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
         if bound.status is Status.INTERRUPTED:
             return bound.status
-        prices = bound.worker_prices, bound.ps_prices
-        if helper is not None:
-            helper.partner.tell({"prices": [table.tolist() for table in prices]})
         state.enter(Phase.CUTS_IN_SLOTS)
         part = stop.share(params.cutting_share)
         state.notes["cuts"] = len(cut_configuration_lp(arrays, bound, state, part, params.cutting))
         if helper is not None and not helper.is_working:
             heuristics.start()
-        duals = heuristics.duals(*prices)
-        heuristics.build(duals)
-        heuristics.improve(heuristics.neighbourhoods(duals))
+        heuristics.improve()
         return stop.status

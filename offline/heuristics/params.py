@@ -8,42 +8,6 @@ from offline.params import Amount, Number, Params, Share
 
 
 @dataclass(frozen=True, slots=True)
-class InsertionParams(Params):
-    """Sequential insertion of all jobs.
-
-    Parameters
-    ----------
-    orders : int
-        Number of orders that are tried.
-    """
-
-    orders: Number = 20
-
-
-@dataclass(frozen=True, slots=True)
-class RuinParams(Params):
-    """Ruin and recreate.
-
-    Parameters
-    ----------
-    temperature : float
-        Share of the total utility that a step may lose at first, by a factor of e less likely
-        than one that loses nothing.
-    most_leaving : int
-        Most jobs that leave in a step; the number is drawn from 1 to this.
-    random_share : float
-        Probability that those who leave are drawn at random; else they run at the same time.
-    patience : int
-        The search ends after so many steps a job without a better plan.
-    """
-
-    temperature: Amount = 0.003
-    most_leaving: Number = 6
-    random_share: Share = 0.5
-    patience: Number = 50
-
-
-@dataclass(frozen=True, slots=True)
 class WindowParams(Params):
     """Ruin and recreate of the whole instance in windows of time, without prices.
 
@@ -73,36 +37,6 @@ class WindowParams(Params):
     spread: Number = 6
     min_utility_fraction: Share = 1e-3
     patience: Number = 10
-
-
-@dataclass(frozen=True, slots=True)
-class NeighbourhoodParams(Params):
-    """Neighbourhoods solved exactly (fix-and-optimise).
-
-    Parameters
-    ----------
-    limit : float
-        For one neighbourhood, in seconds or units of work.
-    first_jobs, fewest_jobs : int
-        Jobs in the first neighbourhood, and in the smallest.
-    growth : int
-        How many jobs more a neighbourhood has after one that was solved.
-    invited_share : float
-        Share of a neighbourhood's jobs that do not run yet.
-    spread : int
-        A neighbourhood lies at the arrival of a job that does not run yet, or up to one slot
-        less than this later.
-    reach : int
-        Its jobs complete at most this number of slots after its place, or as late as they did.
-    """
-
-    limit: Amount = 3.0
-    first_jobs: Number = 8
-    fewest_jobs: Number = 4
-    growth: Number = 1
-    invited_share: Share = 0.35
-    spread: Number = 6
-    reach: Number = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What each part of the offline methods brings: everything on, and one part off.
 
-    python -m tests.benchmarks.ablation --csv ablation.csv
-    python -m tests.benchmarks.ablation --table ablation.csv
+    python -m tests.benchmarks.ablation --csv solves.csv
+    python -m tests.benchmarks.ablation --table solves.csv > ablation.csv
 
 Each solve has a minute and one core, or two and thus its second process where the part needs that
 (`--cores 2` runs those alone). What the file has already is not solved again. A size is `testbed`
@@ -15,6 +15,7 @@ import csv
 import inspect
 import os
 import statistics
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,13 +26,9 @@ from unittest import mock
 import oasis
 from offline import processes, solve
 from offline.benders import decomposition, dive, primal, repair, replanning, slot_model, subproblem
-from offline.benders import solve as benders
 from offline.column_generation import cutting, slot_cuts
-from offline.column_generation import solve as colgen
 from offline.heuristics import (
-    neighbourhood,
     recombination,
-    ruin_and_recreate,
     window_search,
 )
 from offline.periods import bound, model, planning
@@ -41,7 +38,9 @@ SIZES = ("testbed", "20x50x50", "100x50x100", "300x50x400")
 METHOD = {"300x50x400": "colgen"}
 DECOMPOSED = ("testbed", "20x50x50", "100x50x100")
 PRICED = ("300x50x400",)
+TABLE_SIZES = (*SIZES[1:], "300x50x100")  # `testbed` is always proven: there, time counts
 ALL = "all parts"
+Row = Mapping[str, str]
 
 
 class Patch(NamedTuple):
@@ -126,12 +125,6 @@ PARTS = (
         [Patch(slot_model.Shortfall, "search", without_shortfall)],
     ),
     Part(
-        "jobs put back",
-        (primal.PrimalHeuristic._complete,),
-        DECOMPOSED,
-        [Patch(primal, "reinsert", lambda solution, *_: (solution, True))],
-    ),
-    Part(
         "cutting planes",
         (CUT_THE_RELAXATION,),
         DECOMPOSED,
@@ -165,30 +158,6 @@ PARTS = (
         [
             Patch(window_search.WindowSearch, "search", nothing(False)),
             Patch(window_search.WindowSearch, "start", nothing(None)),
-        ],
-    ),
-    Part(
-        "neighbourhoods",
-        (neighbourhood.Neighbourhoods,),
-        SIZES,
-        [Patch(neighbourhood.Neighbourhoods, "search", nothing(False))],
-    ),
-    Part(
-        "insertion",
-        (ruin_and_recreate.insert_in_orders,),
-        SIZES,
-        [
-            Patch(benders, "insert_in_orders", nothing(None)),
-            Patch(colgen, "insert_in_orders", nothing(None)),
-        ],
-    ),
-    Part(
-        "ruin and recreate",
-        (ruin_and_recreate.ruin_and_recreate,),
-        SIZES,
-        [
-            Patch(benders, "ruin_and_recreate", nothing(None)),
-            Patch(colgen, "ruin_and_recreate", nothing(None)),
         ],
     ),
     Part(
@@ -269,11 +238,11 @@ def solved(part: Part, size: str, seed: int, limit: float) -> dict[str, Any]:
 CORES = os.sched_getaffinity(0)
 
 
-def read(path: Path) -> list[dict[str, str]]:
+def read(path: Path) -> list[Row]:
     if not path.exists():
         return []
     with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+        return [*csv.DictReader(file)]
 
 
 def run(path: Path, seeds: Sequence[int], limit: float, names: Sequence[str]) -> None:
@@ -294,49 +263,63 @@ def run(path: Path, seeds: Sequence[int], limit: float, names: Sequence[str]) ->
                 print(*row.values(), flush=True)
 
 
-def gap(row: dict[str, str]) -> float:
+def gap(row: Mapping[str, str]) -> float:
     """In per cent of the objective."""
     return 100 * (float(row["bound"]) / float(row["objective"]) - 1)
 
 
-def table(rows: Sequence[dict[str, str]]) -> Iterator[str]:
-    """Per part and size: the median change of gap (points) and value (per cent), over seeds."""
-    base = {(r["size"], r["seed"], r["cores"]): r for r in rows if r["part"].startswith(ALL)}
-    sizes = list(dict.fromkeys(row["size"] for row in rows))
-    yield "| part | lines | " + " | ".join(sizes) + " |"
-    yield "|---|---:|" + "---:|" * len(sizes)
+def value(row: Mapping[str, str]) -> float:
+    return float(row["objective"])
+
+
+def change(rows: Sequence[Row], base: Mapping[tuple[str, ...], Row]) -> tuple[str, str]:
+    """By how much more a gap is without a part (points: mean, least, most), and a value (%)."""
+    pairs = [(row, base[key]) for row in rows if (key := place(row)) in base]
+    if not pairs:
+        return "", ""
+    gaps = [gap(row) - gap(whole) for row, whole in pairs]
+    values = [100 * (value(row) / value(whole) - 1) for row, whole in pairs]
+    spread = f"{statistics.mean(gaps):+.1f} ({min(gaps):+.1f}, {max(gaps):+.1f})"
+    return spread, f"{statistics.mean(values):+.1f}"
+
+
+def place(row: Row) -> tuple[str, ...]:
+    return row["size"], row["seed"], row["cores"]
+
+
+def table(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
+    """A heading, the gaps of the whole, and a row for each part that is off."""
+    sizes = [size for size in TABLE_SIZES if any(row["size"] == size for row in rows)]
+    columns = (heading for size in sizes for heading in (f"{size}: gap", f"{size}: value %"))
+    yield ("off", "lines", "cores", "seconds at testbed", *columns)
+    base = {place(row): row for row in rows if row["part"].startswith(ALL)}
     for part in PARTS:
-        cells = []
+        own = [row for row in rows if row["part"] == part.name]
+        cells: list[str] = []
         for size in sizes:
-            pairs = [
-                (row, base[key])
-                for row in rows
-                if row["part"] == part.name
-                and row["size"] == size
-                and (key := (row["size"], row["seed"], row["cores"])) in base
-            ]
-            if not pairs:
-                cells.append("")
-            elif part.name.startswith(ALL):
-                cells.append(" ".join(f"{gap(row):.2f}" for row, _ in pairs))
+            here = [row for row in own if row["size"] == size]
+            if part.name.startswith(ALL):
+                gaps = sorted(gap(row) for row in here)
+                cells += [", ".join(f"{each:.1f}" for each in gaps), ""]
             else:
-                gaps = [gap(row) - gap(whole) for row, whole in pairs]
-                cells.append(f"{statistics.mean(gaps):+.2f} ({min(gaps):+.2f} {max(gaps):+.2f})")
-        if any(cells):
-            yield f"| {part.name} | {part.lines or ''} | " + " | ".join(cells) + " |"
+                cells += change(here, base)
+        seconds = [float(row["seconds"]) for row in own if row["size"] == "testbed"]
+        shown = f"{statistics.median(seconds):.1f}" if seconds else ""
+        if own:
+            yield part.name, str(part.lines or ""), str(part.cores), shown, *cells
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--csv", type=Path, help="append each solve to this file")
-    parser.add_argument("--table", type=Path, help="print such a file as Markdown")
+    parser.add_argument("--table", type=Path, help="print what such a file says, a row a part")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each solve")
     parser.add_argument("--seeds", type=int, nargs="+", default=[701, 702, 703])
     parser.add_argument("--cores", type=int, help="only parts that need so many cores")
     parser.add_argument("--parts", nargs="+", choices=[*BY_NAME])
     given = parser.parse_args()
     if given.table is not None:
-        print(*table(read(given.table)), sep="\n")
+        csv.writer(sys.stdout, lineterminator="\n").writerows(table(read(given.table)))
         return
     names = given.parts or [p.name for p in PARTS if given.cores in (None, p.cores)]
     run(given.csv, given.seeds, given.limit, names)

@@ -1,8 +1,9 @@
-"""Jobs, JobSets and TrainJobs for the tests, and stand-ins for the controllers of the last two.
+"""Jobs, JobSets, TrainJobs and TFJobs for tests, and stand-ins for the controllers of the others.
 
 The stand-ins do what the controllers do that the adapter can see: a JobSet makes a Job for each
 replicated job, suspended as it is itself, with its name on the pods; a TrainJob makes a JobSet of
 its own name. When all Jobs are complete, so is the JobSet, and then the TrainJob.
+A TFJob makes its pods itself, ends them while it is suspended, and succeeds when worker 0 does.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
+from oasis.kubernetes.api.resources import PODS
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
+    REPLICA_TYPE,
     REPLICATED_JOB,
+    TFJOB,
     TRAINJOB,
     ExistingKind,
+    is_suspended,
 )
 from tests.background import beside
 from tests.kubernetes.cluster import GPU
@@ -63,7 +68,7 @@ def marked(
             "labels": {names.SCHEDULED: "true"},
             "annotations": said,
         },
-        "spec": {"suspend": True, **spec},
+        "spec": {**kind.switch(suspend=True), **spec},
     }
 
 
@@ -130,13 +135,15 @@ def definition(kind: ExistingKind) -> Object:
 
 @contextmanager
 def stand_ins(scene: Scene) -> Iterator[None]:
-    """The controllers of JobSets and TrainJobs, looking five times a second."""
+    """The controllers of JobSets, TrainJobs and TFJobs, looking five times a second."""
 
     def work(over: threading.Event) -> None:
         while not over.wait(0.2):
-            for item in scene.admin.list_all(TRAINJOB.where, scene.namespace)[0]:
+            for item in scene.admin.list_if_served(TFJOB.where, scene.namespace):
+                _tfjob(scene, item)
+            for item in scene.admin.list_if_served(TRAINJOB.where, scene.namespace):
                 _trainjob(scene, item)
-            for item in scene.admin.list_all(JOBSET.where, scene.namespace)[0]:
+            for item in scene.admin.list_if_served(JOBSET.where, scene.namespace):
                 _jobset(scene, item)
 
     with beside(work):
@@ -173,6 +180,53 @@ def _jobset(scene: Scene, item: Object) -> None:
         done.append(any(c["type"] == "Complete" for c in conditions))
     if all(done):
         _complete(scene, JOBSET, item, "Completed")
+
+
+def _tfjob(scene: Scene, item: Object) -> None:
+    meta, replicas = item["metadata"], item["spec"]["tfReplicaSpecs"]
+    there = {
+        pod["metadata"]["name"]: pod
+        for pod in scene.admin.list_all(PODS, scene.namespace)[0]
+        if meta["uid"] in {owner["uid"] for owner in pod["metadata"].get("ownerReferences") or ()}
+    }
+    chief = there.get(f"{meta['name']}-worker-0")
+    over = chief is not None and chief["status"]["phase"] == "Succeeded"
+    if over or is_suspended(item):
+        for pod in there.values():
+            if pod["status"]["phase"] != "Succeeded" or not over:
+                scene.admin.delete(PODS, pod)
+        if over:
+            _complete(scene, TFJOB, item, "Succeeded")
+        return
+    for task, entry in replicas.items():
+        for index in range(entry["replicas"]):
+            body = _replica(item, task.lower(), index, entry["template"])
+            if body["metadata"]["name"] not in there:
+                scene.admin.create(PODS, body)
+
+
+def _replica(item: Object, task: str, index: int, made: Object) -> Object:
+    """A pod of a TFJob."""
+    meta = item["metadata"]
+    reference = {
+        "apiVersion": TFJOB.api_version,
+        "kind": TFJOB.name,
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{meta['name']}-{task}-{index}",
+            "namespace": meta["namespace"],
+            "labels": {REPLICA_TYPE: task, "training.kubeflow.org/replica-index": str(index)},
+            "annotations": made["metadata"]["annotations"],
+            "ownerReferences": [reference],
+        },
+        "spec": made["spec"],
+    }
 
 
 def _child(scene: Scene, kind: ExistingKind, owner: Object, name: str, spec: Object) -> Object:

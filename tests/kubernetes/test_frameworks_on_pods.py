@@ -69,6 +69,7 @@ def pods_told(scene: Scene, job: str) -> Told:
             entry["name"]: entry["valueFrom"]["fieldRef"]["fieldPath"]
             for entry in spec["containers"][0]["env"]
         }
+        assert refs.pop("POD_NAME") == "metadata.name"
         key = meta["labels"][names.TASK], meta["labels"][names.INDEX]
         assert key not in found
         found[key] = {

@@ -22,7 +22,7 @@ from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.processes.environment import UnsupportedError, environment, expanded
 from tests.kubernetes.processes.hosts import Host, hosts_file
 from tests.kubernetes.processes.nodes import ProcessNodes
-from tests.kubernetes.trainings import regression
+from tests.kubernetes.test_training import regression_weights
 
 ACCOUNTS = Path("/var/run/secrets")
 ROOM = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "4"}
@@ -203,17 +203,6 @@ def test_what_a_process_node_does_not_give_it_refuses(
     assert container["state"]["terminated"]["message"].startswith(says)
 
 
-def regression_weights(steps: int) -> np.ndarray[Any, Any]:
-    """What the parameter server has after so many steps, by the whole minibatch of each at once."""
-    weights = np.zeros(regression.SIZE)
-    for step in range(steps):
-        parts = [regression.data(step, part) for part in range(regression.PARTS)]
-        features, targets = (np.concatenate(each) for each in zip(*parts, strict=True))
-        slope = features.T @ (features @ weights - targets)
-        weights -= 2 * regression.RATE * slope / len(targets)
-    return weights
-
-
 STUBBORN = "trap '' TERM; setsid sh -c 'echo $$ > inner; sleep 600' & sleep 600"
 
 
@@ -322,6 +311,8 @@ def test_workers_train_with_a_parameter_server(cluster: Cluster, nodes: ProcessN
     def task(name: str, index: int) -> dict[str, Any]:
         given = {
             **{"OASIS_TASK": name, "OASIS_INDEX": index, "OASIS_PS_HOSTS": "ps-0.gang"},
+            "OASIS_HOSTS": "worker-0.gang,worker-1.gang",
+            "READY": "/var/run/ready",
             **{"OASIS_PORT": 2222, "CHECKPOINT": file, "PYTHONPATH": os.getcwd()},
             **{"STEPS": steps, "WORK": 12, "PAUSE": 0.05, "OMP_NUM_THREADS": 1},
         }
@@ -340,7 +331,7 @@ def test_workers_train_with_a_parameter_server(cluster: Cluster, nodes: ProcessN
     log = nodes.log(cluster.namespace, "ps-0")
     (saved,) = re.findall(r"saved step (\d+)", log)
     assert 10 <= int(saved) < steps
-    assert re.findall(r"serving from step (\d+)", log) == ["0", saved]
+    assert re.findall(r"serving 2 workers from step (\d+)", log) == ["0", saved]
     assert cluster.read()["worker-0"]["metadata"]["annotations"][PROGRESS] == "12"
     with np.load(file) as found:
         assert found["step"] == steps

@@ -26,7 +26,6 @@ from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
 from offline import BendersParams, solve, solve_benders, solve_brute_force, solve_milp
-from offline.benders import solve as benders
 from offline.benders.decomposition import LEVELS, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.params import MasterParams
@@ -259,8 +258,6 @@ def hurried(whole_size: int = SMALL, **master: float) -> BendersParams:
 
 def unaided(patch: pytest.MonkeyPatch) -> None:
     """No search for better schedules: masters alone must find the optimum."""
-    for name in ("ruin_and_recreate", "insert_in_orders"):
-        patch.setattr(benders, name, lambda *_: None)
     patch.setattr(WindowSearch, "start", lambda *_: None)
     patch.setattr(Alternation, "search", lambda *_: None)
 

@@ -15,7 +15,7 @@ from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.ruin_and_recreate import DualValues
+from offline.heuristics.dual_values import DualValues
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests.oracle.odds import crossed, quarrels

@@ -21,15 +21,13 @@ from oasis.solvers import PROOF, Solution, SolveProgress, Status
 from oasis.solvers.budget import Budget
 from oasis.solvers.running import RunningSolve
 from offline import BendersParams, solve_benders
-from offline.benders import plans, primal
+from offline.benders import plans
 from offline.benders import solve as benders
 from offline.benders.decomposition import Decomposition
 from offline.benders.master import CountModel
 from offline.benders.params import MasterParams, PrimalParams
 from offline.benders.plans import close_plan, whole_plan
 from offline.benders.subproblem import Separation
-from offline.heuristics.best_solution import PartialSolution
-from offline.heuristics.neighbourhood import reinsert
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.patterns import CutParams
 from offline.problem import OfflineProblem
@@ -104,7 +102,6 @@ def test_a_placement_that_took_too_long_once_is_looked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whole counts, nothing to cut, nothing to forbid: only the placement itself ends it."""
-    monkeypatch.setattr(primal, "reinsert", lambda solution, jobs, budget: (solution, True))
     unaided(monkeypatch)
     params = replace(hurried(whole_size=0), primal=PrimalParams(placement_limit=0.0))
     instance = tight(4.0, 3.0, 3.0, 2.0)
@@ -250,24 +247,6 @@ def test_what_a_solver_leaves_within_its_tolerance_does_not_keep_a_solve_going(
     )
     assert result.status is Status.OPTIMAL
     assert asked
-
-
-@pytest.mark.usefixtures("_unaided")
-def test_unfinished_jobs_that_are_too_many_at_once_are_put_back_by_fewer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run = decomposition(tight(*[1.0] * 9))
-    asked: list[list[int]] = []
-
-    def slow(
-        solution: PartialSolution, jobs: list[int], budget: Budget
-    ) -> tuple[PartialSolution, bool]:
-        asked.append(jobs)
-        return (solution, False) if len(jobs) > 2 else reinsert(solution, jobs, budget)
-
-    monkeypatch.setattr(primal, "reinsert", slow)
-    run.primal._complete(PartialSolution(run.model.arrays), set(range(9)), Budget())
-    assert sorted(k for jobs in asked if len(jobs) <= 2 for k in jobs) == list(range(9))
 
 
 @pytest.mark.usefixtures("_unaided")

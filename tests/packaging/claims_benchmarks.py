@@ -9,6 +9,7 @@ import numpy as np
 
 import oasis
 from offline.benders.params import BendersParams
+from offline.solve import METHOD_BY_NAME
 from tests.benchmarks import distribution, dorm, simulator_speed, sizes, whole_numbers
 from tests.benchmarks.streams import calibrated
 from tests.kubernetes.benchmarks import processor, scale
@@ -283,6 +284,7 @@ def beside_oasis() -> float:
 
 
 METHODS = [
+    Claim(OFFLINE, "compute them by one of @ methods", lambda: (spelled(len(METHOD_BY_NAME)),)),
     Claim(
         OFFLINE,
         "all jobs together have at most @ slots",
@@ -378,18 +380,15 @@ ALLOWED: dict[str, dict[str, str]] = {
         "Python 3.11.7, NumPy 2.4.6, x86-64": HISTORY,
     },
     OFFLINE: {
-        "| `milp` | 1 |": "how many processes: the method has no other",
-        "| `colgen` | 2: one looks": "ConfigurationParams.second_process",
-        "| `benders` | 2: one looks for schedules; 1 if": "BendersParams.second_process",
-        "see below | 1 |": "whose thread is one",
         "the end of the solve, 0 if": "a definition",
-        """Nobody looked at 20x50x50 seeds 355 to 364, 100x50x100 seeds 33 to 42, 300x50x100 seeds
-        46 and 51 to 60 and 300x50x400 seeds 45 and 51 to 60 while the methods were made, with two
-        exceptions: 300x50x100 seed 52 and 300x50x400 seed 57 have told""": HISTORY,
-        """`testbed` and 20x10x20, 20x50x50 seeds 342 and 345, 300x50x100 seed 1 and 300x50x400 seed
-        43.""": HISTORY,
-        "rows of column generation up to 100 slots": HISTORY,
-        "the gap at 60 s and at 300 s": "the option beside it",
+        "two numbers that enclose it": "a bound and a schedule",
+        "model (1)–(13), every worker": "equations of the paper",
+        "The machine had two cores. What has two processes had both": "where it was measured",
+        "up to about a hundred jobs and a hundred slots": "advice",
+        "hundreds of jobs, hundreds of slots": "advice",
+        "its row at 20x50x50": "a name",
+        "the solves above had four more": "whose code is gone",
+        "after one minute and after five": "the option beside it",
         "google/or-tools#5246": "an address",
     },
     SIMULATOR: {"a few dozen lines around": "the file has 34 lines; nothing rests on it"},

@@ -143,12 +143,11 @@ PHASES = [("configuration LP", 60), ("cutting planes", 5), ("master, whole count
 LATER = [
     pytest.param(phase, limit, marks=pytest.mark.nightly)
     for phase in (
-        "ruin and recreate",
+        "ruin and recreate in windows",
         "cutting planes",
         "master, counts in fractions",
         "cuts around the plan",
         "plans that fit",
-        "neighbourhood search",
         "master, whole counts",
     )
     for limit in (10, 40)

@@ -11,7 +11,7 @@ import pytest
 
 from baselines import FIFO
 from oasis.simulator import PlainJob, replay, rigid_workload
-from tests.benchmarks import distribution, dorm, simulator_speed, traces
+from tests.benchmarks import ablation, distribution, dorm, simulator_speed, traces
 from tests.packaging.page_numbers import ROOT, trace
 
 BENCHMARKS = ROOT / "docs" / "benchmarks"
@@ -84,6 +84,13 @@ def test_the_benchmark_of_the_simulator_has_every_slice_and_cluster() -> None:
         assert float(row["ratio"]) == pytest.approx(
             float(row["bare loop"]) / float(row["jobs/s"]), abs=0.051
         )
+
+
+def test_the_ablation_follows_from_its_solves() -> None:
+    solves = ablation.read(BENCHMARKS / "ablation-solves.csv")
+    heading, *rows = ablation.table(solves)
+    assert [tuple(row.values()) for row in shown("ablation")] == rows
+    assert tuple(shown("ablation")[0]) == heading
 
 
 def test_the_distribution_of_solves_follows_from_the_solves() -> None:

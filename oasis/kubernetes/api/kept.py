@@ -18,7 +18,10 @@ META = (
     *("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
     *("deletionTimestamp", "ownerReferences"),
 )
-POD_SPEC = ("nodeName", "nodeSelector", "schedulingGates", "resources", "overhead")
+POD_SPEC = (
+    *("nodeName", "nodeSelector", "schedulingGates", "resources", "overhead"),
+    *("hostname", "subdomain"),
+)
 # The affinity is narrowed when the gate is opened, if the node tolerates such a pod.
 GATED_SPEC = (*POD_SPEC, "affinity", "tolerations")
 CONTAINER = ("resources", "restartPolicy")

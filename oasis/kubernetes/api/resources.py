@@ -144,9 +144,7 @@ class Objects:
                     raise
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def delete(
-        self, kind: ResourceKind, found: Mapping[str, Any], grace_seconds: int | None = None
-    ) -> None:
+    def delete(self, kind: ResourceKind, found: Mapping[str, Any]) -> None:
         """Delete exactly this object; another one of the same name is left alone."""
         meta = found["metadata"]
         body: Object = {
@@ -154,8 +152,6 @@ class Objects:
             "kind": "DeleteOptions",
             "preconditions": {"uid": meta["uid"]},
         }
-        if grace_seconds is not None:
-            body["gracePeriodSeconds"] = grace_seconds
         if self._write:
             body["dryRun"] = ["All"]
         try:
@@ -174,55 +170,39 @@ class Objects:
         self, kind: ResourceKind, found: Mapping[str, Any], patch: list[Object]
     ) -> Object:
         """Apply a JSON patch, of fields that are known to exist: the server need not check that."""
-        meta = found["metadata"]
-        return self._request(
-            "PATCH",
-            kind.path(meta.get("namespace"), meta["name"]),
-            body=patch,
-            query={
-                "fieldManager": names.FIELD_MANAGER,
-                "fieldValidation": "Ignore",
-                **self._write,
-            },
-            content_type="application/json-patch+json",
-        )
+        more = {"fieldValidation": "Ignore"}
+        return self._change("PATCH", kind, found, patch, "json-patch+json", more)
 
     def merge_patch(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
         """Merge `body` into the object that its metadata names; it may name the uid too."""
-        meta = body["metadata"]
-        return self._request(
-            "PATCH",
-            kind.path(meta.get("namespace"), meta["name"]),
-            body=body,
-            query={"fieldManager": names.FIELD_MANAGER, **self._write},
-            content_type="application/merge-patch+json",
-        )
+        return self._change("PATCH", kind, body, body, "merge-patch+json")
 
-    def apply(
-        self, kind: ResourceKind, body: Mapping[str, Any], sub: str = "", *, force: bool = True
-    ) -> Object:
+    def apply(self, kind: ResourceKind, body: Mapping[str, Any], sub: str = "") -> Object:
         """Server-side apply with our field manager: what it no longer names is taken away."""
-        meta = body["metadata"]
-        return self._request(
-            "PATCH",
-            kind.path(meta.get("namespace"), meta["name"], sub),
-            body=body,
-            query={
-                "fieldManager": names.FIELD_MANAGER,
-                "force": "true" if force else "false",
-                **self._write,
-            },
-            content_type="application/apply-patch+yaml",
-        )
+        more = {"force": "true"}
+        return self._change("PATCH", kind, body, body, "apply-patch+yaml", more, sub)
 
     def replace(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
         """Replace an object, if it still has the version that `body` names."""
-        meta = body["metadata"]
+        return self._change("PUT", kind, body, body, "json")
+
+    def _change(
+        self,
+        method: str,
+        kind: ResourceKind,
+        found: Mapping[str, Any],
+        body: Any,
+        content: str,
+        more: Mapping[str, str] | None = None,
+        sub: str = "",
+    ) -> Object:
+        meta = found["metadata"]
         return self._request(
-            "PUT",
-            kind.path(meta.get("namespace"), meta["name"]),
+            method,
+            kind.path(meta.get("namespace"), meta["name"], sub),
             body=body,
-            query={"fieldManager": names.FIELD_MANAGER, **self._write},
+            query={"fieldManager": names.FIELD_MANAGER, **(more or {}), **self._write},
+            content_type=f"application/{content}",
         )
 
 

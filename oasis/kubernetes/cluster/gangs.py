@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count, filterfalse
 from typing import Any
 
@@ -14,11 +14,13 @@ from oasis.kubernetes.cluster.pods import (
     identity,
     is_ending,
     is_gated,
+    of_part,
     owner_of,
     plan_hash,
     prefix_of,
     wanted_pods,
 )
+from oasis.kubernetes.objects.existing import COMPLETION_INDEX, JOB_INDEX
 from oasis.kubernetes.objects.network import (
     Gang,
     address,
@@ -27,6 +29,7 @@ from oasis.kubernetes.objects.network import (
     service_name,
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.model.errors import InstanceError
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.job import Allocation
 
@@ -120,21 +123,72 @@ def _is_lost(pod: Object) -> bool:
     return is_ending(pod) or (pod.get("status") or {}).get("phase") == "Failed"
 
 
-def gang_of(spec: JobSpec, wanted: Iterable[WantedPod]) -> Gang:
-    """Host names of the pods of a job that are to train together."""
-    hosts: dict[TaskGroup, dict[int, str]] = {group: {} for group in GROUPS}
-    for pod in wanted:
-        assert pod.index is not None
-        hosts[pod.task][pod.index] = address(spec.name, pod.task, pod.index)
+def told_of(
+    spec: JobSpec, wanted: Iterable[WantedPod], pods: Mapping[str, Object]
+) -> Callable[[WantedPod], dict[str, str]]:
+    """From a pod of a gang to the annotations by which it learns of the others.
+
+    Parameters
+    ----------
+    spec : JobSpec
+        The job; the pods of one without a network are told nothing.
+    wanted : iterable of WantedPod
+        The pods that are to train together.
+    pods : mapping of str to mapping
+        Pods of the job that are there, by name.
+
+    Raises
+    ------
+    InstanceError
+        If pods of another controller have no names in the network.
+    """
+    network = spec.network
+    if network is None:
+        return lambda _: {}
+    hosts = _hosts_of_others(spec, pods) if spec.is_existing else _hosts_of_ours(spec, wanted)
+    by_task = [dict(each.values()) for each in hosts.values()]
     span = (spec.min_workers, spec.job.chunks) if spec.resize == "elastic" else None
-    return Gang(spec.name, hosts[TaskGroup.WORKER], hosts[TaskGroup.PS], span)
+    gang = Gang(spec.name, by_task[0], by_task[1], span)
+
+    def told(pod: WantedPod) -> dict[str, str]:
+        index, _ = hosts[pod.task][pod.name]
+        return as_annotations(environment(network, gang, pod.task, index))
+
+    return told
 
 
-def told(spec: JobSpec, pod: WantedPod, gang: Gang) -> dict[str, str]:
-    """The annotations by which a pod learns of its gang; none if it is not to know it."""
-    if spec.network is None or pod.index is None:
-        return {}
-    return as_annotations(environment(spec.network, gang, pod.task, pod.index))
+Hosts = dict[TaskGroup, dict[str, tuple[int, str]]]  # index and host name by name of the pod
+
+
+def _hosts_of_ours(spec: JobSpec, wanted: Iterable[WantedPod]) -> Hosts:
+    hosts: Hosts = {group: {} for group in GROUPS}
+    for pod in wanted:
+        assert pod.index is not None  # a job with a network numbers its pods
+        hosts[pod.task][pod.name] = pod.index, address(spec.name, pod.task, pod.index)
+    return hosts
+
+
+def _hosts_of_others(spec: JobSpec, pods: Mapping[str, Object]) -> Hosts:
+    """Those that the controller of an object of another kind gave its pods."""
+    hosts: Hosts = {group: {} for group in GROUPS}
+    for group, part in zip(GROUPS, spec.part_names, strict=True):
+        mine = {} if part is None else of_part(pods, part)
+        places = {name: _place_in_job(pod) for name, pod in mine.items()}
+        # A pod that is made again has the index of the one that failed: both count once.
+        index = {place: k for k, place in enumerate(sorted(set(places.values())))}
+        for name, pod in mine.items():
+            host, within = pod["spec"].get("hostname"), pod["spec"].get("subdomain")
+            if not host or not within:
+                expected = f"expected pods with hostname and subdomain, which {name} lacks"
+                raise InstanceError(f"metadata.annotations.{names.FRAMEWORK}", expected)
+            hosts[group][name] = index[places[name]], f"{host}.{within}"
+    return hosts
+
+
+def _place_in_job(pod: Object) -> tuple[int, int]:
+    """Index of the replicated job, and of the pod within it."""
+    labels = pod["metadata"].get("labels") or {}
+    return int(labels.get(JOB_INDEX, 0)), int(labels.get(COMPLETION_INDEX, 0))
 
 
 def service_object(spec: JobSpec) -> dict[str, Any]:
@@ -162,7 +216,7 @@ def service_object(spec: JobSpec) -> dict[str, Any]:
 
 def has_service(spec: JobSpec, services: Iterable[Object]) -> bool:
     """Whether the pods of a job have their names, or need none."""
-    return spec.network is None or any(
+    return (spec.network is None or spec.is_existing) or any(
         service["metadata"]["name"] == service_name(spec.name)
         and not service["metadata"].get("deletionTimestamp")
         and any(o["uid"] == spec.uid for o in service["metadata"].get("ownerReferences") or ())

@@ -16,10 +16,11 @@ from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
-    REPLICATED_JOB,
+    TFJOB,
     TRAINJOB,
     PodSet,
     items_of,
+    part_of,
 )
 from oasis.kubernetes.objects.network import (
     hostname,
@@ -253,8 +254,8 @@ Claim = tuple[str, str, str]
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     """For each mark that pods of our jobs carry, in their namespaces, the uid of the job.
 
-    The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its name as a
-    label, and those of a TrainJob that of the JobSet that it makes, which is its own.
+    The pods of an OasisJob, of a Job and of a TFJob are owned by it. Those of a JobSet have its
+    name as a label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     """
     found: dict[Claim, str] = {}
     for kind in (TRAINJOB, JOBSET):
@@ -262,7 +263,8 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
             meta = item["metadata"]
             found[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
     owners = [(names.KIND, item) for item in seen.get(names.PLURAL, ())]
-    for name, item in (*owners, *((JOB.name, item) for item in items_of(seen, JOB))):
+    owners += [(kind.name, item) for kind in (JOB, TFJOB) for item in items_of(seen, kind)]
+    for name, item in owners:
         meta = item["metadata"]
         found[name, meta["namespace"], meta["uid"]] = meta["uid"]
     return found
@@ -284,8 +286,10 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
     uid = claims.get((str(kind), meta["namespace"], owner["uid"]))
     if kind == names.KIND:
         return uid if managed and uid == labels.get(names.JOB_UID) else None
-    if kind != JOB.name or not (managed or is_gated(pod)):
+    if kind not in (JOB.name, TFJOB.name) or not (managed or is_gated(pod)):
         return None
+    if kind == TFJOB.name:
+        return uid
     return uid or claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
 
 
@@ -344,7 +348,7 @@ def matched(
     for group, name in zip(GROUPS, spec.part_names, strict=True):
         part, tasks = None if name is None else parts.get(name), group.placed(allocation)
         if part is not None:
-            made += _of_task(group, part, tasks, places, _of_part(pods, part.name))
+            made += _of_task(group, part, tasks, places, of_part(pods, part.name))
     return tuple(made)
 
 
@@ -381,21 +385,17 @@ def _of_task(
     return made
 
 
-def _of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
+def of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
     """The pods of one replicated job, or all pods where there is only one template."""
-    return {
-        key: pod
-        for key, pod in pods.items()
-        if not name or (pod["metadata"].get("labels") or {}).get(REPLICATED_JOB) == name
-    }
+    return {key: pod for key, pod in pods.items() if not name or part_of(pod) == name}
 
 
 def sending_patch(
-    pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int
+    pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int, told: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod of another controller to its node, and says why."""
     labels = {**identity(spec), names.TASK: wanted.task}
-    notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node}
+    notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node, **told}
     marks = marking_patch(pod, labels, notes)
     return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]
 

@@ -19,6 +19,7 @@ from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -39,7 +40,7 @@ class Controller:
 
     `policy` makes it: at each takeover one is needed that was never used. `identity` is our name
     among the controllers that share a lease. By `now`, in seconds since 1970, slots begin and work
-    is counted; leases have their own time.
+    is counted: a `SteadyTime`, unless another is given. Leases have their own time.
     """
 
     def __init__(
@@ -49,36 +50,28 @@ class Controller:
         settings: ControllerSettings,
         identity: str,
         metrics: Metrics | None = None,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] | None = None,
     ) -> None:
         self.settings, self.stopping = settings, threading.Event()
-        self.metrics, self._now = metrics or Metrics(), now
+        self.metrics, self._now = metrics or Metrics(), now or SteadyTime()
         self._objects, self._policy = objects, policy
         self._news: queue.Queue[tuple[float, str, str, Any]] = queue.Queue()
+        watched, pool = settings.watched, settings.node_selector
+        # Each kind, where it is looked for, which of it, and whether the API server need not know
+        # it. Pods are those of all namespaces, because those of others take room on the nodes too.
+        self._followed = [
+            (OASIS_JOBS, watched, None, False),
+            (PODS, None, None, False),
+            (NODES, None, pool, False),
+            (SERVICES, watched, names.JOB_UID, False),
+            *((existing.where, watched, SELECTOR, True) for existing in EXISTING),
+        ]
         self.watchers = {
             kind.plural: Watcher(
-                objects,
-                kind,
-                self._hears(kind.plural),
-                self.stopping,
-                # Pods of all namespaces are watched, because
-                # those of others take room on the nodes too.
-                settings.watched if kind in (OASIS_JOBS, SERVICES) else None,
-                {NODES: settings.node_selector, SERVICES: names.JOB_UID}.get(kind),
+                objects, kind, self._hears(kind.plural), self.stopping, where, which, optional
             )
-            for kind in (OASIS_JOBS, PODS, NODES, SERVICES)
+            for kind, where, which, optional in self._followed
         }
-        for existing in EXISTING:
-            plural = existing.where.plural
-            self.watchers[plural] = Watcher(
-                objects,
-                existing.where,
-                self._hears(plural),
-                self.stopping,
-                settings.watched,
-                SELECTOR,
-                optional=True,
-            )
         self.lease = Lease(
             objects.connection,
             settings.namespace,
@@ -119,16 +112,12 @@ class Controller:
 
         The API server is asked about each write, so that refusals are among the answers.
         """
-        watched, pool = self.settings.watched, self.settings.node_selector
-        seen = {
-            "oasisjobs": self._objects.list_all(OASIS_JOBS, watched)[0],
-            "pods": self._objects.list_all(PODS)[0],
-            "nodes": self._objects.list_all(NODES, selector=pool)[0],
-            "services": self._objects.list_all(SERVICES, watched, names.JOB_UID)[0],
-        }
-        for existing in EXISTING:
-            found = self._objects.list_if_served(existing.where, watched, SELECTOR)
-            seen[existing.where.plural] = found
+        seen = {}
+        for kind, where, which, optional in self._followed:
+            if optional:
+                seen[kind.plural] = self._objects.list_if_served(kind, where, which)
+            else:
+                seen[kind.plural], _ = self._objects.list_all(kind, where, which)
         seen, _ = without_others(seen, self.settings.controller)
         reconciler = awake(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
@@ -258,6 +247,8 @@ class Controller:
     def _take_over(self) -> Reconciler | None:
         """Begin to act; None as long as the nodes do not allow it, which an operator can change."""
         seen = self._seen()
+        if isinstance(self._now, SteadyTime):
+            self._now.begin()  # the checkpoint's slots are those of the clock on the wall
         try:
             reconciler = awake(
                 self._fenced, self._policy, self.settings, self.metrics, seen, self._now
@@ -284,6 +275,8 @@ class Controller:
         return ours
 
     def _act(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
+        if isinstance(self._now, SteadyTime):
+            reconciler.clock.drift = self._now.drift()
         # News are counted first: they tell of the slot that may end in the next line.
         self._count(reconciler, news)
         begun = reconciler.boundary_if_due(self._now(), self._seen())
@@ -310,8 +303,8 @@ class Controller:
         for at, kind, _, found in news:
             uid = claimed(found, claims) if kind == "pods" and found else None
             if uid is not None:
-                first.setdefault(uid, at)
-                last[uid] = at
+                first.setdefault(uid, min(at, self._now()))  # noted before we took over, and a jump
+                last[uid] = min(at, self._now())
         if not first:
             return
         ours = reconciler.pods_of(self._seen())

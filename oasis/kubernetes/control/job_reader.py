@@ -12,6 +12,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import VALID, error_text
 from oasis.kubernetes.objects.existing import (
+    BY_NAME,
     ExistingKind,
     ended,
     job_items,
@@ -100,7 +101,7 @@ class JobReader:
         uid = job.meta["uid"]
         version = self._versions[uid] = version_of(item, job.kind)
         if uid not in self._stopped and job.phase == "Failed":
-            said = {c["type"]: c for c in job.status.get("conditions") or ()}.get(VALID, {})
+            said = job.said(VALID) or {}
             # A condition notes the generation that it is about. The version of another kind is a
             # checksum, which no condition holds, so its failed objects count as not edited.
             is_edited = job.kind is None and said.get("observedGeneration") != version
@@ -199,5 +200,6 @@ def check_plannable(spec: JobSpec, policy: Policy) -> None:
         return
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"
-        path = f"metadata.annotations.{names.SERVERS}"
+        said = BY_NAME[spec.kind].servers is None
+        path = f"metadata.annotations.{names.SERVERS}" if said else "spec.tfReplicaSpecs.PS"
         raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")

@@ -14,6 +14,7 @@ from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.cluster.pods import condition
 from oasis.kubernetes.control.checkpoint import Checkpoint
+from oasis.kubernetes.control.meter import JUMP
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import FORMAT, Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -97,6 +98,13 @@ def _go_on(
         and found["state"] is not None  # it cannot be written down, or knew nothing yet
     )
     driver.restore(found["driver"], specs, as_it_was, remake=not same)
+    # The clock of this machine is behind that of the last controller, or was set back: the
+    # slots go on where they were, for nothing is planned for one that was.
+    clock = reconciler.clock
+    if driver.slot is not None and (behind := clock.begin(driver.slot) - now) > 0:
+        clock.epoch -= behind
+        if behind >= JUMP:
+            log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
     if same:
         driver.bring_policy(found["state"])
         _go_on_counting(reconciler, seen, now)

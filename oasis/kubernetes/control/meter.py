@@ -2,10 +2,60 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from oasis.kubernetes.objects.oasis_job import SlotClock
+
+log = logging.getLogger("oasis.kubernetes")
+
+JUMP = 1.0  # seconds; by less, a clock is only corrected
+
+
+class SteadyTime:
+    """The time by which slots begin and work is counted: it passes, and nobody sets it.
+
+    Parameters
+    ----------
+    wall, passed : callable, optional
+        The clock on the wall, in seconds since 1970, and one that is never set.
+
+    Examples
+    --------
+    >>> moments = {"wall": 1000.0, "passed": 5.0}
+    >>> steady = SteadyTime(lambda: moments["wall"], lambda: moments["passed"])
+    >>> moments |= {"wall": 1610.0, "passed": 15.0}
+    >>> steady(), steady.drift()
+    (1010.0, 600.0)
+    """
+
+    def __init__(
+        self, wall: Callable[[], float] = time.time, passed: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall, self._passed = wall, passed
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with what the clock on the wall shows now."""
+        self._offset, self._drift = self._wall() - self._passed(), 0.0
+
+    def __call__(self) -> float:
+        """Seconds since 1970, as the clock on the wall would show them had nobody set it."""
+        return self._offset + self._passed()
+
+    def drift(self) -> float:
+        """Seconds by which the clock on the wall was set since the beginning; a jump is logged."""
+        found = self._wall() - self()
+        if abs(found - self._drift) >= JUMP:
+            log.warning(
+                "the clock of this machine was set by %+.0f s: slots and work go on by the time "
+                "that passes, and no job is credited with it",
+                found - self._drift,
+            )
+            self._drift = found
+        return self._drift
 
 
 @dataclass(slots=True)

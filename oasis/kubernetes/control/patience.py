@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.model.job import Job
 
 # uid of the job, word for what was to be done, and what the API server said, or an error of ours
@@ -148,13 +148,14 @@ class Patience:
         for uid, wait in self._waits.items():
             wait.since = wait.since if uid in live else None
 
-    def state(self) -> dict[str, list[Any]]:
-        """What a takeover has to know, as plain data."""
-        return {
-            uid: [wait.generation, wait.taken_back, wait.again_at, wait.most]
-            for uid, wait in self._waits.items()
-            if wait.taken_back or wait.most is not None
-        }
+    def state(self, clock: SlotClock) -> dict[str, list[Any]]:
+        """What a takeover has to know, as plain data; its times are those on the wall."""
+        found = {}
+        for uid, wait in self._waits.items():
+            if wait.taken_back or wait.most is not None:
+                again = None if wait.again_at is None else clock.wall(wait.again_at)
+                found[uid] = [wait.generation, wait.taken_back, again, wait.most]
+        return found
 
     def restore(self, state: Mapping[str, list[Any]]) -> None:
         """Go on from `state`."""

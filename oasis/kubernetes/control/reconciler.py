@@ -233,17 +233,42 @@ class Reconciler:
         A policy would reject them for good, though a node may come or get another label.
         """
         live, found = self.driver.by_uid, {}
+        reach = self._reach()
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             if why is not None:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
+            if reach is not None and uid not in live and (why := self._too_long(spec, reach)):
+                job.waits("TooLong", why, now)
+                continue
             found[uid] = spec
             if job.is_without_node and uid not in live:
                 self.remember(uid, spec)
             job.has_node()
         return found
+
+    def _reach(self) -> int | None:
+        """Slots that the policy plans ahead; None if no job is too long for it."""
+        policy = self.driver.policy
+        if self.settings.horizon is not None or not isinstance(policy, PlanningAhead):
+            return None
+        return (policy.making() or {}).get("lookahead")
+
+    def _too_long(self, spec: JobSpec, reach: int) -> str:
+        """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
+
+        A job that is worth nothing by then is left to the policy, which turns it away.
+        """
+        slots = self.driver.fewest_slots(spec)
+        if slots is None or slots <= reach or not spec.job.utility(slots - 1):
+            return ""
+        return (
+            f"takes {slots} slots even with all the workers that fit, and policy "
+            f"{self.driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
+            f"{slots} or more, or with longer --slot-seconds"
+        )
 
     def _ready_in_time(
         self,
@@ -285,7 +310,8 @@ class Reconciler:
             self.statuses[uid].say(PLACED, "False", "PodsNotReady", message, now)
             return
         again = self.patience.pause(spec, now)
-        message += f"; its room is for others, and it is tried again at {time_text(again)}"
+        at = time_text(self.clock.wall(again))
+        message += f"; its room is for others, and it is tried again at {at}"
         self.statuses[uid].waits("PodsNotReady", message, now)
         self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
 
@@ -295,8 +321,7 @@ class Reconciler:
         It arrives no later than now: slots may be counted anew, and annotations may be edited.
         """
         status = self.statuses[uid].status
-        conditions = {entry["type"]: entry["status"] for entry in status.get("conditions") or ()}
-        if conditions.get(ADMITTED) == "True":
+        if (self.statuses[uid].said(ADMITTED) or {}).get("status") == "True":
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
             done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
             arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))
@@ -402,7 +427,7 @@ class Reconciler:
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
                 targets.append(self._target(entry, marked.get(uid, {}), seen))
-        # Pods of a Job, JobSet or TrainJob are never deleted one by one, because their controller
+        # Pods of other kinds than ours are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.
         orphans = [
             (uid, pod)
@@ -511,7 +536,7 @@ class Reconciler:
         driver = self.driver
         return {
             "format": FORMAT,
-            "epoch": self.clock.epoch,
+            "epoch": self.clock.wall(self.clock.epoch),
             "slot_seconds": self.clock.slot_seconds,
             "startup_seconds": self.clock.startup_seconds,
             "policy": driver.policy.name,
@@ -521,7 +546,7 @@ class Reconciler:
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
-            "patience": self.patience.state(),
+            "patience": self.patience.state(self.clock),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },

@@ -10,6 +10,7 @@ from typing import Any
 from oasis.driver.entry import Entry
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.cluster.pods import condition
 from oasis.kubernetes.objects.conditions import (
     ADMITTED,
     BAD_IF_TRUE,
@@ -25,7 +26,6 @@ from oasis.kubernetes.objects.conditions import (
     state_word,
     time_text,
     with_condition,
-    without_condition,
 )
 from oasis.kubernetes.objects.existing import ExistingKind
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id
@@ -62,8 +62,9 @@ class StatusWriter:
 
     def say(self, kind: str, status: str, reason: str, message: str, now: float) -> None:
         """Set a condition; a change of its status or reason is news."""
+        now = self._clock.wall(now)
         generation = int(self.meta.get("generation", 1))
-        before = {c["type"]: c for c in self.status.get("conditions") or ()}.get(kind)
+        before = self.said(kind)
         self.status["conditions"] = with_condition(
             self.status.get("conditions") or (), kind, status, reason, message, now, generation
         )
@@ -75,6 +76,14 @@ class StatusWriter:
             log.info(
                 "%s: %s: %s", self.name, reason, message, extra={"job": self.name, "reason": reason}
             )
+
+    def said(self, kind: str) -> Mapping[str, Any] | None:
+        """The condition of that kind; None if there is none."""
+        return condition({"status": self.status}, kind)
+
+    def _unsay(self, kind: str) -> None:
+        if self.said(kind) is not None:
+            self.status["conditions"] = [c for c in self.status["conditions"] if c["type"] != kind]
 
     @property
     def name(self) -> str:
@@ -126,14 +135,14 @@ class StatusWriter:
         self.status["phase"] = "Failed"
         self.say(VALID, "False", "Error", message, now)
         self.ended(now)
-        self.status["conditions"] = without_condition(self.status["conditions"], PLACED)
+        self._unsay(PLACED)
 
     def stalled(self, message: str | None, now: float) -> None:
         """The policy fails, so that the last plan is kept; None: it does not, or not any more."""
         if message is not None:
             self.say(STALLED, "True", "PolicyError", message, now)
-        elif any(c["type"] == STALLED for c in self.status.get("conditions") or ()):
-            self.status["conditions"] = without_condition(self.status["conditions"], STALLED)
+        else:
+            self._unsay(STALLED)
 
     def admitted(
         self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float
@@ -143,11 +152,14 @@ class StatusWriter:
         self.status["arrivalSlot"] = entry.arrived
         if promised is not None:
             self.status["promisedSlot"] = promised
-            self.status["promisedCompletion"] = time_text(self._clock.begin(promised + 1))
+            self.status["promisedCompletion"] = self._end_of(promised)
         completes = None
         if decision is not None and decision.completion is not None:
-            completes = time_text(self._clock.begin(decision.completion + 1))
+            completes = self._end_of(decision.completion)
         self.say(ADMITTED, "True", "Admitted", decision_message(decision, "", completes), now)
+
+    def _end_of(self, slot: int) -> str:
+        return time_text(self._clock.wall(self._clock.begin(slot + 1)))
 
     @property
     def is_without_node(self) -> bool:
@@ -172,8 +184,7 @@ class StatusWriter:
 
     @property
     def _placed(self) -> str | None:
-        said = {c["type"]: c["reason"] for c in self.status.get("conditions") or ()}
-        return said.get(PLACED)
+        return (self.said(PLACED) or {}).get("reason")
 
     def works(self, is_working: bool) -> None:
         """Whether its gang works now, if it holds room."""
@@ -181,9 +192,9 @@ class StatusWriter:
             self.status["phase"] = HOLDING[is_working]
 
     def has_node(self) -> None:
-        """A node admits it, perhaps again."""
-        if self.is_without_node:
-            self.status["conditions"] = without_condition(self.status["conditions"], PLACED)
+        """A node admits it, perhaps again, and it is not too long."""
+        if self._placed in (NO_NODE, "TooLong"):
+            self._unsay(PLACED)
 
     def rejected(
         self, reason: str, decision: Decision | None, again: float | None, now: float
@@ -192,7 +203,7 @@ class StatusWriter:
         self.status["phase"] = "Rejected" if again is None else "Pending"
         message = decision_message(decision, reason, None)
         if again is not None:
-            message += f"; tried again at {time_text(again)}"
+            message += f"; tried again at {time_text(self._clock.wall(again))}"
         self.say(ADMITTED, "False", reason_word(reason), message, now)
 
     def given_up(self, reason: str, now: float) -> None:
@@ -229,8 +240,8 @@ class StatusWriter:
         word = None if state is None else state_word(state)
         if word is not None and word not in PHASES:
             self.say(IN_STATE, "True", word, f"the policy says that it is {state}", now)
-        elif any(c["type"] == IN_STATE for c in self.status.get("conditions") or ()):
-            self.status["conditions"] = without_condition(self.status["conditions"], IN_STATE)
+        else:
+            self._unsay(IN_STATE)
 
     def ended(self, now: float) -> None:
         """Nothing runs and nothing is planned any more."""

@@ -19,7 +19,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import controller_of, is_scheduled
+from oasis.kubernetes.objects.existing import controller_of, is_indexed, is_scheduled
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -178,9 +178,11 @@ def _is_another(error: ApiError) -> bool:
 
 def _switch_patch(action: Switch) -> dict[str, Any]:
     """The merge patch that suspends or resumes an object, and no other one of its name."""
-    spec: dict[str, Any] = {"suspend": action.suspend}
+    spec = action.kind.switch(action.suspend)
     if action.workers is not None:
         spec["parallelism"] = action.workers
+        if is_indexed(action.found):  # an Indexed Job can be resized if both change together
+            spec["completions"] = action.workers
     # With the uid, a patch is refused (409) if the
     # object was deleted and made again under its name.
     meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}

@@ -92,18 +92,6 @@ def with_condition(
     return [found[kind] for kind in sorted(found)]
 
 
-def without_condition(conditions: Iterable[Mapping[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """`conditions` without the one of type `kind`, if it is there.
-
-    Examples
-    --------
-    >>> made = with_condition([], "PolicyState", "True", "Starving", "it starves", 0.0, 1)
-    >>> without_condition(made, "PolicyState"), len(without_condition(made, "Placed"))
-    ([], 1)
-    """
-    return [dict(entry) for entry in conditions if entry["type"] != kind]
-
-
 def state_word(state: str) -> str:
     """The word for a state of a policy, as conditions write their reasons.
 

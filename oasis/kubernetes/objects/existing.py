@@ -1,37 +1,43 @@
-"""From a Job, a JobSet or a TrainJob to the job that a policy plans with."""
+"""From a Job, a JobSet, a TrainJob or a TFJob to the job that a policy plans with."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
-from oasis.kubernetes.objects.node_affinity import NodeRules
+from oasis.kubernetes.objects.network import (
+    DEFAULT_PORT,
+    FRAMEWORKS,
+    LARGEST_PORT,
+    PodNetwork,
+)
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
     ON_REJECTION,
     JobSpec,
     SlotClock,
     choice,
-    demands_of,
     job_id,
+    job_spec,
     parse_utility,
-    parse_work,
 )
-from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
+from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.model.errors import InstanceError, describe
 from oasis.model.groups import GROUPS
-from oasis.model.job import Job
 from oasis.model.validation import integer
 
 Object = Mapping[str, Any]
 NOTES = "metadata.annotations"
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"  # on the pods of a JobSet
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
+JOB_INDEX = "jobset.sigs.k8s.io/job-index"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+REPLICA_TYPE = "training.kubeflow.org/replica-type"  # on the pods of a TFJob
 SELECTOR = f"{names.SCHEDULED}=true"
 
 
@@ -39,7 +45,7 @@ SELECTOR = f"{names.SCHEDULED}=true"
 class PodSet:
     """Pods of one template."""
 
-    name: str  # of the replicated job; empty where there is only one template
+    name: str  # of the replicated job, or type of replicas; empty where there is only one template
     count: int  # how many there are at a time
     completions: int  # how many have to succeed
     template: Object
@@ -57,6 +63,20 @@ class ExistingKind:
     parts: Callable[[Object], list[PodSet]]  # the templates of an object
     ends: tuple[str, str]  # types of the conditions that say that it is complete, that it failed
     elastic: bool = False  # whether the number of its workers can be changed while it is suspended
+    servers: str | None = None  # its parameter servers, where the kind itself says which they are
+    policy: str | None = None  # field of the spec that holds `suspend`; None: the spec itself
+    named: bool = True  # whether we may tell pods of each other, or their own controller does
+
+    def switch(self, suspend: bool) -> dict[str, Any]:
+        """The spec of a merge patch that suspends or resumes.
+
+        Examples
+        --------
+        >>> JOB.switch(True), TFJOB.switch(False)
+        ({'suspend': True}, {'runPolicy': {'suspend': False}})
+        """
+        said = {"suspend": suspend}
+        return said if self.policy is None else {self.policy: said}
 
 
 def _job_parts(found: Object) -> list[PodSet]:
@@ -87,6 +107,14 @@ def _trainjob_parts(found: Object) -> list[PodSet]:
     return [PodSet("", count, count, template, "spec.trainer", gated=False)]
 
 
+def _tfjob_parts(found: Object) -> list[PodSet]:
+    parts = []
+    for name, entry in (found["spec"].get("tfReplicaSpecs") or {}).items():
+        count, path = int(entry.get("replicas", 1)), f"spec.tfReplicaSpecs.{name}.template"
+        parts.append(PodSet(name.lower(), count, count, entry["template"], path))
+    return parts
+
+
 def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
     where = ResourceKind(f"/apis/{version}", f"{name.lower()}s")
     return ExistingKind(name, version, where, *rest, **more)
@@ -97,7 +125,16 @@ JOBSET = _kind("JobSet", "jobset.x-k8s.io/v1alpha2", _jobset_parts, ("Completed"
 TRAINJOB = _kind(
     "TrainJob", "trainer.kubeflow.org/v1alpha1", _trainjob_parts, ("Complete", "Failed")
 )
-EXISTING = (JOB, JOBSET, TRAINJOB)
+TFJOB = _kind(
+    "TFJob",
+    "kubeflow.org/v1",
+    _tfjob_parts,
+    ("Succeeded", "Failed"),
+    servers="ps",
+    policy="runPolicy",
+    named=False,
+)
+EXISTING = (JOB, JOBSET, TRAINJOB, TFJOB)
 BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
 BY_NAME = {kind.name: kind for kind in EXISTING}
 
@@ -220,8 +257,16 @@ def is_suspended(found: Object) -> bool:
     --------
     >>> is_suspended({"spec": {"suspend": True}}), is_suspended({"spec": {}})
     (True, False)
+    >>> is_suspended({"spec": {"runPolicy": {"suspend": True}}})
+    True
     """
-    return bool(found["spec"].get("suspend"))
+    spec = found["spec"]
+    return bool(spec.get("suspend") or (spec.get("runPolicy") or {}).get("suspend"))
+
+
+def is_indexed(found: Object) -> bool:
+    """Whether each pod of a Job has an index, and with it a host name."""
+    return bool(found["spec"].get("completionMode") == "Indexed")
 
 
 def ended(found: Object, kind: ExistingKind) -> tuple[bool, str | None]:
@@ -243,7 +288,13 @@ def ended(found: Object, kind: ExistingKind) -> tuple[bool, str | None]:
     return False, None
 
 
-def tasks_of(parts: Sequence[PodSet], notes: Object) -> tuple[PodSet, PodSet | None]:
+def part_of(pod: Object) -> str | None:
+    """Name of the `PodSet` that a pod belongs to; None where there is only one."""
+    labels = pod["metadata"].get("labels") or {}
+    return labels.get(REPLICATED_JOB) or labels.get(REPLICA_TYPE)
+
+
+def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
     """Which template is that of the workers, and which that of the parameter servers.
 
     Raises
@@ -251,14 +302,22 @@ def tasks_of(parts: Sequence[PodSet], notes: Object) -> tuple[PodSet, PodSet | N
     InstanceError
         If that cannot be told, or a template lacks our gate.
     """
-    name = notes.get(names.SERVERS)
+    parts, notes = kind.parts(found), found["metadata"].get("annotations") or {}
+    said = notes.get(names.SERVERS)
+    if said is not None and kind.servers is not None:
+        expected = f"expected none: those of a {kind.name} are its {kind.servers}"
+        raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
+    name = said or kind.servers
     servers = [part for part in parts if name is not None and part.name == name]
     workers = [part for part in parts if part not in servers]
-    if name is not None and not servers:
+    if said is not None and not servers:
         known = ", ".join(part.name for part in parts if part.name) or "none"
         expected = f"expected a replicated job of the object ({known}), got {describe(name)}"
         raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
     if len(workers) != 1:
+        there = ", ".join(sorted(part.name for part in workers)) or "none"
+        if kind.servers is not None:
+            raise InstanceError("spec", f"expected workers and {kind.servers} alone, got {there}")
         expected = f"expected one replicated job of workers beside it, got {len(workers)}"
         raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
     for part in (*workers, *servers):
@@ -316,38 +375,21 @@ def parse_existing(
     """
     meta = found["metadata"]
     notes = meta.get("annotations") or {}
-    workers, servers = tasks_of(kind.parts(found), notes)
+    workers, servers = tasks_of(kind, found)
     minimum, maximum = _range(kind, found, workers.count)
-    asked = requests_of(workers.template["spec"], f"{workers.path}.spec")
-    ps_asked = (
-        {} if servers is None else requests_of(servers.template["spec"], f"{servers.path}.spec")
-    )
-    worker, ps = demands_of(asked, ps_asked, resources, has_ps=servers is not None)
     place = f"{NOTES}.{names.UTILITY}"
-    utility = parse_utility(_json(notes, names.UTILITY), clock, place)
-    place = f"{NOTES}.{names.WORK}"
-    work = parse_work(_json(notes, names.WORK), maximum, clock, place)
     grace = workers.template["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
-    return JobSpec(
-        uid=meta["uid"],
-        namespace=meta["namespace"],
-        name=meta["name"],
+    parts = zip(GROUPS, (workers, servers), strict=True)
+    return job_spec(
+        meta,
+        {group: (part.template, part.path) for group, part in parts if part is not None},
+        resources,
+        clock,
+        counts=(minimum, maximum),
+        utility=parse_utility(_json(notes, names.UTILITY), clock, place),
+        work=(f"{NOTES}.{names.WORK}", _json(notes, names.WORK)),
         generation=content_version(found, kind),
-        job=Job(
-            id=job_id(kind.name, meta["namespace"], meta["name"]),
-            arrival=0,
-            chunks=maximum,
-            worker=worker,
-            ps=ps,
-            utility=utility,
-            min_workers=minimum,
-            **work,
-        ),
         initial_workers=None,
-        worker=workers.template,
-        ps=None if servers is None else servers.template,
-        worker_requests=asked,
-        ps_requests=ps_asked,
         resize="restart",
         grace_seconds=int(grace),
         on_rejection=choice(
@@ -356,12 +398,32 @@ def parse_existing(
         kind=kind.name,
         fixed_ps=None if servers is None else servers.count,
         part_names=(workers.name, None if servers is None else servers.name),
-        rules={
-            group: NodeRules.of(part.template["spec"], f"{part.path}.spec")
-            for group, part in zip(GROUPS, (workers, servers), strict=True)
-            if part is not None
-        },
+        network=_network(kind, found),
     )
+
+
+def _network(kind: ExistingKind, found: Object) -> PodNetwork | None:
+    """How its pods find each other, as its annotations say; None: they are not told."""
+    notes, spec = found["metadata"].get("annotations") or {}, found["spec"]
+    if names.FRAMEWORK not in notes:
+        return None
+    path = f"{NOTES}.{names.FRAMEWORK}"
+    framework = choice(notes[names.FRAMEWORK], FRAMEWORKS, path)
+    if not kind.named:
+        raise InstanceError(path, f"expected none: the controller of a {kind.name} tells its pods")
+    if kind is JOB and not is_indexed(found):
+        expected = f"expected Indexed, so that pods have names ({names.FRAMEWORK})"
+        raise InstanceError("spec.completionMode", expected, spec.get("completionMode"))
+    if kind is JOB and not spec["template"]["spec"].get("subdomain"):
+        raise InstanceError("spec.template.spec.subdomain", "expected the name of its Service")
+    port = _count(notes.get(names.PORT, str(DEFAULT_PORT)))
+    place = f"{NOTES}.{names.PORT}"
+    return PodNetwork(framework, integer(port, place, minimum=1, maximum=LARGEST_PORT))
+
+
+def _count(text: str) -> Any:
+    """The number that an annotation is; what is none stays as it is, for the message."""
+    return int(text) if text.isdecimal() and len(text) <= DIGITS else text
 
 
 def _range(kind: ExistingKind, found: Object, count: int) -> tuple[int, int]:
@@ -375,14 +437,17 @@ def _range(kind: ExistingKind, found: Object, count: int) -> tuple[int, int]:
         raise InstanceError(path, f"expected none: a {kind.name} cannot be resized")
     if len(given) == 1:
         raise InstanceError(path, f"expected both of {names.MINIMUM} and {names.MAXIMUM}")
-    if found["spec"].get("completions") is not None:
+    completions = found["spec"].get("completions")
+    if is_indexed(found):
+        if completions != count:
+            expected = f"expected as many as spec.parallelism, {count}: both are resized"
+            raise InstanceError("spec.completions", expected, completions)
+    elif completions is not None:
         expected = "expected none for a Job that may be resized: its pods begin anew"
         raise InstanceError("spec.completions", expected)
     bounds = []
     for name in given:
-        text = notes[name]
-        value: Any = int(text) if text.isdecimal() and len(text) <= DIGITS else text
-        bounds.append(integer(value, f"{NOTES}.{name}", minimum=1))
+        bounds.append(integer(_count(notes[name]), f"{NOTES}.{name}", minimum=1))
     if bounds[0] > bounds[1]:
         expected = f"expected at most {bounds[1]}, the maximum, got {bounds[0]}"
         raise InstanceError(f"{NOTES}.{names.MINIMUM}", expected)

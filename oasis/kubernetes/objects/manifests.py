@@ -70,19 +70,11 @@ def rights(namespace: str) -> list[Object]:
 
 def deployment(namespace: str, image: str, arguments: Sequence[str]) -> Object:
     """Two controllers, of which one acts."""
-    labels = {"app": FIELD_MANAGER}
+    labels, metrics = {"app": FIELD_MANAGER}, ("--metrics-port", "9090")
     container = {
         "name": "controller",
         "image": image,
-        "args": [
-            "kubernetes",
-            "run",
-            "--system-namespace",
-            namespace,
-            "--metrics-port",
-            "9090",
-            *arguments,
-        ],
+        "args": ["kubernetes", "run", "--system-namespace", namespace, *metrics, *arguments],
         "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
         "ports": [{"name": "metrics", "containerPort": 9090}],
         "resources": {

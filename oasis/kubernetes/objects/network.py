@@ -225,22 +225,22 @@ def as_annotations(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
-    """The spec of a pod whose containers read `variables` from its annotations.
+    """The spec of a pod whose containers read `variables` from its annotations, and its name.
 
-    What a container says of a variable itself stays.
+    Its host name is another one, and `Reporter.in_pod` has to find the pod. What a container says
+    of a variable itself stays.
 
     Examples
     --------
     >>> made = with_variables({"containers": [{"name": "train"}]}, ["RANK"])
-    >>> made["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["fieldPath"]
+    >>> made["containers"][0]["env"][1]["valueFrom"]["fieldRef"]["fieldPath"]
     "metadata.annotations['env.oasis-scheduler.io/RANK']"
     """
+    paths = {"POD_NAME": "metadata.name"}
+    paths |= {name: f"metadata.annotations['{names.ENV}{name}']" for name in variables}
     refs = [
-        {
-            "name": name,
-            "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{names.ENV}{name}']"}},
-        }
-        for name in variables
+        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+        for name, path in paths.items()
     ]
     made = dict(spec)
     for field in ("initContainers", "containers"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
@@ -11,12 +12,13 @@ from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.job_forms import specs_in_forms
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.quantities import ResourceMap, requests_of
-from oasis.model.errors import InstanceError, located_at
+from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, requests_of
+from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import Form
-from oasis.model.groups import TaskGroup
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
+from oasis.model.resources import BANDWIDTH
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.model.validation import check_keys, integer, number
 
@@ -37,9 +39,9 @@ OPTIONAL = ("parameterServers", "resizePolicy", "gracePeriodSeconds", "onRejecti
 BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SlotClock:
-    """Slots of wall clock.
+    """Slots of time that passes, whatever is done to the clock on the wall.
 
     Parameters
     ----------
@@ -51,6 +53,9 @@ class SlotClock:
         more than one worker-slot a slot.
     epoch : float
         When slot 0 began, in seconds since 1970.
+    drift : float
+        Seconds by which the clock on the wall was set since the controller began: so much later
+        are the times that people read.
 
     Examples
     --------
@@ -62,6 +67,7 @@ class SlotClock:
     slot_seconds: float
     startup_seconds: float = 0.0
     epoch: float = 0.0
+    drift: float = 0.0
 
     def __post_init__(self) -> None:
         number(self.slot_seconds, "slot_seconds", above=True)
@@ -82,6 +88,10 @@ class SlotClock:
     def begin(self, slot: int) -> float:
         """When `slot` begins."""
         return self.epoch + slot * self.slot_seconds
+
+    def wall(self, time: float) -> float:
+        """What the clock on the wall shows at `time`."""
+        return time + self.drift
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +180,7 @@ def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
         made = _in_one_form(found["metadata"], spec, clock, resources)
         forms = []
         for path, one in specs_in_forms(spec):
-            with located_at(path):
+            with located_at(path), _as_a_form_says_it(path):
                 forms.append(_in_one_form(found["metadata"], one, clock, resources))
     if not forms:
         return made
@@ -192,43 +202,79 @@ def _in_one_form(
         with located_at("network"):
             network = PodNetwork.of(spec["network"])
     decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")
-    worker_template = _template(workers.get("template"), "workers.template", decided)
-    asked = requests_of(worker_template["spec"], "workers.template.spec")
-    rules = {TaskGroup.WORKER: NodeRules.of(worker_template["spec"], "workers.template.spec")}
-    ps_template, ps_asked = None, {}
+    templates = {TaskGroup.WORKER: (workers.get("template"), "workers.template")}
     if spec.get("parameterServers") is not None:
         with located_at("parameterServers"):
             check_keys(spec["parameterServers"], ("template",))
-            ps_template = _template(spec["parameterServers"]["template"], "template", decided)
-            ps_asked = requests_of(ps_template["spec"], "template.spec")
-            rules[TaskGroup.PS] = NodeRules.of(ps_template["spec"], "template.spec")
-    demands = demands_of(asked, ps_asked, resources, has_ps=ps_template is not None)
-    job = Job(
-        id=f"{meta['namespace']}/{meta['name']}",
-        arrival=0,
-        chunks=maximum,
-        worker=demands[0],
-        ps=demands[1],
+        template = spec["parameterServers"]["template"]
+        templates[TaskGroup.PS] = template, "parameterServers.template"
+    for template, path in templates.values():
+        _check_template(template, path, decided)
+    return job_spec(
+        meta,
+        templates,
+        resources,
+        clock,
+        counts=(minimum, maximum),
         utility=parse_utility(spec["utility"], clock),
-        min_workers=minimum,
-        **parse_work(spec["work"], maximum, clock),
+        work=("work", spec["work"]),
+        generation=int(meta.get("generation", 1)),
+        initial_workers=initial,
+        resize=_resize(spec, network, TaskGroup.PS in templates, minimum < maximum),
+        grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
+        on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
+        network=network,
     )
+
+
+def job_spec(
+    meta: Mapping[str, Any],
+    templates: Mapping[TaskGroup, tuple[Any, str]],
+    resources: ResourceMap,
+    clock: SlotClock,
+    *,
+    counts: tuple[int, int],
+    utility: Utility,
+    work: tuple[str, Any],
+    kind: str = KIND,
+    **rest: Any,
+) -> JobSpec:
+    """A job from the pod templates of its groups and from its work, each with its place.
+
+    The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
+    """
+    specs = {group: (found["spec"], f"{path}.spec") for group, (found, path) in templates.items()}
+    asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
+    asked |= {group: requests_of(*found) for group, found in specs.items()}
+    worker, ps = (resources.amounts(asked[group]) for group in GROUPS)
+    # The model would ask for parameter servers wherever workers reserve bandwidth.
+    if TaskGroup.PS not in templates:
+        worker.pop(BANDWIDTH, None)
+    place, said = work
+    with named_as_written(place, said, specs[TaskGroup.WORKER][1], resources):
+        job = Job(
+            id=job_id(kind, meta["namespace"], meta["name"]),
+            arrival=0,
+            chunks=counts[1],
+            worker=worker,
+            ps=ps,
+            utility=utility,
+            min_workers=counts[0],
+            **parse_work(said, counts[1], clock, place),
+        )
+        job.work(clock.work_seconds)
     return JobSpec(
         uid=meta["uid"],
         namespace=meta["namespace"],
         name=meta["name"],
-        generation=int(meta.get("generation", 1)),
         job=job,
-        initial_workers=initial,
-        worker=worker_template,
-        ps=ps_template,
-        worker_requests=asked,
-        ps_requests=ps_asked,
-        resize=_resize(spec, network, ps_template is not None, minimum < maximum),
-        grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
-        on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
-        rules=rules,
-        network=network,
+        worker=templates[TaskGroup.WORKER][0],
+        ps=templates.get(TaskGroup.PS, (None, ""))[0],
+        worker_requests=asked[TaskGroup.WORKER],
+        ps_requests=asked[TaskGroup.PS],
+        rules={group: NodeRules.of(*found) for group, found in specs.items()},
+        kind=kind,
+        **rest,
     )
 
 
@@ -243,6 +289,50 @@ def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, r
         raise InstanceError("resizePolicy", expected, said)
     # A gang of a fixed number has fixed ranks, which a pod that moves would leave.
     return said if ranges else "restart"
+
+
+@contextmanager
+def named_as_written(work: str, said: Any, worker: str, resources: ResourceMap) -> Iterator[None]:
+    """Say fields of an object where those of the model are wrong that follow from them.
+
+    `work` is the place of the work, at which `said` stands; `worker` that of a worker's pod spec.
+
+    Examples
+    --------
+    >>> with named_as_written("work", {"workerSeconds": 1e99}, "", ResourceMap(())):
+    ...     raise InstanceError("minibatch_time", "expected a number <= 1e+30", 2e96)
+    Traceback (most recent call last):
+        ...
+    oasis.model.errors.InstanceError: work.workerSeconds: expected a number <= 1e+30, got 1e+99
+    """
+    bandwidth = {name: resource for name, resource, _ in resources.entries}.get(BANDWIDTH, "")
+    whole = isinstance(said, Mapping) and "workerSeconds" in said
+    of_work = {
+        "minibatch_time": "workerSeconds" if whole else "minibatchSeconds",
+        "gradient_mb": "gradientMb",
+    }
+    try:
+        yield
+    except InstanceError as error:
+        if error.field in of_work:
+            name = of_work[error.field]
+            error.field, error.got = f"{work}.{name}", describe(said[name])
+        elif error.field == f"worker.{BANDWIDTH}":
+            error.field = f"{worker}.containers[0].resources.requests.{bandwidth}"
+        of_ps = "what a parameter server asks for, in Gbit/s"
+        error.expected = error.expected.replace(f"ps.{BANDWIDTH}", of_ps)
+        raise
+
+
+@contextmanager
+def _as_a_form_says_it(path: str) -> Iterator[None]:
+    """A form says less than a spec: resources of the first container, or only a speed."""
+    try:
+        yield
+    except InstanceError as error:
+        inner = error.field.replace(".template.spec.containers[0].resources", ".resources")
+        error.field = "" if path.startswith("speeds.") else inner
+        raise
 
 
 def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility:
@@ -274,6 +364,9 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
         if not isinstance(given, list) or not given:
             raise InstanceError("delaysSeconds", "expected a list of numbers", given)
         delays = [number(d, f"delaysSeconds[{k}]") / seconds for k, d in enumerate(given)]
+        for k in range(1, len(delays)):
+            if delays[k] <= delays[k - 1]:
+                raise InstanceError(f"delaysSeconds[{k}]", "expected strictly increasing delays")
         return Piecewise(tuple(delays), data["values"])
 
 
@@ -328,21 +421,7 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
         }
 
 
-def demands_of(
-    worker: Mapping[str, Fraction],
-    ps: Mapping[str, Fraction],
-    resources: ResourceMap,
-    has_ps: bool,
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Demands of the model; the bandwidth of a job without parameter servers is none of it."""
-    demands = resources.amounts(worker), resources.amounts(ps)
-    # The model would ask for parameter servers wherever workers reserve bandwidth.
-    if not has_ps:
-        demands[0].pop("bandwidth_gbps", None)
-    return demands
-
-
-def _template(data: Any, path: str, decided: tuple[str, ...]) -> Mapping[str, Any]:
+def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
     """A pod template that says nothing of what is decided for it."""
     if not isinstance(data, Mapping) or not isinstance(data.get("spec"), Mapping):
         raise InstanceError(path, "expected a pod template with a spec", data)
@@ -352,7 +431,6 @@ def _template(data: Any, path: str, decided: tuple[str, ...]) -> Mapping[str, An
         if data["spec"].get(name):
             who = "the plan" if name in DECIDED else "spec.network"
             raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
-    return data
 
 
 def choice(value: Any, among: tuple[str, ...], path: str) -> str:

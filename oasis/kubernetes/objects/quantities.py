@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.model.document import Reader, entry, list_of, mapping, optional
 from oasis.model.errors import InstanceError, located_at
+from oasis.model.validation import LARGEST_AMOUNT
 
 T = TypeVar("T")
 
@@ -47,8 +48,8 @@ def quantity(value: Any, path: str) -> Fraction:
 
     Examples
     --------
-    >>> quantity("500m", "cpu"), quantity("2Ki", "memory")
-    (Fraction(1, 2), Fraction(2048, 1))
+    >>> quantity("500m", "cpu"), quantity("2Ki", "memory"), quantity("1e-40", "cpu")
+    (Fraction(1, 2), Fraction(2048, 1), Fraction(1, 1000000000))
     """
     amount = _amount(str(value)) if not isinstance(value, bool) else None
     if amount is None:
@@ -56,6 +57,8 @@ def quantity(value: Any, path: str) -> Fraction:
         raise InstanceError(path, expected, value)
     if amount < 0:
         raise InstanceError(path, "expected an amount >= 0", value)
+    if amount > LARGEST_AMOUNT:
+        raise InstanceError(path, f"expected an amount <= {LARGEST_AMOUNT:g}", value)
     return amount
 
 
@@ -67,7 +70,9 @@ def _amount(text: str) -> Fraction | None:
         return None
     number, exponent, suffix = found.groups()
     scale = Fraction(10) ** int(exponent) if exponent else _SUFFIX[suffix or ""]
-    return Fraction(number) * scale
+    amount = Fraction(number) * scale
+    # As Kubernetes reads it: what is finer than a billionth is rounded up.
+    return Fraction(-(-amount.numerator * 10**9 // amount.denominator), 10**9)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 from oasis.kubernetes.names import API_VERSION, GROUP, KIND, PLURAL, SINGULAR, VERSION
 from oasis.kubernetes.objects.job_forms import WORK
 from oasis.kubernetes.objects.network import DEFAULT_PORT, FRAMEWORKS, LARGEST_PORT
+from oasis.kubernetes.objects.node_affinity import LABEL_NAME, LABEL_VALUE
 from oasis.kubernetes.objects.oasis_job import (
     BY_MINIBATCH,
     DEFAULT_GRACE,
@@ -16,6 +17,7 @@ from oasis.kubernetes.objects.oasis_job import (
     RESIZE,
     UTILITY_FIELDS,
 )
+from oasis.model.validation import LARGEST_AMOUNT, LARGEST_COUNT
 
 Schema = dict[str, Any]
 TIME: Schema = {"type": "string", "format": "date-time"}
@@ -36,11 +38,15 @@ def _object(
 
 
 def _number(description: str, minimum: float = 0, **more: Any) -> Schema:
-    return {"type": "number", "minimum": minimum, "description": description, **more}
+    # The API server reads a maximum beyond 64 bits as a negative one, so a rule says it.
+    most = _rule(f"self <= {LARGEST_AMOUNT:.1e}", f"expected a number <= {LARGEST_AMOUNT:g}")
+    limits = {"minimum": minimum, "x-kubernetes-validations": [most]}
+    return {"type": "number", **limits, "description": description, **more}
 
 
 def _integer(description: str, minimum: int = 1) -> Schema:
-    return {"type": "integer", "minimum": minimum, "description": description}
+    limits = {"minimum": minimum, "maximum": LARGEST_COUNT}
+    return {"type": "integer", **limits, "description": description}
 
 
 def _text(description: str, *among: str, default: str | None = None) -> Schema:
@@ -69,13 +75,22 @@ def _template(what: str) -> Schema:
             "spec": {
                 "type": "object",
                 "x-kubernetes-preserve-unknown-fields": True,
+                "x-kubernetes-validations": [
+                    _rule("!has(self.nodeName)", "nodeName: the plan decides on it"),
+                    _rule("!has(self.schedulingGates)", "schedulingGates: the plan decides on it"),
+                ],
                 "required": ["containers"],
                 "properties": {
+                    "nodeName": {"type": "string"},
+                    "schedulingGates": {
+                        "type": "array",
+                        "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                    },
                     "containers": {
                         "type": "array",
                         "minItems": 1,
                         "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                    }
+                    },
                 },
             }
         },
@@ -92,6 +107,22 @@ def _utility() -> Schema:
         rules.append(
             _rule(f"self.kind != '{kind}' || ({has})", f"{kind} has exactly {', '.join(fields)}")
         )
+    rules += [
+        _rule(
+            "!has(self.delaysSeconds) || (self.delaysSeconds.isSorted() && "
+            "self.delaysSeconds.all(d, self.delaysSeconds.exists_one(e, e == d)))",
+            "delaysSeconds: expected strictly increasing delays",
+        ),
+        _rule(
+            "!has(self.values) || self.values.map(v, -v).isSorted()",
+            "values: expected non-increasing values",
+        ),
+        _rule(
+            "!has(self.values) || !has(self.delaysSeconds) || "
+            "size(self.values) == size(self.delaysSeconds)",
+            "values: expected one for each delay",
+        ),
+    ]
     points = {"type": "array", "minItems": 1, "maxItems": 100}
     return _object(
         "What completing the job some time after its arrival is worth.",
@@ -135,14 +166,20 @@ def _work() -> Schema:
             _rule(
                 f"has(self.workerSeconds) ? ({lacks}) : ({has})",
                 f"expected workerSeconds alone, or all of {', '.join(BY_MINIBATCH)}",
-            )
+            ),
+            _rule(
+                "!has(self.minibatchSeconds) || self.minibatchSeconds > 0.0"
+                " || (has(self.gradientMb) && self.gradientMb > 0.0)",
+                "minibatchSeconds: expected > 0 without gradients to send",
+            ),
         ],
     )
 
 
 def _requires(whose: str) -> Schema:
     """Labels of nodes, each with the values that will do."""
-    values = {"type": "array", "minItems": 1, "items": {"type": "string"}}
+    value = {"type": "string", "pattern": f"^{LABEL_VALUE.pattern}$"}
+    values = {"type": "array", "minItems": 1, "items": value}
     return {
         "type": "object",
         "additionalProperties": values,
@@ -188,18 +225,28 @@ def _speeds() -> Schema:
     speeds = {
         "type": "object",
         "minProperties": 1,
-        "additionalProperties": {"type": "number", "minimum": 0, "exclusiveMinimum": True},
+        "maxProperties": 50,
+        "additionalProperties": _number("", exclusiveMinimum=True),
         "description": "By value of the label, how many times as fast as the work says.",
     }
     return _object(
         "Forms that differ in the speed of their nodes alone, one for each value of a label.",
-        {"label": _text("The label of nodes that tells their speed."), "values": speeds},
+        {
+            "label": _text("The label of nodes that tells their speed.")
+            | {"pattern": f"^{LABEL_NAME.pattern}$"},
+            "values": speeds,
+        },
         ("label", "values"),
     )
 
 
 SPEC_RULES = [
     _rule("!has(self.forms) || !has(self.speeds)", "expected either forms or speeds"),
+    _rule(
+        "!has(self.forms) || has(self.parameterServers)"
+        " || self.forms.all(f, !has(f.parameterServers))",
+        "forms: expected no parameterServers: the job has no template for them",
+    ),
     _rule(
         "!has(self.work.chunks) || self.work.chunks >= self.workers.maximum",
         "work.chunks: expected at least workers.maximum",
@@ -303,21 +350,18 @@ def _condition() -> Schema:
     )
 
 
+def _counts(description: str) -> Schema:
+    numbers = {"type": "integer"}
+    return {"type": "object", "additionalProperties": numbers, "description": description}
+
+
 def _slot() -> Schema:
     return _object(
         "What runs in one slot.",
         {
             "slot": _integer("The slot.", 0),
-            "workers": {
-                "type": "object",
-                "additionalProperties": {"type": "integer"},
-                "description": "Workers by node.",
-            },
-            "parameterServers": {
-                "type": "object",
-                "additionalProperties": {"type": "integer"},
-                "description": "Parameter servers by node.",
-            },
+            "workers": _counts("Workers by node."),
+            "parameterServers": _counts("Parameter servers by node."),
         },
     )
 

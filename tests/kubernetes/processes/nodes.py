@@ -52,6 +52,8 @@ class ProcessNodes:
     ----------
     directory : Path
         Files of the pods, removed at the end: what trainings keep there outlives their pods.
+    guardian : Guardian
+        Ends what is started by it when the block ends, or if this process is killed.
     """
 
     def __init__(self, plane: ControlPlane, env: Mapping[str, str] | None = None) -> None:
@@ -63,12 +65,12 @@ class ProcessNodes:
         self._runs: dict[str, PodRun] = {}
         self._said: dict[str, dict[str, Any]] = {}
         self._first_ip = IPv4Address("127.0.0.0") + _PIECE * (1 + os.getpid() % 16000)
-        self._count = 0
+        self._begun: list[tuple[str, str, str]] = []  # namespace, name and uid of pods
         self._news, self._over = threading.Event(), threading.Event()
         self._stack = ExitStack()
 
     def __enter__(self) -> ProcessNodes:
-        self._guardian = self._stack.enter_context(Guardian(self.directory))
+        self.guardian = self._stack.enter_context(Guardian(self.directory))
         self._pods, self._services = (
             Watcher(self._objects, kind, lambda *_: self._news.set(), self._over)
             for kind in (_WHOLE_PODS, _SERVICES)
@@ -95,18 +97,18 @@ class ProcessNodes:
         self._names.append(name)
         self._plane.nodes.wait_ready(name)
 
-    def log(self, namespace: str, pod: str) -> str:
-        """What the container of a pod has written, over all of its starts."""
-        file = self._log(namespace, pod)
+    def log(self, namespace: str, name: str) -> str:
+        """What the pods of this name have written, over all of their starts."""
+        return "".join(self._written(pod) for pod in self._begun if pod[:2] == (namespace, name))
+
+    def logs(self, prefix: str = "") -> str:
+        """What the pods whose names begin so have written, in the order in which they began."""
+        found = [pod for pod in self._begun if pod[1].startswith(prefix)]
+        return "\n".join(f"{pod[1]}:\n{self._written(pod)}" for pod in found)
+
+    def _written(self, pod: tuple[str, str, str]) -> str:
+        file = self.directory / pod[2] / "log"
         return file.read_text(errors="replace") if file.exists() else ""
-
-    def logs(self) -> str:
-        """What all pods have written."""
-        files = sorted(self.directory.glob("*.log"), key=lambda file: file.stat().st_ctime)
-        return "\n".join(f"{file.name}:\n{file.read_text(errors='replace')}" for file in files)
-
-    def _log(self, namespace: str, pod: str) -> Path:
-        return self.directory / f"{namespace}.{pod}.log"
 
     # -- the thread that does it all ---------------------------------------------------------------
 
@@ -139,10 +141,12 @@ class ProcessNodes:
             if uid in self._runs:
                 self._runs[uid].pod = pod
             elif (pod.get("status") or {}).get("phase") == "Pending":
-                self._count += 1
-                if self._count >= _PIECE:
+                meta = pod["metadata"]
+                self._begun.append((meta["namespace"], meta["name"], uid))
+                if len(self._begun) >= _PIECE:
                     raise RuntimeError(f"process nodes have {_PIECE} addresses, all were given out")
-                self._runs[uid] = PodRun(pod, str(self._first_ip + self._count), self._start)
+                ip = str(self._first_ip + len(self._begun))
+                self._runs[uid] = PodRun(pod, ip, self._start)
         self._write_hosts()
         for uid, run in list(self._runs.items()):
             if uid not in there:  # deleted without grace: nobody waits for its end
@@ -209,14 +213,14 @@ class ProcessNodes:
         container = pod["spec"]["containers"][0]
         words = [*(container.get("command") or ()), *(container.get("args") or ())]
         return Container(
-            self._guardian,
+            self.guardian,
             [expanded(word, env) for word in words],
             env,
             host=run.host.name,
             hosts=home / "hosts",
             account=home / "account",
             home=Path(container.get("workingDir") or home),
-            log=self._log(meta["namespace"], meta["name"]),
+            log=home / "log",
         )
 
     def _write_account(self, run: PodRun, home: Path) -> None:

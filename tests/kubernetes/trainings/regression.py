@@ -1,8 +1,9 @@
 """Linear regression on a parameter server, by stochastic gradient descent, as pods run it.
 
 ``python -m tests.kubernetes.trainings.regression``; the environment says who is who (OASIS_TASK,
-OASIS_INDEX, OASIS_PS_HOSTS, OASIS_PORT), where the checkpoint is (CHECKPOINT), how many STEPS there
-are, how many worker-seconds of WORK that is, and how many seconds a part of a step takes (PAUSE).
+OASIS_INDEX, OASIS_HOSTS, OASIS_PS_HOSTS, OASIS_PORT), where the checkpoint is (CHECKPOINT), how
+many STEPS there are, how many worker-seconds of WORK that is, how many seconds a part of a step
+takes (PAUSE), and which file a worker makes when it trains (READY).
 
 The minibatch of a step is cut into parts. The server hands them out with its weights, and moves on
 when it has the gradients of all of them: its weights do not depend on who computed what, so that a
@@ -50,9 +51,15 @@ class ParameterServer:
         self.file, self.steps = file, steps
         found = np.load(file) if file.exists() else {"weights": np.zeros(SIZE), "step": 0}
         self.weights, self.step = np.array(found["weights"]), int(found["step"])
-        self.open = list(range(PARTS))  # that nobody computes
+        self.open: list[int] = []  # parts that nobody computes
         self.gradients: dict[int, Array] = {}
         self.changed = threading.Condition()
+        self.cut()
+
+    def cut(self) -> None:
+        """Begin a step, if there is one."""
+        self.open = list(range(PARTS)) if self.step < self.steps else []
+        self.gradients.clear()
 
     def save(self) -> None:
         """All or nothing, whenever the process ends."""
@@ -87,11 +94,9 @@ class ParameterServer:
             return
         mean = sum(self.gradients[k] for k in range(PARTS)) / PARTS
         self.weights, self.step = self.weights - RATE * mean, self.step + 1
-        self.gradients.clear()
         if self.step % SAVED == 0 or self.step == self.steps:
             self.save()
-        if self.step < self.steps:
-            self.open = list(range(PARTS))
+        self.cut()
         self.changed.notify_all()
 
 
@@ -105,7 +110,8 @@ def serve(host: str, port: int, file: Path, steps: int) -> None:
         os._exit(128 + signal.SIGTERM)
 
     signal.signal(signal.SIGTERM, leave)
-    print(f"serving from step {server.step}", flush=True)
+    workers = len(os.environ["OASIS_HOSTS"].split(","))
+    print(f"serving {workers} workers from step {server.step}", flush=True)
     with Listener((host, port), authkey=KEY, backlog=PARTS) as listener:
         while True:
             worker = listener.accept()
@@ -146,6 +152,7 @@ def work(index: int, host: str, port: int, steps: int) -> None:
 
     def told(step: int, loss: float | None = None) -> None:
         nonlocal last
+        Path(os.environ["READY"]).touch()
         if reporter is not None and (step >= last + REPORTED or step == steps):
             reporter.report(seconds * step, loss)
             last = step

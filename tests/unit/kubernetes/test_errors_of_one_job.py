@@ -370,7 +370,7 @@ def test_an_error_when_a_job_is_told_of_leaves_the_others_alone(
     uids = [played.submit(rigid(each, 2, 3)) for each in ("a", "bad", "c")]
     played.run(1)
     job = played.reconciler.statuses[uids[1]]
-    monkeypatch.setattr(job, "holds", lambda *_: 1 / 0)
+    monkeypatch.setattr(job, "holds", lambda *_, **__: 1 / 0)
     played.run(1)
     assert played.phase(uids[1]) == "Failed"
     assert "ZeroDivisionError" in str(played.said(uids[1], "Valid"))

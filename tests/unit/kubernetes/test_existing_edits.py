@@ -210,7 +210,7 @@ def test_a_status_as_we_write_it_is_read_as_it_was_written() -> None:
     reconciler.clock = SlotClock(60.0, 0.0, reconciler.clock.epoch - 60.0)
     assert reconciler.boundary_if_due(time.time(), seen)
     written = reconciler.statuses["u"].body()["metadata"]["annotations"]
-    assert json.loads(written[names.STATUS])["phase"] == "Running"
+    assert json.loads(written[names.STATUS])["phase"] == "Starting"
     found = stored(job(2))
     found["metadata"]["annotations"] |= written
     assert status_of(found, JOB) == reconciler.statuses["u"].status

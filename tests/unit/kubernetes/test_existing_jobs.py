@@ -243,7 +243,12 @@ def test_tasks_of_a_jobset_are_told_apart_by_their_replicated_job() -> None:
 
 def test_the_patch_opens_the_gate_and_leaves_other_marks_alone() -> None:
     sent = sending_patch(
-        pod("a", labels={"mine": "1"}), WantedPod("a", "worker", "n1", "host"), read(job()), "p", 7
+        pod("a", labels={"mine": "1"}),
+        WantedPod("a", "worker", "n1", "host"),
+        read(job()),
+        "p",
+        7,
+        {},
     )
     assert sent[0]["op"] == "test"
     added = {op["path"]: op["value"] for op in sent if op["op"] == "add"}
@@ -253,7 +258,7 @@ def test_the_patch_opens_the_gate_and_leaves_other_marks_alone() -> None:
     assert added["/metadata/annotations/oasis-scheduler.io~1slot"] == "7"
     bare = pod("a")
     del bare["metadata"]["annotations"]
-    sent = sending_patch(bare, WantedPod("a", "worker", "n1", "h"), read(job()), "p", 7)
+    sent = sending_patch(bare, WantedPod("a", "worker", "n1", "h"), read(job()), "p", 7, {})
     assert {op["path"] for op in sent} >= {"/metadata/labels", "/metadata/annotations"}
 
 

@@ -154,6 +154,7 @@ def test_containers_read_annotations_and_keep_what_their_owner_wrote() -> None:
         "nodeSelector": {"a": "b"},
     }
     before = deepcopy(spec)
+    name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
     index = {
         "name": "OASIS_INDEX",
         "valueFrom": {
@@ -167,10 +168,10 @@ def test_containers_read_annotations_and_keep_what_their_owner_wrote() -> None:
         },
     }
     assert with_variables(spec, ["OASIS_INDEX", "RANK"]) == {
-        "initContainers": [{"name": "data", "env": [index, rank]}],
+        "initContainers": [{"name": "data", "env": [name, index, rank]}],
         "containers": [
-            {"name": "train", "env": [index, *own]},
-            {"name": "proxy", "env": [index, rank]},
+            {"name": "train", "env": [name, index, *own]},
+            {"name": "proxy", "env": [name, index, rank]},
         ],
         "nodeSelector": {"a": "b"},
     }

@@ -13,8 +13,7 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Delete, Expose, Open, Target, reconcile
 from oasis.kubernetes.cluster.gangs import has_service, wanted_of
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import plan_hash
-from oasis.kubernetes.cluster.world import owner_uid
+from oasis.kubernetes.cluster.pods import claimed, plan_hash
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.scheduling.job import Allocation
@@ -84,7 +83,8 @@ class Played:
             "uid": f"pod-{self.made}",
             "managedFields": [{"manager": names.FIELD_MANAGER}],
         }
-        assert owner_uid(pod) == self.spec.uid
+        claims = {(names.KIND, self.spec.namespace, self.spec.uid): self.spec.uid}
+        assert claimed(pod, claims) == self.spec.uid
         self.pods[action.name] = pod
 
     def open(self, action: Open) -> None:
@@ -130,6 +130,7 @@ class Played:
                 notes = pod["metadata"]["annotations"]
                 env = pod["spec"]["containers"][0]["env"]
                 paths = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in env}
+                assert paths.pop("POD_NAME") == "metadata.name"
                 return {name: notes[path[22:-2]] for name, path in paths.items()}
         raise KeyError((task, index))
 

@@ -146,7 +146,7 @@ def oasis_forms(job: oasis.Job, speeds: oasis.Speeds) -> tuple[oasis.Job, ...]:
         ({"forms": [{"workers": {"template": {}}}]}, "spec.forms[0].workers.template: unknown"),
         (
             {"forms": [{"workers": {"resources": {"requests": {"cpu": "x"}}}}]},
-            "spec.forms[0].workers.template.spec.containers[0].resources.requests.cpu: expected",
+            "spec.forms[0].workers.resources.requests.cpu: expected",
         ),
         ({"forms": [{"requires": {"gpu": "t4"}}]}, "spec.forms[0].requires.gpu: expected a list"),
         ({"forms": [{"requires": {"gpu": []}}]}, "spec.forms[0].requires.gpu: expected at least"),

@@ -117,11 +117,11 @@ def test_a_kept_pod_is_sent_to_its_node_by_the_same_patches() -> None:
     whole, spec = pod(gated=True), read_job(stored(job(2, uid="u")))
     wanted = WantedPod("a", "worker", "n", "host")
     assert p.opening_patch(kept_pod(whole), "n", "host") == p.opening_patch(whole, "n", "host")
-    patch = sending_patch(whole, wanted, spec, "hash", 3)
-    assert sending_patch(kept_pod(whole), wanted, spec, "hash", 3) == patch
+    patch = sending_patch(whole, wanted, spec, "hash", 3, {})
+    assert sending_patch(kept_pod(whole), wanted, spec, "hash", 3, {}) == patch
     bare = pod(gated=True, labels=None, annotations=None)
-    patch = sending_patch(bare, wanted, spec, "hash", 3)
-    assert sending_patch(kept_pod(bare), wanted, spec, "hash", 3) == patch
+    patch = sending_patch(bare, wanted, spec, "hash", 3, {})
+    assert sending_patch(kept_pod(bare), wanted, spec, "hash", 3, {}) == patch
 
 
 def test_of_a_node_everything_is_kept_that_is_read() -> None:

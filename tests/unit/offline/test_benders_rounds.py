@@ -36,9 +36,7 @@ def run() -> Decomposition:
     model = CountModel(arrays)
     none: Any = SimpleNamespace()
     separation = Separation(model, PARAMS.cuts)
-    return Decomposition(
-        Parts(model, separation, none, none, None, none, best), PARAMS, state.budget
-    )
+    return Decomposition(Parts(model, separation, none, None, none, best), PARAMS, state.budget)
 
 
 class Bounds:

@@ -24,7 +24,7 @@ from tests.oracle.odds import CROSSED, at_odds, unit_job
 from tests.oracle.test_benders import unaided
 
 FRACTIONS, _, WHOLE = (phase for phase, *_ in LEVELS)
-NEIGHBOURHOODS = "neighbourhood search"  # it takes turns with another search
+WINDOWS = "ruin and recreate in windows"  # it takes turns with another search
 LIMIT = 600.0  # without one, nobody looks at the clock; never reached
 AT_A_LOOK_AT_THE_CLOCK, WHILE_HIGHS_RUNS = "clock", "HiGHS"
 
@@ -64,7 +64,7 @@ class CtrlC:
         ("cutting planes", AT_A_LOOK_AT_THE_CLOCK, 6),  # while patterns are looked for
         (FRACTIONS, AT_A_LOOK_AT_THE_CLOCK, 2),
         (FRACTIONS, WHILE_HIGHS_RUNS, 1),
-        (NEIGHBOURHOODS, AT_A_LOOK_AT_THE_CLOCK, 2),
+        (WINDOWS, AT_A_LOOK_AT_THE_CLOCK, 2),
         ("cuts around the plan", AT_A_LOOK_AT_THE_CLOCK, 2),
         ("plans that fit", AT_A_LOOK_AT_THE_CLOCK, 2),
         ("plans that fit", WHILE_HIGHS_RUNS, 1),  # a plan
@@ -80,7 +80,7 @@ def test_ctrl_c_ends_the_decomposition_where_it_comes(
     ctrl_c = CtrlC(phase, kind, number)
     with_turns = Alternation.search
     unaided(monkeypatch)
-    if phase == NEIGHBOURHOODS:
+    if phase == WINDOWS:
         monkeypatch.setattr(Alternation, "search", with_turns)
     size = MasterParams().whole_size if phase == WHOLE else 0
     params = BendersParams(master=MasterParams(whole_size=size), second_process=False)

@@ -15,7 +15,7 @@ from offline import solve
 from offline.benders.params import BendersParams, MasterParams
 from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
 from offline.enumeration import EnumerationParams
-from offline.heuristics.params import NeighbourhoodParams
+from offline.heuristics.params import WindowParams
 from offline.model.milp import CompactParams
 from offline.params import Params, Range, hints_of
 from offline.patterns import CutParams
@@ -83,7 +83,7 @@ def test_what_is_left_out_is_as_the_method_has_it_not_as_its_part_has_it() -> No
         ({"pricing": {"classes": 3}}, "pricing.classes: expected several numbers"),
         ({"pricing": {"classes": [0]}}, "pricing.classes: expected a whole number"),
         ({"master": CutParams()}, "master: expected MasterParams, got CutParams"),
-        ({"cut": {}}, "cut: no such parameter; expected one of pricing, insertion"),
+        ({"cut": {}}, "cut: no such parameter; expected one of pricing, windows"),
     ],
 )
 def test_what_is_not_allowed_is_named(data: dict[str, Any], message: str) -> None:
@@ -95,9 +95,9 @@ def test_what_is_not_allowed_is_named(data: dict[str, Any], message: str) -> Non
 
 @pytest.mark.parametrize("method", METHODS)
 def test_parameters_of_another_method_are_refused(method: str) -> None:
-    expected = f"^params: expected .*Params for method '{method}', got Neigh"
+    expected = f"^params: expected .*Params for method '{method}', got Window"
     with pytest.raises(oasis.InputError, match=expected):
-        solve(TINY, method, params=NeighbourhoodParams())
+        solve(TINY, method, params=WindowParams())
 
 
 @pytest.mark.parametrize("method", METHOD_BY_NAME)

@@ -31,7 +31,7 @@ from offline.benders.subproblem import Separation, adjusted
 from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import Configuration
 from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.ruin_and_recreate import DualValues
+from offline.heuristics.dual_values import DualValues
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests import builders
@@ -244,37 +244,11 @@ def test_what_does_not_fit_is_proven_before_any_other_search(
     assert misfit.placed.sum() == 2
 
 
-def test_a_plan_that_fits_leaves_nothing_to_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    primal = heuristic(*THREE)
-    monkeypatch.setattr(module, "reinsert", None)
-    assert primal.place(merged_plan("a", "c"), Budget()) == []
-
-
-@pytest.mark.parametrize(("number", "has_searched"), [(3, True), (9, False)])
-def test_jobs_that_lack_work_are_put_back(number: int, has_searched: bool) -> None:
-    assert put_back(number, has_searched=has_searched) == number
-
-
-def test_too_many_jobs_that_lack_work_after_a_search_are_not_put_back_by_highs() -> None:
-    assert put_back(4, has_searched=True) == 0
-
-
-def put_back(number: int, *, has_searched: bool) -> int:
-    """How many of so many jobs, none of which has a place yet, HiGHS is asked to put back."""
-    primal = heuristic(*(job(f"j{k}", 1.0, 1.0) for k in range(number)), horizon=2)
-    asked: list[int] = []
-
-    def noted(solution: PartialSolution, jobs: list[int], _: Budget) -> tuple[Any, bool]:
-        asked.extend(jobs)
-        return solution, True
-
-    nothing = [primal.shortfall.slots.empty()] * 2
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "reinsert", noted)
-        primal._offer(
-            Fill.of(nothing, np.zeros(number, np.int64)), Budget(), has_searched=has_searched
-        )
-    return len(asked)
+def test_jobs_that_lack_work_find_room_where_there_is_some() -> None:
+    """None of two has a place yet, and each of the two servers has room for one."""
+    primal = heuristic(*THREE[:2])
+    primal._offer(Fill.of([primal.shortfall.slots.empty()], np.zeros(2, np.int64)))
+    assert primal.best.value == pytest.approx(9.0)
 
 
 def test_a_job_that_finds_some_of_its_places_gets_none_of_them() -> None:

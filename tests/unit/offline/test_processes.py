@@ -267,8 +267,6 @@ def test_schedules_that_are_found_here_reach_the_other_process(
     hears = "news = json.loads(sys.stdin.readline())['schedules']"
     child = f"import json, sys; sys.stdin.readline(); {hears}; {says}; sys.stdin.read()"
     monkeypatch.setattr(helper, "CHILD", child)
-    monkeypatch.setattr(benders, "insert_in_orders", lambda *_: None)
-    monkeypatch.setattr(benders, "ruin_and_recreate", lambda *_: None)
     monkeypatch.setattr(WindowSearch, "start", lambda *_: None)
 
     def find(self: Decomposition, _: Any = None) -> Status:

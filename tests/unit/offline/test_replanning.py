@@ -21,8 +21,7 @@ from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.params import RuinParams
-from offline.heuristics.ruin_and_recreate import DualValues, ruin_and_recreate
+from offline.heuristics.dual_values import DualValues
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests import builders
@@ -58,12 +57,8 @@ BIG = job("big", 8, 3, 10.0)
 FULL = {f"s{k}": Schedule(f"s{k}", placements([(k // 2, 0, 1)]), placements([])) for k in range(8)}
 
 
-def test_it_frees_more_jobs_than_ruin_and_recreate_takes_out() -> None:
+def test_it_frees_all_the_jobs_that_one_worth_more_needs_gone() -> None:
     """One job is worth more than the eight that fill the server: all of them must go at once."""
-    stuck = search(*SMALL, BIG, horizon=4, known=FULL)
-    budget = stuck.best.state.budget.within(0.5)
-    ruin_and_recreate(stuck.duals, stuck.best, stuck.rng, budget, RuinParams())
-    assert stuck.best.value == 8.0
     free = search(*SMALL, BIG, horizon=4, known=FULL)
     free.search(free.best.state.budget.within(1.0))
     assert free.best.value == 10.0

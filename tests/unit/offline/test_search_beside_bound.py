@@ -37,8 +37,6 @@ PARAMS = ConfigurationParams.from_dict(
     {
         "process_limit": 0.0,
         "start_share": 0.0,
-        "insertion": {"orders": 1},
-        "ruin": {"patience": 1},
         "alternation": {"first_turn": 0.1},
     }
 )
@@ -129,10 +127,10 @@ def test_no_second_process(
     assert len(started) == before
 
 
-def test_beside_a_search_this_process_bounds_tells_of_prices_and_takes_up_what_comes(
+def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It does not begin as it would alone, and mixes before it builds and before each turn."""
+    """It does not begin as it would alone, and mixes before each turn."""
     state, told, taken = SolveState(Budget()), list[Any](), list[Phase]()
     start = warm_start_of(HARD, None, state, needs_prices=True)
     state.found(oasis.verify(HARD, start.schedules), start.schedules)
@@ -150,28 +148,13 @@ def test_beside_a_search_this_process_bounds_tells_of_prices_and_takes_up_what_c
     beside: Any = SimpleNamespace(is_working=True, partner=Partner(told.append))
     found = Configuration(PARAMS)._bound_and_improve(heuristics, start.prices, beside)
     assert found is Status.TIME_LIMIT
-    (message,) = map(json.loads, told)
-    bound = oasis.dual_bound(HARD, *map(np.array, message["prices"]))
-    assert state.bound <= bound * (1 + 1e-9)
-    assert bound < 2 * state.bound
-    assert taken[:2] == [Phase.CUTS_IN_SLOTS, Phase.RUIN_AND_RECREATE]
-    assert len(taken) == 3
+    assert not told
+    assert state.bound < 2 * oasis.verify(HARD, start.schedules)
+    assert taken == [Phase.CUTS_IN_SLOTS, Phase.WINDOWS, Phase.WINDOWS]
 
 
-def test_the_process_takes_prices_and_tells_of_schedules(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It has the prices of OASiS first, and those of the LP as soon as they come."""
-    optimum, priced = solve_brute_force(TINY), list[float]()
-    known = Heuristics.duals
-
-    def duals(self: Heuristics, worker: Any, ps: Any) -> Any:
-        priced.append(float(worker.sum()))
-        return known(self, worker, ps)
-
-    monkeypatch.setattr(Heuristics, "duals", duals)
-    shape = TINY.horizon, 1, len(TINY.cluster.resources)
-    tables = [[np.full(shape, amount).tolist()] * 2 for amount in (0.0, 1e-3)]
+def test_the_process_tells_of_schedules(capsys: pytest.CaptureFixture[str]) -> None:
+    optimum = solve_brute_force(TINY)
     problem = {
         "task": "heuristics",
         "instance": instance_to_dict(TINY),
@@ -180,16 +163,14 @@ def test_the_process_takes_prices_and_tells_of_schedules(
         "seed": 0,
         "seconds": SECONDS,
         "bound": 1e6,
-        "prices": tables[0],
+        "prices": None,
     }
     child = Child(problem)
-    child.news.put(line({"prices": tables[1]}))
     child.news.put(line({"bound": optimum.objective * (1 + 1e-9)}))
     child.run()
     said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert said[-1] == {"status": "optimal"}
     assert all(message["by"] in set(Phase) for message in said if "schedules" in message)
-    assert priced == pytest.approx([0.0, 1e-3 * np.prod(shape)])
 
 
 def empty_and_known() -> tuple[BestSolution, dict[str, Any]]:

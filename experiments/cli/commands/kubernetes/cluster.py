@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +27,12 @@ Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
 System = Annotated[str, typer.Option("--system-namespace", help="Namespace of the controller.")]
 Name = Annotated[
     str, typer.Option("--controller-name", help="Name of its lease and of its checkpoint.")
+]
+NameOrAll = Annotated[
+    str | None,
+    typer.Option(
+        "--controller-name", help="Name of its lease and of its checkpoint. [default: of each]"
+    ),
 ]
 JobNamespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Namespace of the jobs. [default: all]")
@@ -87,7 +96,7 @@ def share(text: str | None) -> Fraction | None:
 
 
 def jobs_of(objects: Objects, namespace: str | None) -> list[dict[str, Any]]:
-    """OasisJobs by namespace and name; then Jobs, JobSets and TrainJobs that are scheduled here.
+    """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here.
 
     Those of other kinds have their kind in their name, and as their status what was written on
     them.
@@ -105,6 +114,57 @@ def jobs_of(objects: Objects, namespace: str | None) -> list[dict[str, Any]]:
             meta = {**item["metadata"], "name": f"{kind.name.lower()}/{item['metadata']['name']}"}
             found.append({**item, "metadata": meta, "status": status_of(item, kind)})
     return found
+
+
+def of_controller(
+    found: list[dict[str, Any]], system: str, name: str | None
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The jobs of a controller, and of none yet, with its name; without one all, with all names.
+
+    The names are as `status.controller` has them.
+    """
+    if name is not None:
+        wanted = f"{system}/{name}"
+        return [item for item in found if controller_said(item) in (None, wanted)], [wanted]
+    said = {controller_said(item) for item in found} - {None}
+    return found, sorted(str(each) for each in said) or [f"{system}/{NAME}"]
+
+
+def controller_said(item: Mapping[str, Any]) -> str | None:
+    """The controller that a job names, as `jobs_of` gives the job."""
+    found: str | None = (item.get("status") or {}).get("controller")
+    return found
+
+
+def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
+    """Whether a controller is at work, by its lease: ``alive`` is null if that cannot be told.
+
+    Seconds are counted by the clock of this machine: a lease is called dead after twice its time.
+    """
+    from oasis.kubernetes.api.connection import ApiError  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.api.resources import LEASES  # noqa: PLC0415 (needs an extra)
+
+    namespace, _, name = controller.partition("/")
+
+    def told(alive: bool | None, what: str, silent: float | None = None) -> dict[str, Any]:
+        made = {"controller": controller, "alive": alive, "silent_seconds": silent}
+        return {**made, "message": f"{controller} {what}"}
+
+    try:
+        lease = objects.get(LEASES, name, namespace)
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        return told(None, "may be at work: no right to read its lease")
+    spec = (lease or {}).get("spec") or {}
+    if not spec.get("renewTime"):
+        return told(False, "has never run: see `oasis kubernetes run`")
+    silent = max(0.0, time.time() - datetime.fromisoformat(spec["renewTime"]).timestamp())
+    if not spec.get("holderIdentity"):
+        return told(False, f"was ended {silent:.0f} s ago", silent)
+    if silent > 2 * float(spec.get("leaseDurationSeconds") or 0):
+        return told(False, f"has given no sign of life for {silent:.0f} s", silent)
+    return told(True, "is at work", silent)
 
 
 def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:

@@ -24,16 +24,20 @@ from experiments.cli.commands.kubernetes.cluster import (
     JobNamespace,
     Kubeconfig,
     Name,
+    NameOrAll,
     PsShare,
     StartupSeconds,
     Storage,
     System,
     clock_of,
     connect,
+    controller_said,
     jobs_of,
     memory_of,
+    of_controller,
     resource_map,
     share,
+    sign_of_life,
 )
 from experiments.cli.console import note
 from experiments.cli.options import AsJson, Output, Picture, ResultFile, known, naming_flags
@@ -70,23 +74,29 @@ STATUS_COLUMNS = (
 def status(
     *,
     jobs: JobNamespace = None,
+    namespace: System = SYSTEM,
+    name: NameOrAll = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     as_json: AsJson = False,
 ) -> None:
     """List the jobs of a cluster: phase, workers, work done, promise, what they earned.
 
-    Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name.
+    Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name. Says of their
+    controllers whether they are at work.
 
     Example: oasis kubernetes status -n research
     """
-    found = jobs_of(connect(kubeconfig, context), jobs)
-    document = {"jobs": [summary(item) for item in found]}
+    objects = connect(kubeconfig, context)
+    found, controllers = of_controller(jobs_of(objects, jobs), namespace, name)
+    lives = [sign_of_life(objects, each) for each in controllers]
+    document = {"jobs": [summary(item) for item in found], "controllers": lives}
     if as_json:
         console.print_json(document)
         return
     earned = sum(job["utility"] or 0.0 for job in document["jobs"])
     title = f"{len(found)} jobs; earned {console.number(earned)}"
+    title = "; ".join((title, *(life["message"] for life in lives)))
     console.print_rows(STATUS_COLUMNS, [_status_row(job) for job in document["jobs"]], title=title)
 
 
@@ -96,6 +106,7 @@ def summary(item: Mapping[str, Any]) -> dict[str, Any]:
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
     return {
         "job": f"{meta['namespace']}/{meta['name']}",
+        "controller": controller_said(item),
         "phase": status.get("phase", "Pending"),
         "workers": status.get("workers", 0),
         "percent": (status.get("progress") or {}).get("percent", 0),
@@ -139,6 +150,8 @@ ADVICE = {
     "Withdrawn": "something that is not planned here took its room: see `kubectl describe pod` "
     "of its pods; it is tried again in the next slot",
     "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
+    "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
+    "more workers",
     "PodsNotReady": "mend what the message says; an edit of the job has it tried at once",
     "PromiseBroken": "a lost node, slow pods or a fault cost more time than there was",
     "GivenUp": "it can earn nothing any more; submit it again with a later target",
@@ -151,23 +164,34 @@ ADVICE = {
 
 
 def explain(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of a job.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Of a job: name, namespace/name or namespace/kind/name."
+        ),
+    ],
     *,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of the jobs.")
-    ] = "default",
+        str | None,
+        typer.Option("--namespace", "-n", help="Namespace of the jobs. [default: default]"),
+    ] = None,
     kind: Annotated[
-        str, typer.Option(help="Its kind: oasisjob, job, jobset or trainjob.")
-    ] = "oasisjob",
+        str | None,
+        typer.Option(
+            help="Its kind: oasisjob, job, jobset, trainjob or tfjob. [default: oasisjob]"
+        ),
+    ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     as_json: AsJson = False,
 ) -> None:
     """Say why a job waits, runs, was rejected or displaced, and what would change that.
 
-    Example: oasis kubernetes explain training -n research
+    Example: oasis kubernetes explain research/training
     """
-    found = _found(name, namespace, kind, connect(kubeconfig, context))
+    objects = connect(kubeconfig, context)
+    namespace, kind, name = named_job(name, namespace, kind)
+    found = _found(name, namespace, kind, objects)
     said = explained(found)
     if as_json:
         console.print_json(summary(found) | {"explanation": said})
@@ -175,16 +199,44 @@ def explain(
     facts = [(entry["reason"], entry["message"]) for entry in said]
     facts += [("what to do", entry["advice"]) for entry in said if entry["advice"]]
     if not said:
-        facts = [("nothing yet", "no controller has read it: is `oasis kubernetes run` at work?")]
+        life = sign_of_life(objects, controller_said(found) or f"{SYSTEM}/{NAME}")
+        facts = [("nothing yet", f"no controller has read it: {life['message']}")]
     status = found.get("status") or {}
     console.print_facts(f"{namespace}/{name} is {status.get('phase', 'Pending')}", facts)
 
 
+def named_job(name: str, namespace: str | None, kind: str | None) -> tuple[str, str, str]:
+    """Namespace, kind and name of a job, which may all be in its name, as `status` prints it.
+
+    Raises
+    ------
+    OasisError
+        If an option says something else than the name.
+
+    Examples
+    --------
+    >>> named_job("research/bert", None, None), named_job("research/job/bert", None, None)
+    (('research', 'oasisjob', 'bert'), ('research', 'job', 'bert'))
+    """
+    *said, own = name.split("/")
+    if len(said) > 2:
+        raise oasis.InputError("NAME", "expected name, namespace/name or namespace/kind/name", name)
+    for flag, given, k in (("--namespace", namespace, 0), ("--kind", kind, 1)):
+        if given is not None and len(said) > k and said[k] != given:
+            expected = f"expected {said[k]}, as NAME says, or none"
+            raise oasis.InputError(flag, expected, given)
+    namespace = said[0] if said else namespace
+    kind = said[1] if len(said) > 1 else kind
+    return namespace or "default", kind or KINDS[0], own
+
+
+KINDS = ("oasisjob", "job", "jobset", "trainjob", "tfjob")
+
+
 def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, Any]:
     """The job of that kind and name, as `jobs_of` gives it."""
-    kinds = ("oasisjob", "job", "jobset", "trainjob")
-    kind = known(kind, kinds, "--kind")
-    wanted = name if kind == kinds[0] else f"{kind}/{name}"
+    kind = known(kind, KINDS, "--kind")
+    wanted = name if kind == KINDS[0] else f"{kind}/{name}"
     for item in jobs_of(objects, namespace):
         if item["metadata"]["name"] == wanted:
             return item
@@ -210,6 +262,8 @@ def explained(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 def plan(
     *,
     jobs: JobNamespace = None,
+    namespace: System = SYSTEM,
+    name: NameOrAll = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     output: ResultFile = None,
@@ -223,13 +277,8 @@ def plan(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    document = {
-        "jobs": [
-            entry
-            for item in jobs_of(connect(kubeconfig, context), jobs)
-            if (entry := planned(item))["plan"]
-        ]
-    }
+    found, _ = of_controller(jobs_of(connect(kubeconfig, context), jobs), namespace, name)
+    document = {"jobs": [entry for item in found if (entry := planned(item))["plan"]]}
     deliver(
         document,
         lambda: _show_plan(document),
@@ -394,8 +443,8 @@ def import_cluster(
 ) -> None:
     """Write the nodes and the jobs of a cluster as an instance file.
 
-    Jobs are OasisJobs, and the Jobs, JobSets and TrainJobs that are scheduled here. For oasis ratio
-    and oasis compare: how good were the decisions, and would another policy have earned more? Jobs
+    Jobs are OasisJobs, and those of other kinds that are scheduled here. For oasis ratio and
+    oasis compare: how good were the decisions, and would another policy have earned more? Jobs
     arrive in the slots in which the controller took them in, counted from the first; those that it
     has not read yet arrive last.
 

@@ -66,8 +66,8 @@ def install(
     """Print the OasisJob resource, the rights and the Deployment, as YAML.
 
     The controller gets exactly these rights: it sees nodes, pods and jobs, makes, opens and
-    deletes pods, suspends and resumes Jobs, JobSets and TrainJobs, and writes the status of
-    OasisJobs, events, its lease and its checkpoint.
+    deletes pods, makes Services, suspends and resumes Jobs, JobSets, TrainJobs and TFJobs, and
+    writes the status of OasisJobs, events, its lease and its checkpoint.
 
     Example: oasis kubernetes install --argument --policy=recourse | kubectl apply -f -
     """
@@ -113,7 +113,7 @@ def run(
     startup_seconds: StartupSeconds = 0.0,
     lookahead: Annotated[
         int, typer.Option(help="Slots that OASiS and recourse plan ahead.", min=1)
-    ] = 100,
+    ] = 500,
     horizon: Annotated[
         int | None,
         typer.Option(help="After so many slots nothing counts, as in an instance.", min=1),

@@ -1,0 +1,123 @@
+"""Whatever is wrong in an OasisJob, the message names a field that its owner has written."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from oasis.kubernetes.names import BANDWIDTH
+from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.objects.schema import custom_resource, rows
+from oasis.model.errors import InstanceError
+
+CLOCK = SlotClock(60.0, 10.0)
+BAD = (-1, 0, 1e31, 1e300, float("inf"), "x", None, [], {}, True, 10**400, [3, 1], 2.5, "1e-40")
+UTILITIES = (
+    {"kind": "sigmoid", "priority": 3, "decayPerSecond": 0.1, "targetSeconds": 60},
+    {"kind": "piecewise", "delaysSeconds": [1, 2], "values": [3, 2]},
+)
+WORKS = (
+    {"workerSeconds": 100},
+    {"epochs": 2, "chunks": 4, "minibatches": 3, "minibatchSeconds": 0.5, "gradientMb": 30},
+)
+
+
+def pods(bandwidth: str) -> dict[str, Any]:
+    resources = {"requests": {"cpu": "1", BANDWIDTH: bandwidth}, "limits": {"nvidia.com/gpu": "1"}}
+    return {"template": {"spec": {"containers": [{"name": "train", "resources": resources}]}}}
+
+
+FORM = {
+    "work": {"workerSeconds": 50},
+    "workers": {"maximum": 2, "resources": {"requests": {"cpu": "1"}}},
+    "requires": {"gpu": ["a"]},
+    "parameterServers": {"resources": {"requests": {"cpu": "2", BANDWIDTH: "4G"}}},
+}
+FORMS = ({}, {"forms": [FORM]}, {"speeds": {"label": "gpu", "values": {"a": 1, "b": 2}}})
+
+
+def job(utility: dict[str, Any], work: dict[str, Any], forms: dict[str, Any]) -> dict[str, Any]:
+    counts = {"minimum": 1, "initial": 2, "maximum": 4}
+    spec = {"utility": utility, "work": work, "parameterServers": pods("4G"), **forms}
+    spec["workers"] = {**counts, **pods("1G")}
+    return {"metadata": {"name": "j", "namespace": "n", "uid": "u"}, "spec": deepcopy(spec)}
+
+
+def places(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    entries = found.items() if isinstance(found, dict) else enumerate(found)
+    for name, value in entries:
+        yield (*path, name)
+        if isinstance(value, dict | list):
+            yield from places(value, (*path, name))
+
+
+def said(path: tuple[Any, ...]) -> str:
+    words = "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in path)
+    return words.removeprefix(".")
+
+
+def known() -> set[str]:
+    """Fields that an owner may have left out; those of a list without their index."""
+    version = custom_resource()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    found = {path for path, *_ in rows("spec", version["properties"]["spec"])}
+    return found | {f"{path}.spec.containers" for path in found if path.endswith("template")}
+
+
+def refusal(made: dict[str, Any]) -> InstanceError | None:
+    try:
+        parse_job(made, CLOCK, DEFAULT_RESOURCES)
+    except InstanceError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("forms", FORMS, ids=["plain", "forms", "speeds"])
+@pytest.mark.parametrize("work", WORKS, ids=["seconds", "minibatches"])
+def test_messages_name_what_was_written(work: dict[str, Any], forms: dict[str, Any]) -> None:
+    fields, refused = known(), 0
+    for utility in UTILITIES:
+        whole = job(utility, work, forms)
+        parse_job(whole, CLOCK, DEFAULT_RESOURCES)
+        for path, bad in itertools.product(places(whole["spec"], ("spec",)), BAD):
+            made = deepcopy(whole)
+            at: Any = made
+            for name in path[:-1]:
+                at = at[name]
+            at[path[-1]] = deepcopy(bad)
+            error = refusal(made)
+            if error is not None:
+                refused += 1
+                there = {said(each) for each in places(made["spec"], ("spec",))} | {"spec"}
+                bare = error.field.replace("[0]", "[]")
+                is_lacking = error.field.endswith(f".requests.{BANDWIDTH}")
+                assert error.field in there or bare in fields or is_lacking, str(error)
+                assert "_" not in str(error), "as the model calls its fields"
+    assert refused > 500
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"work": {"workerSeconds": 1e300}},
+            "spec.work.workerSeconds: expected a number <= 1e+30, got 1e+300",
+        ),
+        (
+            {"workers": {"maximum": 4, **pods("5G")}},
+            "spec.workers.template.spec.containers[0].resources.requests."
+            f"{BANDWIDTH}: expected at most what a parameter server asks for, in Gbit/s (4), "
+            "got 5.0",
+        ),
+    ],
+)
+def test_messages(change: dict[str, Any], message: str) -> None:
+    made = job(UTILITIES[0], WORKS[0], {})
+    made["spec"] |= change
+    with pytest.raises(InstanceError) as told:
+        parse_job(made, CLOCK, DEFAULT_RESOURCES)
+    assert str(told.value) == message
