@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
-from baselines.fair_shares import Shares
-from baselines.gangs import Changes, GangController, Held, Size, add_worker, shrink
-from oasis.model.errors import InputError
-from oasis.scheduling import (
-    Allocation,
-    FirstFit,
-    OneNode,
-    Placement,
-    Plan,
-    PolicyJob,
-    Room,
-    Site,
-    Spread,
+from baselines.dragon_placing import FewestNodes, FullestStart, Ladder
+from baselines.dragon_scaling import (
+    give_by_count,
+    give_until,
+    grow_anywhere,
+    grow_beside_servers,
+    grow_where_they_run,
+    home_of,
+    make_room,
+    smallest_urgent,
+    surplus,
+    take_back,
+    victims_by_surplus,
 )
+from baselines.fair_shares import Shares
+from baselines.gangs import Changes, GangController, Size, by_arrival, shrink
+from oasis.model.errors import InputError
+from oasis.scheduling import Placement, Plan, PolicyJob, Site
 from oasis.scheduling.policy import View
 
 
@@ -87,331 +91,14 @@ class IdleClock:
         )
 
 
-class FewestNodes:
-    """The text's packing (section 3.3): "pack the tasks onto the least number of compute nodes".
-
-    One machine if all tasks fit there, the fullest of those. Else the machines that hold most
-    workers are filled one after the other, which takes the fewest machines for the workers, and
-    each parameter server goes beside as many of them as it can.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine, Site
-    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "abc"))
-    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4)
-    >>> FewestNodes().place(Room(site, [(1,), (2,), (3,)]), job, 4, 0).workers
-    ((1, 1), (2, 3))
-    """
-
-    name = "fewest-nodes"
-
-    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all tasks into `room`; return None and change nothing if they do not fit."""
-        found = OneNode().place(room, job, workers, ps)
-        if found is not None:
-            return found
-        hosts = room.fitting(room.site.machines_for("worker"), job.worker)
-        most = {machine: room.count(machine, job.worker, workers) for machine in hosts}
-        if sum(most.values()) < workers:
-            return None
-        before = room.free.copy()
-        placed: dict[int, int] = {}
-        # Filling the roomiest first takes the fewest machines, as all workers are alike.
-        for machine in sorted(hosts, key=lambda m: (-most[m], m)):
-            here = min(most[machine], workers - sum(placed.values()))
-            if here:
-                room.take(machine, job.worker, here)
-                placed[machine] = here
-        servers: dict[int, int] = {}
-        beside = sorted(room.site.machines_for("ps"), key=lambda m: (-placed.get(m, 0), m))
-        for machine in beside:
-            here = room.count(machine, job.ps, ps - sum(servers.values()))
-            if here:
-                room.take(machine, job.ps, here)
-                servers[machine] = here
-        if sum(servers.values()) < ps:
-            room.free = before
-            return None
-        return Allocation(tuple(sorted(placed.items())), tuple(sorted(servers.items())))
-
-
-class Ladder:
-    """The public code's placement: five tries, the later ones with the fewest workers.
-
-    All workers on one machine; all of them spread; the fewest workers on one machine; these spread;
-    these on the first machines that have room.
-
-    Examples
-    --------
-    A job that asks for three workers and works with two, where one machine has room for two:
-
-    >>> from oasis.scheduling import Machine, Site
-    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "ab"))
-    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), min_workers=2, max_workers=4)
-    >>> Ladder().place(Room(site, [(2,), (0,)]), job, 3, 0).workers
-    ((0, 2),)
-    """
-
-    name = "ladder"
-
-    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put `workers`, or as few as the job works with, into `room`; None if not even they fit.
-
-        Parameters
-        ----------
-        room : Room
-            What is free; what is placed is taken from it.
-        job : PolicyJob
-            The job.
-        workers, ps : int
-            What it asks for.
-        """
-        least = job.min_workers
-        few = (least, job.ps_needed(least))
-        # The order of the public code: all workers near, all
-        # anywhere, then the fewest in the same way.
-        tries: tuple[tuple[Placement, tuple[int, int]], ...] = (
-            (OneNode(), (workers, ps)),
-            (Spread(), (workers, ps)),
-            (OneNode(), few),
-            (Spread(), few),
-            (FirstFit(), few),
-        )
-        for rule, counts in tries:
-            found = rule.place(room, job, *counts)
-            if found is not None:
-                return found
-        return None
-
-
-Place = Callable[[Room], Allocation | None]
-
-
-def surplus(job: PolicyJob, held: Allocation) -> int:
-    """Workers that `job` could do without."""
-    return held.worker_count - job.min_workers
-
-
-def smallest_urgent(
-    sizes: Iterable[Iterable[PolicyJob]],
-    is_urgent: Callable[[PolicyJob], bool],
-    size: Callable[[PolicyJob], float],
-) -> PolicyJob | None:
-    """Step (1) of Fig. 5, the alarm: "the smallest job with the least amount of requirements".
-
-    Parameters
-    ----------
-    sizes : iterable of iterable of PolicyJob
-        Waiting jobs, those that ask for the same together and in order of arrival.
-    is_urgent : callable
-        Whether a job has waited for longer than theta.
-    size : callable
-        What a job asks for, as a number.
-
-    Returns
-    -------
-    PolicyJob or None
-        The urgent job of the smallest size, the first to arrive among equals; None if none is
-        urgent.
-
-    Examples
-    --------
-    >>> jobs = [PolicyJob("abc"[k], 0.0, 1.0, ((0, 1),), max_workers=4, index=k) for k in range(3)]
-    >>> sizes = {"a": 2, "b": 3, "c": 1}
-    >>> waiting = [[job] for job in jobs]
-    >>> smallest_urgent(waiting, lambda job: job.id != "c", lambda job: sizes[job.id]).id
-    'a'
-    """
-    # Within a size all jobs are as large, and the first to arrive waited longest.
-    first = [next((job for job in same if is_urgent(job)), None) for same in sizes]
-    urgent = [job for job in first if job is not None]
-    return min(urgent, key=lambda job: (size(job), job.index), default=None)
-
-
-def victims_by_surplus(able: Iterable[PolicyJob], held: Held) -> list[PolicyJob]:
-    """The text's victims (section 3.3): "the ones with the most surplus resources" first.
-
-    Parameters
-    ----------
-    able : iterable of PolicyJob
-        Running jobs with a surplus, in order of launch, which decides between equals.
-    held : mapping of int to Allocation
-        What each holds.
-
-    Examples
-    --------
-    >>> a, b = (PolicyJob("ab"[k], 0.0, 1.0, ((0, 1),), max_workers=4, index=k) for k in (0, 1))
-    >>> held = {0: Allocation(((0, 2),)), 1: Allocation(((0, 4),))}
-    >>> [job.id for job in victims_by_surplus([a, b], held)]
-    ['b', 'a']
-    """
-    # The sort is stable: among equals the order of launch stays.
-    return sorted(able, key=lambda job: -surplus(job, held[job.index]))
-
-
-def victims_in_order(able: Sequence[PolicyJob], held: Held, request: int) -> Sequence[PolicyJob]:
-    """The public code's victims: in the order of the running queue.
-
-    There are none unless all of them together have strictly more workers to spare than the
-    `request` of the urgent job has, whatever is free beside.
-
-    Parameters
-    ----------
-    able : sequence of PolicyJob
-        Running jobs with a surplus, in order of launch.
-    held : mapping of int to Allocation
-        What each holds.
-    request : int
-        The fewest workers of the urgent job.
-
-    Examples
-    --------
-    Two workers to spare are not enough for a job of two:
-
-    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4, index=0)
-    >>> held = {0: Allocation(((0, 3),))}
-    >>> [len(victims_in_order([job], held, request)) for request in (1, 2)]
-    [1, 0]
-    """
-    spare = sum(surplus(job, held[job.index]) for job in able)
-    # Strictly more, as in the public code, whatever the text says.
-    return able if spare > request else []
-
-
-def make_room(
-    room: Room, victims: Sequence[PolicyJob], held: Held, place: Place
-) -> tuple[Changes, Allocation] | None:
-    """Step (2) of Fig. 5, the scale-down policy: cut victims to their minimum until a job fits.
-
-    Parameters
-    ----------
-    room : Room
-        What is free; if the job fits, what is given back and taken is entered.
-    victims : sequence of PolicyJob
-        Those that may be cut, in this order.
-    held : mapping of int to Allocation
-        What each holds.
-    place : callable
-        Gives the urgent job room, or says None.
-
-    Returns
-    -------
-    (dict of int to Allocation, Allocation) or None
-        What the victims then hold, and what the job holds; None, and `room` as it was, if all
-        victims together do not make enough room.
-    """
-    before = room.free.copy()  # if all victims together are not enough, none of them gives anything
-    changes: Changes = {}
-    found = place(room)  # without a victim, where it fits as it is
-    for victim in victims:
-        if found is not None:
-            break
-        least = victim.min_workers
-        changes[victim.index] = shrink(room, victim, held[victim.index], least)
-        found = place(room)
-    if found is None:
-        room.free = before
-        return None
-    return changes, found
-
-
-def grow_where_they_run(
-    room: Room,
-    able: Mapping[int, Iterable[PolicyJob]],
-    held: Held,
-    idle: Mapping[int, int],
-    gpu: int,
-) -> Changes:
-    """Step (5) of Fig. 5 as the text has it: idle resources go to jobs already on their machine.
-
-    On each machine the jobs that run there take one worker each by turns, in order of launch, as
-    long as what has been idle there for lambda lasts. (The text does not say which of them.)
-
-    Parameters
-    ----------
-    room : Room
-        What is free; what is taken is entered.
-    able : mapping of int to iterable of PolicyJob
-        By machine, the jobs there that can use more workers, in order of launch.
-    held : mapping of int to Allocation
-        What each holds.
-    idle : mapping of int to int
-        By machine, how much of resource `gpu` has been idle for long enough, in grid units.
-    gpu : int
-        Index of the resource that must not be idle; only jobs whose workers need it can use it.
-
-    Returns
-    -------
-    dict of int to Allocation
-        What the jobs that grow then hold.
-
-    Examples
-    --------
-    Three GPUs are free, but only two of them have been idle for long enough:
-
-    >>> from oasis.scheduling import Machine, Site
-    >>> room = Room(Site(("gpu",), (Machine("n0", (4.0,)),)), [(3,)])
-    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4, index=0)
-    >>> grow_where_they_run(room, {0: [job]}, {0: Allocation(((0, 1),))}, {0: 2}, 0)
-    {0: Allocation(workers=((0, 3),), ps=())}
-    """
-    changes: Changes = {}
-    for machine in sorted(idle):
-        growing = [job for job in able[machine] if dict(job.worker).get(gpu)]
-        left = idle[machine]
-        while growing:  # round by round, so that no job takes all before the next had its turn
-            still = []
-            for job in growing:
-                need = dict(job.worker)[gpu]
-                now = changes.get(job.index, held[job.index])
-                more = add_worker(room, job, now, machine) if need <= left else None
-                if more is not None:
-                    left -= need
-                    changes[job.index] = more
-                    still.append(job)
-            growing = still
-    return changes
-
-
-def grow_beside_servers(room: Room, able: Iterable[PolicyJob], held: Held) -> Changes:
-    """Step (5) as the public code has it: one worker each by turns, on the server's machine only.
-
-    A job without parameter servers grows on the machine with most of its workers.
-
-    Parameters
-    ----------
-    room : Room
-        What is free; what is taken is entered.
-    able : iterable of PolicyJob
-        Running jobs that can use more workers, in order of launch.
-    held : mapping of int to Allocation
-        What each holds.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine, Site
-    >>> room = Room(Site(("gpu",), (Machine("n0", (4.0,)),)), [(3,)])
-    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=3, index=0)
-    >>> grow_beside_servers(room, [job], {0: Allocation(((0, 1),))})
-    {0: Allocation(workers=((0, 3),), ps=())}
-    """
-    changes: Changes = {}
-    jobs = list(able)
-    # Round by round, one worker each, as the public code goes through its queue.
-    while jobs:
-        still = []
-        for job in jobs:
-            now = changes.get(job.index, held[job.index])
-            home = max(now.ps or now.workers, key=lambda task: (task[1], -task[0]))[0]
-            more = add_worker(room, job, now, home)
-            if more is not None:
-                changes[job.index] = more
-                still.append(job)
-        jobs = still
-    return changes
-
-
-TEXT, CODE = "text", "code"
+TEXT, CODE, RELEASE = "text", "code", "release"
+RULES: Mapping[str, Callable[[], Placement]] = {
+    TEXT: FewestNodes,
+    CODE: Ladder,
+    RELEASE: FullestStart,
+}
+THETA = {TEXT: 120.0, CODE: 120.0, RELEASE: 30.0}  # seconds
+NO_REQUEST = 100  # what the public code takes for the fewest workers if no job is urgent
 
 
 class LocalityAware(GangController):
@@ -425,9 +112,10 @@ class LocalityAware(GangController):
 
     Parameters
     ----------
-    reading : {"text", "code"}
-        Whether jobs are placed as the paper says (`FewestNodes`) or as the public code does
-        (`Ladder`, which may launch a job with fewer workers than it asks for).
+    reading : {"text", "code", "release"}
+        Whether jobs are placed as the paper says (`FewestNodes`), as the public code does
+        (`Ladder`), or as its later release (`FullestStart`). The last two may launch a job with
+        fewer workers than it asks for.
 
     Examples
     --------
@@ -447,9 +135,9 @@ class LocalityAware(GangController):
     name = "locality-aware"
 
     def __init__(self, *, reading: str = TEXT) -> None:
-        if reading not in (TEXT, CODE):
-            raise InputError("reading", f"expected {TEXT} or {CODE}", reading)
-        super().__init__(FewestNodes if reading == TEXT else Ladder)
+        if reading not in RULES:
+            raise InputError("reading", f"expected {TEXT}, {CODE} or {RELEASE}", reading)
+        super().__init__(RULES[reading])
         self.reading = reading
 
     @property
@@ -492,34 +180,49 @@ class Dragon(LocalityAware):
     looks again every few seconds: here an alarm rings when its time has come, unless
     ``alarms=False``. A wait of exactly theta counts as longer, so that the alarm finds the job.
 
-    ======================  =================================  =================================
-    what                    ``reading="text"``                 ``reading="code"``
-    ======================  =================================  =================================
-    request of urgent jobs  the workers that they ask for      the fewest that they work with
-    victims                 those with most surplus first      in order of launch
-    enough room             when the job can be placed         and the surplus of all is strictly
-                                                               more than the request
-    idle for lambda         each GPU for itself                since anything was launched or
-                                                               resized anywhere
-    who grows               any job on the machine, each       any job, on the machine of its
-                            where it already runs              parameter server
-    placement               fewest machines                    `Ladder`
-    ======================  =================================  =================================
+    The code of the paper is branch ``auto-scale`` of github.com/ChanYiLin/tf-operator-Dragon, at
+    commit ``a825ee42``; the authors' later release is version 0.9.1 of
+    github.com/NTHU-LSALAB/DRAGON. Both act in rounds (`launch_in_rounds`).
+
+    ================  ======================  ========================  ==========================
+    what              ``reading="text"``      ``reading="code"``        ``reading="release"``
+    ================  ======================  ========================  ==========================
+    urgent            the smallest that       that with the fewest      the first in the queue,
+                      waited theta            workers                   theta is 30 s
+    its request       the workers asked for   the fewest                the fewest
+    victims           most surplus first      in order of launch        in order of launch
+    a victim gives    all its surplus         a worker at a time        a worker at a time
+    enough            when the job can be     by the number of GPUs     when the fewest workers
+                      placed                                            can be placed
+    who is launched   the urgent job          the first that fits       the first that fits, and
+                                                                        nobody if the urgent job
+                                                                        cannot be helped
+    idle for lambda   each GPU for itself     since the last launch,    since anything was done,
+                                              cut or growth             or a job was urgent
+    who grows         any job on the          any, by turns, on the     the first, on all machines
+                      machine, each where     machine of its            in turn, then the next
+                      it already runs         parameter server
+    placement         `FewestNodes`           `Ladder`                  `FullestStart`
+    ================  ======================  ========================  ==========================
+
+    In all of them a victim that turns out not to have helped gets back what it gave; nothing is
+    published about that, and the public versions leave it shrunk.
 
     Nothing bounds how long a large job waits while smaller ones arrive: DRAGON promises only that
     the smallest urgent job is launched as soon as the surplus of the others makes room for it.
 
     Parameters
     ----------
-    urgent_after : float
-        Theta, seconds: a job that has waited so long is urgent. Not printed; 2 minutes in the code.
+    urgent_after : float or None
+        Theta, seconds: a job that has waited so long is urgent. Not printed; None: 2 minutes, as in
+        the public code, and 30 seconds as in its release.
     idle_after : float
         Lambda, seconds: what has been idle so long is given to running jobs. Not printed; 1 minute
-        in the code.
+        in both versions of the code.
     alarms : bool
         Whether theta and lambda call the policy when they have passed; else it acts only when
         something happens.
-    reading : {"text", "code"}
+    reading : {"text", "code", "release"}
         See the table.
 
     Examples
@@ -538,17 +241,18 @@ class Dragon(LocalityAware):
 
     def __init__(
         self,
-        urgent_after: float = 120.0,
+        urgent_after: float | None = None,
         idle_after: float = 60.0,
         *,
         alarms: bool = True,
         reading: str = TEXT,
     ) -> None:
         super().__init__(reading=reading)
-        for option, value in (("urgent_after", urgent_after), ("idle_after", idle_after)):
+        theta = THETA[reading] if urgent_after is None else urgent_after
+        for option, value in (("urgent_after", theta), ("idle_after", idle_after)):
             if not 0 <= value < math.inf:
                 raise InputError(option, "expected seconds >= 0", value)
-        self.urgent_after, self.idle_after = float(urgent_after), float(idle_after)
+        self.urgent_after, self.idle_after = float(theta), float(idle_after)
         self.alarms = alarms
 
     @property
@@ -568,6 +272,7 @@ class Dragon(LocalityAware):
         self._gpu = site.resources.index("gpu") if "gpu" in site.resources else 0
         self._clock = IdleClock(len(site.machines))
         self._last_change = 0.0
+        self._cut_for: int | None = None  # the job that the last cut of the public code was for
         self._since: dict[int, float] = {}  # when a waiting job began to wait
         self._becoming_urgent: list[tuple[float, int]] = []
 
@@ -575,11 +280,12 @@ class Dragon(LocalityAware):
         self._begin(view)
         # The order of Fig. 5: urgent jobs, then the queue, and only then what stays idle.
         self._note_waiting(view)
-        self.scale_down_for_urgent(view.now)
-        self.launch_first_that_fits()
+        if self.reading == TEXT:
+            self.scale_down_for_urgent(view.now)
+            self.launch_first_that_fits()
+        else:
+            self.launch_in_rounds(view.now)
         self.scale_up_idle(view.now)
-        if self._plan.changes:
-            self._last_change = view.now
         if self.alarms:
             self._plan.wake_at = self._next_alarm(view.now)
         return self._plan
@@ -591,17 +297,20 @@ class Dragon(LocalityAware):
         job, then the larger urgent jobs certainly cannot be launched as well", so that the first
         failure ends the procedure.
         """
+        counts = self._book.counts
         while self._queue:
             job = smallest_urgent(
                 self._queue.sizes(),
-                lambda job: self._since[job.index] + self._theta <= now,
-                lambda job: self._shares.dominant(job, *self._urgent_request(job)),
+                lambda job: self._is_late(job, now),
+                lambda job: self._shares.dominant(job, *counts[job.index]),
             )
             if job is None:
                 return
-            workers, ps = self._urgent_request(job)
+            workers, ps = counts[job.index]
             place = partial(self._rule.place, job=job, workers=workers, ps=ps)
-            made = make_room(self._room, self._victims(workers), self._running.held, place)
+            held = self._running.held
+            victims = victims_by_surplus(self._running.shrinking(), held)
+            made = make_room(self._room, victims, held, place)
             if made is None:
                 return
             self._resize(made[0])
@@ -610,42 +319,135 @@ class Dragon(LocalityAware):
             self._queue.remove(job)
             self._set(job, made[1])
 
+    def launch_in_rounds(self, now: float) -> None:
+        """The public code's rounds, one after the other until one changes nothing.
+
+        Each cuts running jobs or launches one. In the code they are seconds apart, here they take
+        no time. Whoever was cut and finds that nobody took what it gave then takes it back.
+        """
+        one_round = self._round_of_the_code if self.reading == CODE else self._round_of_the_release
+        before: Changes = {}
+        while one_round(now, before):
+            pass
+        for index, held in before.items():
+            job, least = self._running[index], self._running.held[index]
+            if least != held and take_back(self._room, job, least, held):
+                self._set(job, held)
+
     def scale_up_idle(self, now: float) -> None:
         """Steps (4) and (5) of Fig. 5: what has been idle for lambda goes to running jobs.
 
         It "can only be allocated to a job that already ran on the same node to maintain job
         locality". Nothing is done while a job that fits could still be launched: this comes last.
         """
+        running, room = self._running, self._room
+        if self.reading != TEXT:
+            # The public code has one clock for all GPUs, which an attempt in vain sets back, too.
+            if self._last_change + self._lambda <= now:
+                grow = grow_beside_servers if self.reading == CODE else grow_anywhere
+                self._resize(grow(room, running.growing(), running.held))
+                self._last_change = now
+            return
         # What was launched just now is no longer idle; only then is what remains given away.
-        for machine, row in enumerate(self._room.free):
+        for machine, row in enumerate(room.free):
             self._clock.note(machine, row[self._gpu], now)
-        running = self._running
-        if self.reading == TEXT:
-            idle = {m: self._clock.idle(m, self._lambda, now) for m in self._machines()}
-            idle = {machine: amount for machine, amount in idle.items() if amount}
-            able = {machine: running.growing_on(machine) for machine in idle}
-            self._resize(grow_where_they_run(self._room, able, running.held, idle, self._gpu))
-        # The public code has one clock for all GPUs: any launch or resize sets it back.
-        elif not self._plan.changes and self._last_change + self._lambda <= now:
-            self._resize(grow_beside_servers(self._room, running.growing(), running.held))
-        for machine, row in enumerate(self._room.free):
+        idle = {m: self._clock.idle(m, self._lambda, now) for m in self._machines()}
+        idle = {machine: amount for machine, amount in idle.items() if amount}
+        able = {machine: running.growing_on(machine) for machine in idle}
+        self._resize(grow_where_they_run(room, able, running.held, idle, self._gpu))
+        for machine, row in enumerate(room.free):
             self._clock.use(machine, row[self._gpu])
 
-    def _urgent_request(self, job: PolicyJob) -> tuple[int, int]:
-        if self.reading == TEXT:
-            return self._book.counts[job.index]
-        return job.min_workers, job.ps_needed(job.min_workers)
+    def _round_of_the_code(self, now: float, before: Changes) -> bool:
+        """Cut for the smallest urgent job, or launch the first that fits; whether it did anything.
 
-    def _victims(self, request: int) -> Sequence[PolicyJob]:
+        No job is urgent for which the last cut was made. If all have more workers to spare than
+        the urgent job's fewest, free GPUs aside, nobody is launched in this round.
+        """
+        urgent = smallest_urgent(
+            self._queue.sizes(),
+            lambda job: self._is_late(job, now) and job.index != self._cut_for,
+            lambda job: job.min_workers,
+        )
+        least = NO_REQUEST if urgent is None else urgent.min_workers
         able, held = self._running.shrinking(), self._running.held
-        if self.reading == TEXT:
-            return victims_by_surplus(able, held)
-        return victims_in_order(able, held, request)
+        spare = sum(surplus(job, held[job.index]) for job in able)
+        if spare <= least and self._launch_one(now):
+            return True
+        idle = sum(row[self._gpu] for row in self._room.free) // self._site.grid
+        gives = give_by_count(able, held, least - idle) if self._queue else None
+        if gives is None:
+            return False
+        changes = {
+            job.index: shrink(
+                self._room, job, held[job.index], held[job.index].worker_count - count
+            )
+            for job in able
+            if (count := gives[job.index])
+        }
+        self._cut(changes, before, now)
+        self._cut_for = None if urgent is None else urgent.index
+        return True
+
+    def _round_of_the_release(self, now: float, before: Changes) -> bool:
+        """Cut for the first job in the queue if it is urgent, and launch the first that fits.
+
+        What is cut is free from the next round on. Nobody is launched while cuts do not help.
+        """
+        first = min((next(same) for same in self._queue.sizes()), key=by_arrival, default=None)
+        changes: Changes = {}
+        if first is not None and self._is_late(first, now):
+            self._last_change = now
+            least = first.min_workers
+            cut = give_until(
+                self._room,
+                self._running.shrinking(),
+                self._running.held,
+                lambda room: self._rule.place(room, first, least, 0) is not None,
+            )
+            if cut is None:
+                return False
+            changes = cut
+        launched = self._launch_one(now)
+        for index, allocation in changes.items():
+            job = self._running[index]
+            self._room.release(job, self._running.held[index])
+            self._room.hold(job, allocation)
+        if changes:
+            self._cut(changes, before, now)
+        return launched or bool(changes)
+
+    def _launch_one(self, now: float) -> bool:
+        """Launch the first waiting job that fits; whether there was one."""
+        if not self._queue.launch_all(by_arrival, self._launch, self._hopeless, most=1):
+            return False
+        self._last_change = now
+        return True
+
+    def _cut(self, changes: Changes, before: Changes, now: float) -> None:
+        """Let victims hold what `changes` says; what each held at first is kept in `before`."""
+        for index in changes:
+            before.setdefault(index, self._running.held[index])
+        self._resize(changes)
+        self._hopeless.clear()
+        self._last_change = now
+
+    def _is_late(self, job: PolicyJob, now: float) -> bool:
+        return self._since[job.index] + self._theta <= now
 
     def _machines(self) -> list[int]:
         """Machines where something is free and where a job runs that could use it."""
         free, gpu = self._room.free, self._gpu
         return [m for m, row in enumerate(free) if row[gpu] and self._running.growing_on(m)]
+
+    def _can_grow(self) -> bool:
+        """Whether the public code would find room for one more worker of a running job."""
+        room, growing = self._room, self._running.growing()
+        if self.reading == CODE:
+            held = self._running.held
+            return any(room.fits(home_of(held[job.index]), job.worker) for job in growing)
+        hosts = self._site.machines_for("worker")
+        return any(room.fitting(hosts, demand) for demand in {job.worker for job in growing})
 
     def _note_waiting(self, view: View) -> None:
         for job in (*view.arrived, *view.evicted):
@@ -665,6 +467,6 @@ class Dragon(LocalityAware):
         if self.reading == TEXT:
             machines = self._machines()
             times += [self._clock.next_passing(m, self._lambda, now) for m in machines]
-        elif self._last_change + self._lambda > now and self._running.growing():
+        elif self._last_change + self._lambda > now and self._can_grow():
             times.append(self._last_change + self._lambda)
         return min((time for time in times if math.isfinite(time)), default=None)

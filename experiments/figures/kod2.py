@@ -1,4 +1,4 @@
-"""The experiments of the KOD2 paper, made again: Figs. 7 and 8."""
+"""The experiments of the KOD2 paper, made again: Figs. 4, 7 and 8."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from matplotlib.axes import Axes
 
 from baselines import Kod2, KubernetesDefault
 from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
-from experiments.plotting.canvas import HATCHES, LINES, axes, fill, ink, legend_below, share_axes
+from experiments.plotting.canvas import (
+    HATCHES,
+    LINES,
+    MARKERS,
+    axes,
+    fill,
+    ink,
+    legend_below,
+    share_axes,
+)
 from oasis.scheduling import NOTHING, Plan, Policy, View
 from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
 from oasis.simulator.speed import Load
@@ -49,10 +58,11 @@ class Network:
     gradient_mb: float
 
 
-# Parameters of 4 bytes: 0.3, 15, 23.5 and 6.8 million of them in the versions for CIFAR-10.
+# Parameters of 4 bytes: 0.3, 33.6, 23.5 and 6.8 million of them in the versions for CIFAR-10, that
+# of VGG-16 with its two layers of 4096.
 NETWORKS: Mapping[str, Network] = {
     "CNN-rand": Network(0.001, 1.2),
-    "VGG-16": Network(0.003, 60.0),
+    "VGG-16": Network(0.003, 134.5),
     "ResNet-50": Network(0.005, 94.0),
     "ResNeXt-110": Network(0.008, 27.0),
 }
@@ -87,6 +97,23 @@ def ten_jobs(
     jobs = [_job(k, NETWORKS[model], batch, rng) for k in range(JOBS)]
     if rigid:
         jobs = [job | {"workers": job["workers"]["initial"]} for job in jobs]
+    return _on_the_testbed(jobs, exposed)
+
+
+def one_job(model: str, workers: int) -> ElasticWorkload:
+    """A job alone on the testbed with so many workers of two cores, as in Fig. 4.
+
+    Examples
+    --------
+    >>> one_job("VGG-16", 3).workload.jobs[0].max_workers
+    3
+    """
+    own = {"workers": workers, "worker": {"cpu": 2, "memory_gb": 4}}
+    job = _job(0, NETWORKS[model], BATCH4, np.random.default_rng(0)) | own
+    return _on_the_testbed([job], EXPOSED)
+
+
+def _on_the_testbed(jobs: list[dict[str, Any]], exposed: float) -> ElasticWorkload:
     return elastic_from_dict(
         {
             "format": "oasis-elastic-workload",
@@ -250,9 +277,31 @@ def mean_busy(steps: Sequence[Step], begin: float, end: float) -> float:
     return area / (NODES * CORES * (end - begin))
 
 
+BATCH4 = 256  # of Fig. 4
+WORKERS4 = range(1, 9)
 SHOWN_BATCH = 64  # of Fig. 8
 SPAN = 5  # minutes between the points of Fig. 8
 MINUTES = range(SPAN, 65, SPAN)
+
+
+def cases4(seeds: int) -> list[Case]:
+    """Every model with one worker and more; nothing is drawn."""
+    return [{"model": model, "workers": workers} for model in NETWORKS for workers in WORKERS4]
+
+
+def run4(case: Case) -> Row:
+    """How long the job takes."""
+    made = one_job(case["model"], case["workers"])
+    (job,) = replay(made.workload, Kod2(), **made.options).jobs
+    return {**case, "seconds": job.end}
+
+
+def table4(runs: Sequence[Row]) -> list[Row]:
+    """Seconds, and how many times as quick as with one worker."""
+    rows: list[Row] = []
+    for part in groups(runs, "model").values():
+        rows += [run | {"speedup": part[0]["seconds"] / run["seconds"]} for run in part]
+    return rows
 
 
 def cases7(seeds: int) -> list[Case]:
@@ -340,6 +389,27 @@ def table8(runs: Sequence[Row]) -> list[Row]:
     return rows
 
 
+def draw4(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """A line for each model."""
+    ax = axes(ax)
+    for k, ((model,), part) in enumerate(groups(rows, "model").items()):
+        workers, seconds = [row["workers"] for row in part], [row["seconds"] for row in part]
+        ax.plot(
+            workers,
+            seconds,
+            linestyle=LINES[k],
+            marker=MARKERS[k],
+            color=ink(),
+            label=str(model),
+        )
+    ax.set_yscale("log")
+    ax.set_xlabel("workers")
+    ax.set_ylabel("training time (s)")
+    ax.set_title(TITLES[4])
+    legend_below(ax, 4)
+    return ax
+
+
 def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     """Bars of both for each model and batch size, on a logarithmic axis."""
     ax = axes(ax)
@@ -384,9 +454,11 @@ def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
 
 
 TITLES = {
+    4: "KOD2, Fig. 4: training time by number of workers, batch size 256",
     7: "KOD2, Fig. 7: mean completion time by model and batch size",
     8: "KOD2, Fig. 8: use of the CPUs over time, batch size 64",
 }
+SHOWN4 = {"model": "model", "workers": "workers", "seconds": "time (s)", "speedup": "speedup"}
 SHOWN7 = {
     "model": "model",
     "batch": "batch",
@@ -407,6 +479,7 @@ SHOWN8 = {
     "higher": "seeds higher",
 }
 FIGURES = (
+    DirectFigure("kod2-4", TITLES[4], cases4, run4, table4, SHOWN4, (draw4,)),
     DirectFigure("kod2-7", TITLES[7], cases7, run7, table7, SHOWN7, (draw7,), (9.0, 4.6)),
     DirectFigure("kod2-8", TITLES[8], cases8, run8, table8, SHOWN8, (draw8,)),
 )

@@ -184,9 +184,11 @@ class Driver(Generic[Spec]):
             # The slots that have passed are those of the allocation of
             # the last boundary, not of this one.
             entry.held += passed if entry.allocation.workers else 0
-            # A world may forget what it counted, after a restart for
-            # one; work that was done stays done.
-            entry.done = max(entry.done, facts.done.get(entry.spec.uid, 0.0))
+            # Training may go on from an older state of it, and then reports less than before.
+            entry.done = facts.done.get(entry.spec.uid, entry.done)
+            is_used_up = entry.work - entry.done <= TOLERANCE * max(1.0, entry.work)
+            if entry.spec.ends_itself and is_used_up and entry.job is not _NO_JOB:
+                entry.extend()
             loss = facts.losses.get(entry.spec.uid)
             if loss is not None and entry.allocation.workers:
                 entry.observe(slot, loss)
@@ -310,7 +312,8 @@ class Driver(Generic[Spec]):
                 return False
         # hardly any work is left from the beginning, too: a job that never ran has not done it
         has_run = entry.begun or entry.done > 0
-        return (has_run and entry.has_hardly_any_left) or uid in facts.ended
+        by_work = has_run and entry.has_hardly_any_left and not entry.spec.ends_itself
+        return by_work or uid in facts.ended
 
     def _machines(self, facts: Facts[Spec], view: BooksView) -> None:
         view.lost += sorted(facts.down - self.down)

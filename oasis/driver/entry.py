@@ -34,8 +34,9 @@ class Submitted(Protocol):
         Whether tasks come and go one by one, or all of them are started again.
     on_rejection : {"fail", "retry"}
         What becomes of it if the policy does not admit it.
-    is_existing : bool
-        Whether somebody else says when it is complete, whatever work is counted.
+    ends_itself : bool
+        Whether it says itself when it is complete, whatever work is counted: then the work is an
+        estimate, which is extended as often as it is used up.
     """
 
     @property
@@ -53,7 +54,7 @@ class Submitted(Protocol):
     @property
     def on_rejection(self) -> str: ...
     @property
-    def is_existing(self) -> bool: ...
+    def ends_itself(self) -> bool: ...
 
 
 Spec = TypeVar("Spec", bound=Submitted)
@@ -103,6 +104,8 @@ class Entry(Generic[Spec]):
         Worker-slots in each of `forms`.
     whole : PolicyJob or None
         What a policy that knows forms sees of a job that has several; None: it sees `job`.
+    extensions : int
+        How often its work was used up, and more was expected.
     """
 
     spec: Spec
@@ -125,6 +128,7 @@ class Entry(Generic[Spec]):
     forms: tuple[PolicyJob, ...] = ()
     works: tuple[float, ...] = ()
     whole: PolicyJob | None = None
+    extensions: int = 0
 
     @property
     def has_form(self) -> bool:
@@ -148,6 +152,11 @@ class Entry(Generic[Spec]):
             self.begun = True
         self.settled = self.allocation
 
+    def extend(self) -> None:
+        """Expect more work of a job that has done all and goes on: a tenth, and another slot."""
+        more = max(1.0, self.allocation.worker_count, self.done / 10)
+        self.work, self.extensions = self.done + more, self.extensions + 1
+
     def observe(self, slot: int, loss: float) -> None:
         """Note what the training reported up to the beginning of `slot`."""
         self.observed.append((float(slot), loss))
@@ -155,10 +164,8 @@ class Entry(Generic[Spec]):
 
     @property
     def remaining(self) -> float:
-        """Worker-slots left; at least one while the controller of its kind says that it runs."""
-        # Work is only an estimate where another controller decides on
-        # the end: the job is not done before that.
-        least = min(1.0, self.work) if self.spec.is_existing else 0.0
+        """Worker-slots left; at least one of a job that says itself when it is complete."""
+        least = min(1.0, self.work) if self.spec.ends_itself else 0.0
         return max(least, self.work - self.done)
 
     @property

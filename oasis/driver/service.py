@@ -48,7 +48,7 @@ class Submission:
     ps_count: int | None = None
     resize: str = "elastic"
     on_rejection: str = "fail"
-    is_existing: bool = False
+    ends_itself: bool = False
 
 
 Live = Entry[Submission]

@@ -359,6 +359,12 @@ class ElasticFile:
     share_links: bool = entry(
         Flag(), "Whether jobs slow each other down on the links of the machines.", False
     )
+    crowding_loss: float = entry(
+        Number(),
+        "What a further job on a machine costs beside its part of the cores: with k others there a "
+        "job runs at 1 / (1 + loss * k) of its speed.",
+        0.0,
+    )
     costs: ChangeCosts | None = entry(RecordOf(ChangeCosts, "Seconds without work."), default=None)
     observation: Observation | None = entry(
         RecordOf(Observation, "How the evaluation of the training is sampled."), default=None
@@ -505,8 +511,9 @@ def _speed(found: ElasticFile) -> TrainingSpeed:
     tables = {job.id: job.speedup for job in found.jobs if job.speedup}
     linked = any(one.link_gbps for one in machines) and any(form.gradient_mb for form in forms)
     shared = any(machine.cpu_cores for machine in machines)
+    loss = found.crowding_loss
     return TrainingSpeed(
-        ScalingTable(tables) if tables else Linear(),
+        ScalingTable(tables, sharing=loss) if tables or loss else Linear(),
         Communication(found.share_links) if linked else None,
         CpuSharing() if shared and any(form.worker_cpu or form.ps_cpu for form in forms) else None,
     )

@@ -60,6 +60,7 @@ def elastic(
             "work": {"workerSeconds": seconds},
             "workers": workers,
             "gracePeriodSeconds": 0,
+            "completion": "work",  # its pods never end by themselves
             **spec,
         },
     }

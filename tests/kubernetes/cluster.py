@@ -46,6 +46,24 @@ def placement(node: str) -> list[dict[str, Any]]:
     ]
 
 
+def report_rights(namespace: str, account: str = "default") -> list[dict[str, Any]]:
+    """Manifests by which a service account may write how far its training is."""
+    rbac = "rbac.authorization.k8s.io"
+    meta = {"name": f"{account}-reports", "namespace": namespace}
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "patch"]}]
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    return [
+        {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": meta, "rules": rules},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "RoleBinding",
+            "metadata": meta,
+            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": meta["name"]},
+            "subjects": [subject],
+        },
+    ]
+
+
 class Cluster:
     """`namespace` and all nodes of `plane` belong to one test."""
 
@@ -70,23 +88,6 @@ class Cluster:
         for name in names:
             self.plane.nodes.add(name, room, losable=losable)
         self.plane.nodes.wait_ready(*names)
-
-    def report_rights(self, account: str = "default") -> list[dict[str, Any]]:
-        """Manifests by which a service account may write how far its training is."""
-        rbac = "rbac.authorization.k8s.io"
-        meta = {"name": f"{account}-reports", "namespace": self.namespace}
-        rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "patch"]}]
-        subject = {"kind": "ServiceAccount", "name": account, "namespace": self.namespace}
-        return [
-            {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": meta, "rules": rules},
-            {
-                "apiVersion": f"{rbac}/v1",
-                "kind": "RoleBinding",
-                "metadata": meta,
-                "roleRef": {"apiGroup": rbac, "kind": "Role", "name": meta["name"]},
-                "subjects": [subject],
-            },
-        ]
 
     def create(self, *pods: dict[str, Any]) -> None:
         for body in pods:

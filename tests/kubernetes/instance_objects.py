@@ -48,6 +48,7 @@ def job_object(
         "work": {"epochs": first.epochs, **_work(first, clock, slot_seconds)},
         "workers": {"maximum": first.chunks, **_pods(first, GROUPS[0])},
         "gracePeriodSeconds": 0,
+        "completion": "work",  # its pods never end by themselves
     }
     if first.min_workers > 1:
         spec["workers"]["minimum"] = first.min_workers

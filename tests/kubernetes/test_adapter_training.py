@@ -9,7 +9,7 @@ from pathlib import Path
 
 from baselines import FIFO
 from tests.kubernetes.adapter import elastic, running_workers, scene_of, wait_ended
-from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.cluster import Cluster, report_rights
 from tests.kubernetes.controlplane.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +18,7 @@ SECONDS = 5000.0  # of work: an hour and more, if nobody told better
 
 def test_a_process_that_reports_its_progress_ends_its_job(cluster: Cluster) -> None:
     scene = scene_of(cluster)
-    rights = cluster.report_rights("training")
+    rights = report_rights(cluster.namespace, "training")
     account = cluster.plane.service_account("training", cluster.namespace, rights)
     with scene.controller(FIFO):
         scene.submit(elastic(scene, "job", 2, 2, SECONDS))

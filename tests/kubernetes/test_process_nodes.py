@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from oasis.kubernetes.names import PROGRESS
-from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.cluster import Cluster, report_rights
 from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.processes.environment import UnsupportedError, environment, expanded
 from tests.kubernetes.processes.hosts import Host, hosts_file
 from tests.kubernetes.processes.nodes import ProcessNodes
-from tests.kubernetes.test_training import regression_weights
+from tests.kubernetes.training_jobs import regression_weights
 
 ACCOUNTS = Path("/var/run/secrets")
 ROOM = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "4"}
@@ -74,7 +74,7 @@ Reporter.in_pod().report(12.0, loss=0.5)
 
 def test_a_container_finds_what_kubernetes_promises(cluster: Cluster, nodes: ProcessNodes) -> None:
     there = ACCOUNTS.exists()
-    apply(cluster.plane.client, cluster.report_rights())
+    apply(cluster.plane.client, report_rights(cluster.namespace))
     env = [
         {"name": "RANK", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['rank']"}}},
         {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
@@ -302,7 +302,7 @@ def test_references_between_variables() -> None:
 
 def test_workers_train_with_a_parameter_server(cluster: Cluster, nodes: ProcessNodes) -> None:
     """One of two workers is killed, and the server is started again: no step is lost or doubled."""
-    apply(cluster.plane.client, cluster.report_rights())
+    apply(cluster.plane.client, report_rights(cluster.namespace))
     service = cluster.plane.client.resources.get(api_version="v1", kind="Service")
     spec = {"clusterIP": "None", "selector": {"app": "test"}, "publishNotReadyAddresses": True}
     service.create(body={"metadata": {"name": "gang"}, "spec": spec}, namespace=cluster.namespace)

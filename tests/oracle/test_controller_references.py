@@ -39,12 +39,17 @@ CASES = {
     "dragon-text": (
         Dragon(4.0, 2.0),
         lambda sizes: reference_dragon.Reference(sizes, 4.0, 2.0),
-        ("urgent", "shrunk", "in vain", "grown"),
+        ("urgent", "shrunk", "in vain", "given back", "grown"),
     ),
     "dragon-code": (
         Dragon(4.0, 2.0, reading="code"),
-        lambda sizes: reference_dragon.Reference(sizes, 4.0, 2.0, "code"),
-        ("urgent", "shrunk", "in vain", "grown"),
+        lambda sizes: reference_dragon.Coded(sizes, 4.0, 2.0),
+        ("shrunk", "in vain", "given back", "grown", "no room for servers"),
+    ),
+    "dragon-release": (
+        Dragon(4.0, 2.0, reading="release"),
+        lambda sizes: reference_dragon.Released(sizes, 4.0, 2.0),
+        ("shrunk", "in vain", "given back", "grown"),
     ),
     "kod2": (
         Kod2(6.0),
@@ -67,7 +72,7 @@ CASES = {
         ("spread", "shrunk", "helped", "helped at last", "in vain", "grown"),
     ),
     "specon": (
-        SpeCon(0.03, 1.0),
+        SpeCon(0.03, 1.0, rebalancing="converged"),
         lambda sizes: reference_specon.Reference(sizes, 0.03, 1.0, CORES),
         (
             *("spread", "back", "stays slow", "asks", "moves", "stays", "ties"),
@@ -75,14 +80,14 @@ CASES = {
         ),
     ),
     "specon-cluster": (
-        SpeCon(0.03, 1.0, weights=(3.0, 2.0, 1.5), counted="cluster"),
+        SpeCon(0.03, 1.0, weights=(3.0, 2.0, 1.5), counted="cluster", rebalancing="converged"),
         lambda sizes: reference_specon.Reference(
             sizes, 0.03, 1.0, CORES, "cluster", (3.0, 2.0, 1.5)
         ),
         ("asks", "moves", "stays", "idle filled"),
     ),
     "specon-always": (
-        SpeCon(0.03, 1.0, rebalancing="always"),
+        SpeCon(0.03, 1.0),
         lambda sizes: reference_specon.Reference(sizes, 0.03, 1.0, CORES, always=True),
         ("asks", "moves", "idle filled", "evened out", "before all have converged"),
     ),
@@ -123,6 +128,20 @@ def draw_valued(rng):
     return sizes, Workload.of(work.site, jobs), lost
 
 
+def draw_uneven(rng):
+    """More machines, and few that hold a job of much memory: not every victim makes room."""
+    _, work, _ = draw_workload(rng)
+    sizes = [[rng.randint(1, 4), 20 if k == 2 else 4] for k in range(rng.randint(3, 5))]
+    machines = [Machine(f"m{k}", tuple(map(float, row))) for k, row in enumerate(sizes)]
+    large = {"worker": ((0, 1), (1, 6)), "initial_workers": 1, "min_workers": 1}
+    jobs = [
+        replace(job, **large) if k % 4 == 3 else replace(job, initial_workers=job.max_workers)
+        for k, job in enumerate(work.jobs)
+    ]
+    lost = [Outage(rng.randrange(3), 5.0, 8.0)] if rng.random() < 0.4 else []
+    return sizes, Workload.of(Site(("gpu", "memory"), tuple(machines)), jobs), lost
+
+
 def draw_containers(rng):
     """Many small jobs that share cores and slow down in their training, and perhaps a large one."""
     sizes = [[rng.randint(5, 14), rng.randint(8, 20)] for _ in range(rng.randint(3, 4))]
@@ -153,7 +172,7 @@ def draw_containers(rng):
     return sizes, Workload.of(Site(("gpu", "memory"), tuple(machines)), jobs), lost
 
 
-DRAWS = {"specon": draw_containers, "priority-queue": draw_valued}
+DRAWS = {"dragon": draw_uneven, "specon": draw_containers, "priority-queue": draw_valued}
 
 
 def plain(job, policy):

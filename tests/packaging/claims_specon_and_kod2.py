@@ -51,10 +51,6 @@ PAGES: tuple[str, ...] = (SPECON, KOD2)
 # --- KOD2 ---------------------------------------------------------------------------------------
 
 
-def reduction(batch: int) -> float:
-    return float(row("kod2-7", model="VGG-16", batch=batch)["reduction"])
-
-
 def largest_reduction() -> Row:
     return max(data("kod2-7"), key=lambda each: each["reduction"])
 
@@ -94,7 +90,7 @@ KOD2_CLAIMS = [
         word(kod2.EPOCHS),
         *(f"{1000 * network.image:g}" for network in NETWORKS),
         f"{1000 * kod2.STEP:g}",
-        *(f"{network.gradient_mb:.2g}" for network in NETWORKS),
+        *(f"{network.gradient_mb:g}" for network in NETWORKS),
         f"{kod2.LINK_GBPS:g}",
     ),
     says(KOD2, "joins or leaves costs the job @ s", f"{kod2.RESIZE:g}"),
@@ -110,16 +106,35 @@ KOD2_CLAIMS = [
     ),
     Claim(
         KOD2,
-        "the largest reduction is @ % (VGG-16, batch size @), and the published @ % (batch size "
-        "@) is @ % here",
+        "at VGG-16 and batch size @, but smaller: @ %, published @.",
         lambda: (
-            percent(largest_reduction()["reduction"]),
             largest_reduction()["batch"],
+            percent(largest_reduction()["reduction"]),
             percent(KOD7["VGG-16", 128]),
-            128,
-            percent(reduction(128)),
         ),
         lambda: largest_reduction()["model"] == "VGG-16",
+    ),
+    says(KOD2, "in steps of @ images, with workers of two cores", kod2.BATCH4),
+    Claim(
+        KOD2,
+        "up to four workers, which one node holds beside the parameter server, n workers are n "
+        "times as quick",
+        None,
+        lambda: all(
+            near(r["speedup"], r["workers"], 1e-9) for r in data("kod2-4") if r["workers"] <= 4
+        ),
+    ),
+    Claim(
+        KOD2,
+        "over a link of @ Gb/s. VGG-16, whose gradients are the largest, is slower with eight "
+        "workers than with one, and ResNet-50 slower with five than with four",
+        lambda: [f"{kod2.LINK_GBPS:g}"],
+        lambda: (
+            row("kod2-4", model="VGG-16", workers=8)["speedup"] < 1
+            and row("kod2-4", model="ResNet-50", workers=5)["speedup"]
+            < row("kod2-4", model="ResNet-50", workers=4)["speedup"]
+            and max(NETWORKS, key=lambda each: each.gradient_mb) == kod2.NETWORKS["VGG-16"]
+        ),
     ),
     holds(
         KOD2,
@@ -380,16 +395,21 @@ ALLOWED: dict[str, dict[str, str]] = {
         "KTCCS 2022": YEAR,
         '"about 30 minutes to over an hour"': QUOTED,
         "of 1, 1/2 and 1/3 what comes nearest": TRIED,
+        "with one to eight workers": "the alternative text of the picture",
+        "alone on the three nodes": "the nodes of the table above",
+        "The paper draws four models": PAPERS,
         "has finished all ten jobs": "the jobs of the table above",
     },
     SPECON: {
-        "Figs. 2, 3, 5 to 12": NAME,
+        "Figs. 1 to 3, 5 to 12": NAME,
         "1 / (n (1 + l (n - 1)))": DEFINED,
         "Figs. 5, 6, 7 and 12": NAME,
         "But three choices of form": "the sentence names them",
         "*middle 95 % of the draws* is the range in which one more draw falls with 95 %": DEFINED,
         "it moves Job-1 at 620 s, though jobs come until 600 s and need three looks, 60 s": PAPERS,
         "line 15": NAME,
+        "scores that no 30 jobs": "the jobs of Fig. 9",
+        "Progress of three trainings": "the alternative text of the picture",
         "there are seldom three on one": "the algorithm asks for three on a worker",
         "(Figs. 6, 7 and 12)": NAME,
         "*value every 60 s* is": DEFINED,

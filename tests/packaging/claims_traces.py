@@ -321,6 +321,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "without a time of submission (-1)": "how the format writes what is not known",
     },
     SIMULATOR: {
+        "at 1 / (1 + loss k) of its speed; default 0": "a definition",
         '`"oasis-elastic-workload"`, 1 |': "the schema refuses others",
         "ceil(x n), 0 <= x <= 1": "a definition",
         "speed with 1, 2, .. workers": "a definition",

@@ -34,7 +34,7 @@ PAGES: tuple[str, ...] = (
         f"docs/{name}.md"
         for name in (
             *("theory", "theory-search", "errata", "notation", "recourse", "commitment"),
-            *("kubernetes", "kubernetes-reference", "architecture"),
+            *("kubernetes", "kubernetes-reference", "training", "architecture"),
         )
     ),
 )
@@ -407,6 +407,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         "it ends below $10^6$": "asserted by the cell",
         "three slots of one worker": "two chunks of one and a half worker-slots",
         "with slots 1 to $T$": PAPER,
+        "with 30 jobs on four workers:": PAPER,
+        '"the scores of Worker-1,-2,-3,-4 were 63, 88, 92, 72"': PAPER,
+        "adds at most 2 to the score of its worker, with the printed weights 2, 1.5 and 1, so that "
+        "all scores together are at most 60": CELL,
         "for slots 0 to $T - 1$": DEFINED,
         "A deadline before the end makes it 0": DEFINED,
     },
@@ -437,5 +441,17 @@ ALLOWED: dict[str, dict[str, str]] = {
     "docs/kubernetes-reference.md": {
         "Default: `1`.": "made from the schema (tests/packaging/test_deploy.py)",
         "Default: `30`.": "made from the schema (tests/packaging/test_deploy.py)",
+        "Default: `2222`.": "made from the schema (tests/packaging/test_deploy.py)",
+        "Where worker 0 waits": "made from the schema (tests/packaging/test_deploy.py)",
+    },
+    "docs/training.md": {
+        "at most 40 characters": "tests/unit/kubernetes/test_frameworks.py",
+        "from 0 on, anew": DEFINED,
+        "is in worker 0": DEFINED,
+        "three workers prints its line, such as `rank 2 of 3`. Worker 2": "its variables are below",
+        "Worker 2 of three prints `process 2 of 3`": "its variables are below",
+        "worker 0 is the chief": DEFINED,
+        "Worker 2 of three finds": "tests/packaging/test_deploy.py",
+        "at most 256 KiB": "a limit of Kubernetes",
     },
 }

@@ -47,6 +47,7 @@ COMMANDS = (
     "import slurm",
     "import swf",
     "schema",
+    "curve",
     "describe",
     "policies",
     "kubernetes",

@@ -85,7 +85,7 @@ def test_extras_are_those_of_the_project_and_bring_what_is_said(page: str) -> No
     extras = extras["optional-dependencies"]
     text = (ROOT / page).read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", text, re.MULTILINE))
-    developers = {"test", "mutants", "bench", "docs", "release", "lint", "dev"}
+    developers = {"test", "frameworks", "mutants", "bench", "docs", "release", "lint", "dev"}
     assert set(extras) - developers == set(rows)
     for name, brought in rows.items():
         for wanted in extras[name]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,21 @@ def test_bad_usage_is_one_line_and_2(run: Oasis, words: tuple[str, ...], message
     assert (code, out) == (2, "")
     assert err.startswith(f"oasis: {message}")
     assert err.count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_named(run: Oasis, tmp_path: Path) -> None:
+    cluster = {"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    users = [{"name": "u", "user": {"token": "t"}}]
+    kubeconfig = tmp_path / "config"
+    found = {"clusters": [cluster], "contexts": [context], "users": users, "current-context": "x"}
+    kubeconfig.write_text(json.dumps(found), encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = ("run", "--policy", "fifo", "--metrics-port", port)
+        code, out, err = run("kubernetes", *words, "--kubeconfig", str(kubeconfig))
+    assert (code, out) == (2, "")
+    assert err.startswith("oasis: --metrics-port: expected a free port: ")
 
 
 @pytest.mark.parametrize(

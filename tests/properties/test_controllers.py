@@ -34,6 +34,7 @@ CONTROLLERS = {
     "locality-aware": LocalityAware,
     "dragon": lambda: Dragon(3.0, 1.0),
     "dragon-code": lambda: Dragon(3.0, 1.0, reading="code"),
+    "dragon-release": lambda: Dragon(3.0, 1.0, reading="release"),
     "dragon-quiet": lambda: Dragon(3.0, 1.0, alarms=False),
     "kod2": lambda: Kod2(4.0),
     "kod2-difference": lambda: Kod2(4.0, form="difference"),
@@ -80,7 +81,9 @@ class Watched:
         waiting = [job for job in view.jobs() if job.index in self.policy._queue]
         running = [job for job in view.jobs() if job.index in self.policy._running]
         launched = [job for job in running if job.index in waited]
-        if isinstance(self.policy, LocalityAware | SpeCon):
+        # the release launches nobody while it cannot help the first of the queue
+        waits = isinstance(self.policy, Dragon) and self.policy.reading == "release"
+        if isinstance(self.policy, LocalityAware | SpeCon) and not waits:
             self.nobody_waits_who_fits(waiting, room)
         if isinstance(self.policy, SpeCon):
             self.nobody_moves_twice()

@@ -56,7 +56,7 @@ def command(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-7, kod2-8, specon-2 to "
+            help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-4 to kod2-8, specon-1 to "
             "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, floor, "
             "commitment. Left out, all are listed.",
         ),

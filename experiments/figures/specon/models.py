@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from oasis.simulator import ElasticWorkload, ScalingTable, TrainingSpeed, elastic_from_dict
+from oasis.simulator import ElasticWorkload, elastic_from_dict
 
 # Section III-A, Fig. 1: part of the whole reduction of the evaluation function after a fifth of
 # the time that a training takes on its own.
@@ -232,8 +232,8 @@ def on_workers(
     look : float
         Seconds between two values of the evaluation function in the log.
     loss : float
-        What each further job on a worker costs beside its part of the cores, as in
-        `oasis.simulator.ScalingTable`.
+        What each further job on a worker costs beside its part of the cores: the
+        ``crowding_loss`` of a file of elastic jobs.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def on_workers(
     [16.0, 16.0, 16.0, 16.0]
     """
     machine = {"id": "worker", "capacity": {"memory_gb": MEMORY}, "cpu_cores": CORES}
-    made = elastic_from_dict(
+    return elastic_from_dict(
         {
             "format": "oasis-elastic-workload",
             "version": 1,
@@ -250,10 +250,10 @@ def on_workers(
             "machines": [machine | {"count": workers}],
             "costs": dict.fromkeys(("save", "migrate", "resume"), costs / 2),
             "observation": {"interval": look},
+            "crowding_loss": loss,
             "jobs": list(jobs),
         }
     )
-    return replace(made, speed=TrainingSpeed(ScalingTable({}, sharing=loss), None))
 
 
 def job_of(k: int, arrival: float, work: float, shown: list[list[float]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Figs. 2 and 3 of the SpeCon paper: what saving a training and resuming it costs."""
+"""Figs. 1 to 3 of the SpeCon paper: trainings on their own, and what saving one costs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from experiments.figures.figure import Case, DirectFigure, Row, amount, groups, half_widths
 from experiments.figures.specon.draws import as_published
 from experiments.figures.specon.models import (
+    EARLY_PROGRESS,
+    FLAT_TAIL,
     MODELS,
     SAVING_AT_MOST,
     SAVING_SPREAD,
@@ -18,14 +20,51 @@ from experiments.figures.specon.models import (
     job_of,
     on_workers,
     overhead,
+    pace,
+    progress,
 )
-from experiments.plotting.canvas import MARKERS, axes, ink, legend_below
+from experiments.plotting.canvas import LINES, MARKERS, axes, ink, legend_below
 from oasis.scheduling import Allocation, Plan, Site, View
 from oasis.simulator import replay
 
+POINTS1 = tuple(k / 50 for k in range(51))  # shares of the training, for Fig. 1
 NONSTOP = "nonstop"
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of the training, for the VAE
 TWO = (0.3, 0.7)  # for each model
+
+
+def cases1(seeds: int) -> list[Case]:
+    """The three models of Fig. 1; nothing is drawn."""
+    return [{"model": model, "share": share} for model in EARLY_PROGRESS for share in POINTS1]
+
+
+def run1(case: Case) -> Row:
+    """Part of the whole reduction that is made after a share of the training."""
+    rate = pace(EARLY_PROGRESS[case["model"]], FLAT_TAIL)
+    return {**case, "progress": progress(case["share"], rate, FLAT_TAIL)}
+
+
+def table1(runs: Sequence[Row]) -> list[Row]:
+    """Beside each point what is published of it."""
+    return [
+        run | {"published": EARLY_PROGRESS[run["model"]] if run["share"] == 0.2 else None}
+        for run in runs
+    ]
+
+
+def draw1(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """A curve for each model; the published points are marked."""
+    ax = axes(ax)
+    for k, ((model,), part) in enumerate(groups(rows, "model").items()):
+        shares = [100 * row["share"] for row in part]
+        made = [100 * row["progress"] for row in part]
+        ax.plot(shares, made, linestyle=LINES[k], color=ink(), label=str(model))
+        ax.plot(20.0, 100 * EARLY_PROGRESS[str(model)], MARKERS[k], color=ink())
+    ax.set_xlabel("training time (%)")
+    ax.set_ylabel("progress (%)")
+    ax.set_title(TITLE1)
+    legend_below(ax, 3)
+    return ax
 
 
 class MovesOnce:
@@ -149,6 +188,8 @@ def draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     return ax
 
 
+TITLE1 = "SpeCon, Fig. 1: progress of trainings on their own"
+SHOWN1 = {"model": "model", "share": "share", "progress": "progress", "published": "published"}
 TITLE = "SpeCon, Figs. 2 and 3: overhead of saving and resuming"
 SHOWN = {
     "figure": "figure",
@@ -161,4 +202,7 @@ SHOWN = {
     "spread": "standard deviation (s)",
     "spread_published": "published",
 }
-FIGURES = (DirectFigure("specon-2", TITLE, cases, run, table, SHOWN, (draw,)),)
+FIGURES = (
+    DirectFigure("specon-1", TITLE1, cases1, run1, table1, SHOWN1, (draw1,)),
+    DirectFigure("specon-2", TITLE, cases, run, table, SHOWN, (draw,)),
+)

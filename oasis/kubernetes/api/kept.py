@@ -23,7 +23,7 @@ POD_SPEC = (
     *("hostname", "subdomain"),
 )
 # The affinity is narrowed when the gate is opened, if the node tolerates such a pod.
-GATED_SPEC = (*POD_SPEC, "affinity", "tolerations")
+GATED_SPEC = (*POD_SPEC, "affinity", "tolerations", "topologySpreadConstraints", "volumes")
 CONTAINER = ("resources", "restartPolicy")
 POD_CONDITIONS = ("Ready", "PodScheduled")
 NODE_STATUS = ("allocatable", "conditions")
@@ -76,6 +76,21 @@ def kept_node(found: Mapping[str, Any]) -> Object:
         "metadata": _metadata(found),
         "spec": _parts(found.get("spec") or {}, ("unschedulable", "taints")),
         "status": _parts(found.get("status") or {}, NODE_STATUS),
+    }
+
+
+def kept_claim(found: Mapping[str, Any]) -> Object:
+    """Of a claim or a volume: its name, and what says where it is.
+
+    Examples
+    --------
+    >>> kept_claim({"metadata": {"name": "a", "uid": "u"}, "spec": {"volumeName": "v", "x": 1}})
+    {'metadata': {'name': 'a', 'uid': 'u'}, 'spec': {'volumeName': 'v'}, 'status': {}}
+    """
+    return {
+        "metadata": _parts(found["metadata"], (*META, "labels")),
+        "spec": _parts(found.get("spec") or {}, ("volumeName", "nodeAffinity")),
+        "status": _parts(found.get("status") or {}, ("phase",)),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError, Connection, LostAnswerError
-from oasis.kubernetes.api.kept import kept_node, kept_pod, without_fields
+from oasis.kubernetes.api.kept import kept_claim, kept_node, kept_pod, without_fields
 
 Object = dict[str, Any]
 
@@ -32,6 +32,8 @@ class ResourceKind:
 
 PODS = ResourceKind("/api/v1", "pods", kept=kept_pod)
 NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=kept_node)
+CLAIMS = ResourceKind("/api/v1", "persistentvolumeclaims", kept=kept_claim)
+VOLUMES = ResourceKind("/api/v1", "persistentvolumes", namespaced=False, kept=kept_claim)
 SERVICES = ResourceKind("/api/v1", "services")
 EVENTS = ResourceKind("/api/v1", "events")
 CONFIG_MAPS = ResourceKind("/api/v1", "configmaps")

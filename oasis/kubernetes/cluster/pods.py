@@ -205,6 +205,30 @@ def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     )
 
 
+def failures(pod: Mapping[str, Any]) -> int:
+    """How often a pod and its containers have failed; none if it was told to go."""
+    told = condition(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
+    if is_ending(pod) or (told is not None and told["status"] == "True"):
+        return 0
+    status = pod.get("status") or {}
+    restarts = sum(one.get("restartCount", 0) for one in status.get("containerStatuses") or ())
+    return int(restarts) + (status.get("phase") == "Failed")
+
+
+def last_failure(pod: Mapping[str, Any]) -> str:
+    """What the pod says of its end, or of that of a container: the exit code and the reason."""
+    status = pod.get("status") or {}
+    for one in status.get("containerStatuses") or ():
+        for when in ("state", "lastState"):
+            ended = (one.get(when) or {}).get("terminated") or {}
+            if ended.get("exitCode"):
+                reason = ended.get("reason") or "Error"
+                return (
+                    f"container {one['name']} ended with exit code {ended['exitCode']} ({reason})"
+                )
+    return ": ".join(filter(None, (status.get("reason"), status.get("message"))))
+
+
 def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
     """What the first pod says of why it does not run, such as ``ImagePullBackOff``; or nothing."""
     for pod in pods:

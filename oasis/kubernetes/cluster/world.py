@@ -126,10 +126,9 @@ def _finite(text: str) -> float:
     return value
 
 
-def all_succeeded(wanted: Iterable[p.WantedPod], pods: Mapping[str, Object]) -> bool:
-    """Whether every worker that the job is to have has ended well by itself."""
-    workers = [pod.name for pod in wanted if pod.task is TaskGroup.WORKER]
-    return bool(workers) and all(
-        name in pods and (pods[name].get("status") or {}).get("phase") == "Succeeded"
-        for name in workers
-    )
+def has_succeeded(wanted: Iterable[p.WantedPod], pods: Mapping[str, Object]) -> bool:
+    """Whether the chief of a job has ended well: worker 0, or the first if none has an index."""
+    workers = [pod for pod in wanted if pod.task is TaskGroup.WORKER]
+    chief = min(workers, key=lambda pod: pod.index or 0, default=None)
+    found = None if chief is None else pods.get(chief.name)
+    return found is not None and (found.get("status") or {}).get("phase") == "Succeeded"

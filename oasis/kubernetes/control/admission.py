@@ -12,6 +12,7 @@ from oasis.kubernetes.cluster.nodes import AWAY, Place, has_ended
 from oasis.kubernetes.cluster.pods import is_ending
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.volumes import Volumes
 from oasis.model.groups import GROUPS, TaskGroup
 
 Object = Mapping[str, Any]
@@ -30,17 +31,22 @@ class Admission:
     verdict it changes, an edit; the machines stay the same.
     """
 
-    def __init__(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
+    def __init__(
+        self, places: Iterable[Place], nodes: Iterable[Object], volumes: Volumes | None = None
+    ) -> None:
         self.refused: dict[str, str] = {}  # why no node admits a job in any form, by its uid
         self._hosts: dict[TaskGroup, tuple[str, ...]] = {}
         self._nodes: dict[str, Object] = {}  # those that are gone stay as they were
         self._refusals: dict[NodeRules, dict[str, str]] = {}  # by rules and node
         self._learned: dict[tuple[str, NodeRules], NodeRules] = {}
         self._made: dict[str, tuple[JobSpec, list[Both], JobSpec]] = {}
-        self.look(places, nodes)
+        self.look(places, nodes, volumes)
 
-    def look(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
-        """Take in the machines of the plan, and what their nodes are like now."""
+    def look(
+        self, places: Iterable[Place], nodes: Iterable[Object], volumes: Volumes | None = None
+    ) -> None:
+        """Take in the machines of the plan, and what their nodes and the volumes are like now."""
+        self._volumes = volumes
         places = tuple(places)
         for group in GROUPS:
             hosts = (place.node for place in places if group in place.hosts)
@@ -112,13 +118,31 @@ class Admission:
         """Nodes that refuse the pods of a group and why; whether pods that run elsewhere stay."""
         rules = form.rules[group]
         learned = self._learned.get((form.uid, rules), rules)
-        if learned not in self._refusals:
-            self._refusals[learned] = {
+        asked = learned
+        if self._volumes is not None and learned.claims:
+            asked = self._volumes.narrowed(learned, form.namespace)
+        if asked not in self._refusals:
+            self._refusals[asked] = {
                 name: why
                 for name, node in self._nodes.items()
-                if (why := learned.refusal(node)) is not None
+                if (why := asked.refusal(node)) is not None
             }
-        return self._refusals[learned], learned is rules
+        return self._refusals[asked], learned is rules
+
+    def unjudged(self, spec: JobSpec) -> list[str]:
+        """What the pods of a job ask for and the plan does not foresee."""
+        found = {
+            f"{name} of its {group.tasks}": None
+            for form in spec.in_forms
+            for group, rules in form.rules.items()
+            for name in (*rules.unjudged, *self._unbound(rules, spec.namespace))
+        }
+        return list(found)
+
+    def _unbound(self, rules: NodeRules, namespace: str) -> list[str]:
+        if self._volumes is None:
+            return []
+        return [f"volume {n}, not bound yet," for n in self._volumes.unbound(rules, namespace)]
 
     def _staying(self, spec: JobSpec, pods: Iterable[Object]) -> dict[TaskGroup, set[str]]:
         """Nodes where pods of each group run that nothing evicts."""

@@ -13,7 +13,15 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import described
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.lease import Lease
-from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, SERVICES, Objects
+from oasis.kubernetes.api.resources import (
+    CLAIMS,
+    NODES,
+    OASIS_JOBS,
+    PODS,
+    SERVICES,
+    VOLUMES,
+    Objects,
+)
 from oasis.kubernetes.api.watching import Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claimed, claims_of
@@ -64,6 +72,8 @@ class Controller:
             (PODS, None, None, False),
             (NODES, None, pool, False),
             (SERVICES, watched, names.JOB_UID, False),
+            (CLAIMS, watched, None, False),
+            (VOLUMES, None, None, False),
             *((existing.where, watched, SELECTOR, True) for existing in EXISTING),
         ]
         self.watchers = {
@@ -270,7 +280,8 @@ class Controller:
         ours, others = without_others(seen, self.settings.controller)
         for uid, (job, other) in others.items():
             if uid not in self._others:
-                log.warning("%s: left alone: the controller %s schedules it", job, other)
+                what = "to take it over when that one is gone, set its status.controller to null"
+                log.warning("%s: left alone, the controller %s schedules it; %s", job, other, what)
         self._others = frozenset(others)
         return ours
 

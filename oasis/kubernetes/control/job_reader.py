@@ -10,7 +10,7 @@ from oasis.driver.driver import Driver
 from oasis.kubernetes import names
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.objects.conditions import VALID, error_text
+from oasis.kubernetes.objects.conditions import COMPLETE, VALID, error_text
 from oasis.kubernetes.objects.existing import (
     BY_NAME,
     ExistingKind,
@@ -101,7 +101,7 @@ class JobReader:
         uid = job.meta["uid"]
         version = self._versions[uid] = version_of(item, job.kind)
         if uid not in self._stopped and job.phase == "Failed":
-            said = job.said(VALID) or {}
+            said = job.said(COMPLETE) or job.said(VALID) or {}
             # A condition notes the generation that it is about. The version of another kind is a
             # checksum, which no condition holds, so its failed objects count as not edited.
             is_edited = job.kind is None and said.get("observedGeneration") != version
@@ -127,6 +127,11 @@ class JobReader:
         if job is not None:
             why = f"{error_text(error)}, when {doing} it"
             job.failed(f"{why}; see the log of the controller, and edit the job to try again", now)
+
+    def fail_to_train(self, uid: str, reason: str, message: str, now: float) -> None:
+        """Let a job go whose own processes failed too often, until it is edited."""
+        self._stopped[uid] = self.specs.pop(uid).generation
+        self.statuses[uid].failed_to_train(reason, message, now)
 
     def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Mapping[str, Any]]]:
         """Jobs in order of creation.

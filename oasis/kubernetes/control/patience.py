@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from oasis.kubernetes.cluster.pods import failures
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.model.job import Job
 
@@ -49,6 +50,7 @@ class Patience:
     longest: float = LONGEST_WAIT  # seconds between two attempts of a write that is refused
     _refused: dict[Write, tuple[int, float, str]] = field(default_factory=dict)
     _waits: dict[str, _Wait] = field(default_factory=dict)
+    _failures: dict[str, dict[str, int]] = field(default_factory=dict)  # by job and by pod
 
     # -- writes ------------------------------------------------------------------------------------
 
@@ -141,25 +143,38 @@ class Patience:
             wait.made = spec, with_at_most(spec, wait.most)
         return wait.made[1]
 
+    def failures(self, uid: str, pods: Iterable[Mapping[str, Any]]) -> int:
+        """How often pods of the job have failed, also those that are not among `pods` any more."""
+        for pod in pods:
+            if count := failures(pod):
+                self._failures.setdefault(uid, {})[pod["metadata"]["uid"]] = count
+        return sum(self._failures.get(uid, {}).values())
+
+    def forgive(self, uid: str) -> None:
+        """Count failures of the job from 0 on."""
+        self._failures.pop(uid, None)
+
     def forget(self, there: Container[str], live: Container[str]) -> None:
         """Forget all jobs but those that are `there`; those that are not `live` hold nothing."""
         self._waits = {uid: wait for uid, wait in self._waits.items() if uid in there}
         self._refused = {key: said for key, said in self._refused.items() if key[0] in there}
+        self._failures = {uid: counts for uid, counts in self._failures.items() if uid in there}
         for uid, wait in self._waits.items():
             wait.since = wait.since if uid in live else None
 
-    def state(self, clock: SlotClock) -> dict[str, list[Any]]:
+    def state(self, clock: SlotClock) -> dict[str, Any]:
         """What a takeover has to know, as plain data; its times are those on the wall."""
         found = {}
         for uid, wait in self._waits.items():
             if wait.taken_back or wait.most is not None:
                 again = None if wait.again_at is None else clock.wall(wait.again_at)
                 found[uid] = [wait.generation, wait.taken_back, again, wait.most]
-        return found
+        return {"waits": found, "failures": self._failures}
 
-    def restore(self, state: Mapping[str, list[Any]]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from `state`."""
-        for uid, (generation, taken_back, again_at, most) in state.items():
+        self._failures = {uid: dict(counts) for uid, counts in state["failures"].items()}
+        for uid, (generation, taken_back, again_at, most) in state["waits"].items():
             wait = self._waits[uid] = _Wait(generation, taken_back=taken_back)
             wait.again_at, wait.most = again_at, most
 

@@ -42,6 +42,7 @@ from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, ti
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
+from oasis.kubernetes.objects.volumes import Volumes
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling.capabilities import (
@@ -86,6 +87,7 @@ class Reconciler:
         self.done: dict[str, float] = {}
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
         self._reports: dict[str, w.Report] = {}
+        self._telling: set[str] = set()  # uids of jobs whose training has told its progress
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
         self._blocked: set[str] = set()
@@ -98,7 +100,7 @@ class Reconciler:
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.admission = Admission(self.places, seen["nodes"])
+        self.admission = Admission(self.places, seen["nodes"], Volumes(seen))
         self._check_groups(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
 
@@ -152,7 +154,7 @@ class Reconciler:
     def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
         """Unfinished jobs that make sense, by uid, in order of creation, with their nodes."""
         specs, ours = self.reader.read(seen, self.driver, now), self.pods_of(seen)
-        self.admission.look(self.places, seen["nodes"])
+        self.admission.look(self.places, seen["nodes"], Volumes(seen))
         self.admission.forget_others(specs)
         return {
             uid: self.admission.required(spec, ours.get(uid, {}).values())
@@ -225,6 +227,7 @@ class Reconciler:
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
+        self._telling &= self.statuses.keys()
         return True
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
@@ -236,6 +239,7 @@ class Reconciler:
         reach = self._reach()
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
+            job.unjudged(self.admission.unjudged(spec), now)
             if why is not None:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
@@ -339,7 +343,8 @@ class Reconciler:
         for s in range(self.driver.slot + 1, slot + 1):
             worked = self.meter.close(self.clock.begin(s))
             for uid, amount in worked.items():
-                self.done[uid] = self.done.get(uid, 0.0) + amount
+                if uid not in self._telling:  # then nothing is work before it is reported
+                    self.done[uid] = self.done.get(uid, 0.0) + amount
             for uid, entry in self.driver.by_uid.items():
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
@@ -357,6 +362,7 @@ class Reconciler:
             return
         # What the training counts itself replaces what the meter saw of its pods.
         if reported.progress is not None:
+            self._telling.add(uid)
             self.done[uid] = reported.progress / self.clock.work_seconds
         # Annotations stay on the pod: the same report again is no new evaluation of the loss.
         if reported.loss is not None and reported != self._reports.get(uid):
@@ -370,7 +376,7 @@ class Reconciler:
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
                     pods = ours.get(uid, {})
-                    if w.all_succeeded(self._wanted(entry, pods), pods):
+                    if w.has_succeeded(self._wanted(entry, pods), pods):
                         found.add(uid)
         return frozenset(found)
 
@@ -397,6 +403,20 @@ class Reconciler:
                 self.patience.excuse(uid, at)
             if uid in self.statuses:
                 self.statuses[uid].works(bool(gang))
+
+    def _has_failed(self, entry: Entry[JobSpec], pods: Mapping[str, Any], now: float) -> bool:
+        """Whether more of its pods and containers failed than its owner allows; then it is told."""
+        uid, spec = entry.spec.uid, entry.spec
+        count = self.patience.failures(uid, pods.values())
+        if spec.is_existing or count <= spec.backoff_limit or uid not in self.reader.specs:
+            return False
+        why = next((said for pod in pods.values() if (said := p.last_failure(pod))), "")
+        message = f"{count} failures of pods and containers, more than backoffLimit "
+        message += f"({spec.backoff_limit})" + (f"; the last one: {why}" if why else "")
+        self.patience.forgive(uid)
+        self.meter.note(uid, [], now)
+        self.reader.fail_to_train(uid, "BackoffLimitExceeded", message, now)
+        return True
 
     def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
         if not entry.spec.is_existing:
@@ -426,6 +446,8 @@ class Reconciler:
         targets = []
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
+                if self._has_failed(entry, ours.get(uid, {}), now):
+                    continue
                 targets.append(self._target(entry, marked.get(uid, {}), seen))
         # Pods of other kinds than ours are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.

@@ -19,6 +19,8 @@ from oasis.kubernetes.objects.conditions import (
     LATE,
     PLACED,
     STALLED,
+    UNDERESTIMATED,
+    UNJUDGED,
     VALID,
     decision_message,
     read_status,
@@ -105,6 +107,7 @@ class StatusWriter:
         """The object makes sense, perhaps after it was corrected."""
         if self.phase in STOPPED:
             self.status["phase"] = "Pending"
+            self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
     def resized(self, entry: Entry[JobSpec], idle: tuple[float, float]) -> None:
@@ -137,12 +140,26 @@ class StatusWriter:
         self.ended(now)
         self._unsay(PLACED)
 
+    def failed_to_train(self, reason: str, message: str, now: float) -> None:
+        """Its own processes failed: nothing runs any more."""
+        self.status["phase"] = "Failed"
+        self.say(COMPLETE, "False", reason, message, now)
+        self.ended(now)
+
     def stalled(self, message: str | None, now: float) -> None:
         """The policy fails, so that the last plan is kept; None: it does not, or not any more."""
         if message is not None:
             self.say(STALLED, "True", "PolicyError", message, now)
         else:
             self._unsay(STALLED)
+
+    def unjudged(self, fields: Sequence[str], now: float) -> None:
+        """What its pods ask for and the plan does not foresee."""
+        if fields:
+            message = "left to the scheduler of the cluster, and not seen by the plan: "
+            self.say(UNJUDGED, "True", "LeftToScheduler", message + ", ".join(fields), now)
+        else:
+            self._unsay(UNJUDGED)
 
     def admitted(
         self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float
@@ -281,6 +298,11 @@ class StatusWriter:
             self.status["form"] = entry.form
         self.status["plan"] = [_slot(slot, held, places) for slot, held in ahead]
         self.progress(entry.done, entry.work)
+        if entry.extensions:
+            unit = self._clock.work_seconds
+            message = f"its work is done, of {entry.done * unit:.6g} worker-seconds by now, and it "
+            message += f"still trains: {entry.remaining * unit:.6g} more are expected"
+            self.say(UNDERESTIMATED, "True", UNDERESTIMATED, message, now)
         if self._placed in TROUBLES and not is_whole and (workers or before not in HOLDING):
             return
         if workers:

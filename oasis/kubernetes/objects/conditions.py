@@ -15,7 +15,9 @@ from oasis.model.validation import check_list, integer, number, text
 ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Late", "Valid"
 IN_STATE = "PolicyState"
 STALLED = "Stalled"
-BAD_IF_TRUE = frozenset({LATE, STALLED})
+UNDERESTIMATED = "Underestimated"
+UNJUDGED = "Unjudged"
+BAD_IF_TRUE = frozenset({LATE, STALLED, UNDERESTIMATED})
 
 # (beginning of a policy's reason, word for the condition)
 REASONS = (

@@ -17,6 +17,8 @@ Object = dict[str, Any]
 CLUSTER_RIGHTS = (
     ("", "nodes", ("list", "watch")),
     ("", "pods", ("get", "list", "watch", "create", "patch", "delete")),
+    ("", "persistentvolumeclaims", ("list", "watch")),
+    ("", "persistentvolumes", ("list", "watch")),
     ("", "services", ("get", "list", "watch", "create")),
     ("", "events", ("create", "get")),
     (GROUP, PLURAL, ("list", "watch")),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from oasis.kubernetes.objects.quantities import part
@@ -84,11 +84,12 @@ class Term:
 
     labels: tuple[Expression, ...]
     fields: tuple[Expression, ...]  # about the name of a node
+    why: str = "an empty term of its affinity holds nowhere"  # without any expression
 
     def refusal(self, name: str, labels: Mapping[str, str]) -> str | None:
         """Why it does not hold for a node; None if it does."""
         if not self.labels and not self.fields:
-            return "an empty term of its affinity holds nowhere"
+            return self.why
         asked = [(each, labels) for each in self.labels]
         asked += [(each, {NAME: name}) for each in self.fields]
         return next((str(each) for each, found in asked if not each.holds(found)), None)
@@ -124,8 +125,10 @@ class NodeRules:
 
     node: str  # name of the only node; empty: any
     selector: frozenset[tuple[str, str]]  # labels that a node must have
-    terms: tuple[Term, ...] | None  # of which one must hold; None: no required affinity
+    terms: tuple[tuple[Term, ...], ...]  # of each of them one must hold
     tolerations: frozenset[Toleration]
+    claims: frozenset[str] = frozenset()  # names of the claims of volumes that it mounts
+    unjudged: tuple[str, ...] = field(default=(), compare=False)  # as `left_to_scheduler`
 
     @classmethod
     def of(cls, pod_spec: Mapping[str, Any], path: str = "spec") -> NodeRules:
@@ -142,13 +145,16 @@ class NodeRules:
                 label_name(name)
         affinity = part(pod_spec, "affinity", mapping, path) or {}
         of_nodes = part(affinity, "nodeAffinity", mapping, f"{path}.affinity") or {}
-        terms = part(of_nodes, REQUIRED, _terms, f"{path}.affinity.nodeAffinity")
+        terms = part(of_nodes, REQUIRED, terms_of, f"{path}.affinity.nodeAffinity")
+        has_key = [Term((Expression(k, "Exists"),), ()) for k in _topology_keys(pod_spec, path)]
         tolerations = part(pod_spec, "tolerations", list_of(_toleration), path) or ()
         return cls(
             part(pod_spec, "nodeName", text, path) or "",
             frozenset(selector.items()),
-            terms,
+            (*(() if terms is None else (terms,)), *((term,) for term in has_key)),
             frozenset(tolerations),
+            frozenset(_claims(pod_spec, path)),
+            left_to_scheduler(pod_spec, path),
         )
 
     def refusal(self, node: Node) -> str | None:
@@ -159,8 +165,8 @@ class NodeRules:
         for key, value in sorted(self.selector):
             if labels.get(key) != value:
                 return f"label {key} is not {value}"
-        if self.terms is not None:
-            refusals = [term.refusal(name, labels) for term in self.terms]
+        for terms in self.terms:
+            refusals = [term.refusal(name, labels) for term in terms]
             if all(refusals):
                 return " and ".join(str(each) for each in dict.fromkeys(refusals))
         return next(
@@ -237,7 +243,67 @@ def label_value(value: Any) -> str:
     return str(value)
 
 
-def _terms(data: Any) -> tuple[Term, ...]:
+# What the scheduler, or the kubelet, goes by and the plan does not foresee: a pod may be left
+# without room for it.
+UNFORESEEN = ("priorityClassName", "runtimeClassName", "resourceClaims", "hostNetwork")
+
+
+def left_to_scheduler(pod_spec: Mapping[str, Any], path: str = "spec") -> tuple[str, ...]:
+    """Fields of a pod that the plan does not foresee.
+
+    Examples
+    --------
+    >>> left_to_scheduler({"priorityClassName": "high", "schedulerName": "default-scheduler"})
+    ('priorityClassName',)
+    """
+    found = [name for name in UNFORESEEN if pod_spec.get(name)]
+    if pod_spec.get("schedulerName") not in (None, "", "default-scheduler"):
+        found.append("schedulerName")
+    affinity = part(pod_spec, "affinity", mapping, path) or {}
+    for name in ("podAffinity", "podAntiAffinity"):
+        if (part(affinity, name, mapping, f"{path}.affinity") or {}).get(REQUIRED):
+            found.append(f"affinity.{name}")
+    if _spread(pod_spec, path):
+        found.append("topologySpreadConstraints")
+    for k, volume in enumerate(part(pod_spec, "volumes", list_of(mapping), path) or ()):
+        if volume.get("ephemeral"):
+            found.append(f"volumes[{k}].ephemeral")
+    for k, container in enumerate(part(pod_spec, "containers", list_of(mapping), path) or ()):
+        ports = part(container, "ports", list_of(mapping), f"{path}.containers[{k}]") or ()
+        if any(port.get("hostPort") for port in ports):
+            found.append(f"containers[{k}].ports")
+    return tuple(found)
+
+
+def _spread(pod_spec: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
+    """Constraints of topology that the scheduler keeps, and not only prefers to keep."""
+    found = part(pod_spec, "topologySpreadConstraints", list_of(mapping), path) or ()
+    return [each for each in found if each.get("whenUnsatisfiable") != "ScheduleAnyway"]
+
+
+def _topology_keys(pod_spec: Mapping[str, Any], path: str) -> list[str]:
+    """Labels without which no node admits a pod, whatever their values."""
+    affinity = part(pod_spec, "affinity", mapping, path) or {}
+    of_pods = part(affinity, "podAffinity", mapping, f"{path}.affinity") or {}
+    near = part(of_pods, REQUIRED, list_of(mapping), f"{path}.affinity.podAffinity") or ()
+    asked = (*_spread(pod_spec, path), *near)
+    with located_at(path):
+        return sorted({entry(each, "topologyKey", label_name) for each in asked})
+
+
+def _claims(pod_spec: Mapping[str, Any], path: str) -> list[str]:
+    found = []
+    for k, volume in enumerate(part(pod_spec, "volumes", list_of(mapping), path) or ()):
+        with located_at(f"{path}.volumes[{k}]"):
+            claim = part(volume, "persistentVolumeClaim", mapping, "")
+            if claim is not None:
+                with located_at("persistentVolumeClaim"):
+                    found.append(entry(claim, "claimName", text))
+    return found
+
+
+def terms_of(data: Any) -> tuple[Term, ...]:
+    """The terms of a required affinity, of which one has to hold."""
     found = part(mapping(data), "nodeSelectorTerms", list_of(_term), "") or ()
     if not found:
         raise InstanceError("nodeSelectorTerms", "expected at least one term")

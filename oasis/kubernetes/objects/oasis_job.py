@@ -35,7 +35,17 @@ UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
 # gate would hold the gang after ours has opened.
 DECIDED = ("nodeName", "schedulingGates")
 REQUIRED = ("utility", "work", "workers")  # of a spec
-OPTIONAL = ("parameterServers", "resizePolicy", "gracePeriodSeconds", "onRejection", "network")
+OPTIONAL = (
+    "parameterServers",
+    "resizePolicy",
+    "gracePeriodSeconds",
+    "onRejection",
+    "network",
+    "completion",
+    "backoffLimit",
+)
+COMPLETION = ("chief", "work")  # what ends a job: its first worker, or its work
+BACKOFF_LIMIT = 6  # as of a batch/v1 Job
 BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
 
 
@@ -113,6 +123,8 @@ class JobSpec:
     resize: str
     grace_seconds: int  # that pods have to write a checkpoint before they end
     on_rejection: str  # of `ON_REJECTION`: what becomes of it if the policy does not admit it
+    completion: str = COMPLETION[0]
+    backoff_limit: int = BACKOFF_LIMIT  # failures of its pods and containers, after which it fails
     kind: str = KIND  # of the object
     fixed_ps: int | None = None  # parameter servers, whatever the bandwidth says; None: by that
     # Which replicated jobs of an object of another kind are the workers, and which the parameter
@@ -153,6 +165,11 @@ class JobSpec:
     def is_existing(self) -> bool:
         """Whether the controller of another kind makes its pods, and says when it is complete."""
         return self.kind != KIND
+
+    @property
+    def ends_itself(self) -> bool:
+        """Whether it is complete when it says so, however much work is counted."""
+        return self.is_existing or self.completion == "chief"
 
 
 def job_id(kind: str, namespace: str, name: str) -> str:
@@ -223,6 +240,8 @@ def _in_one_form(
         resize=_resize(spec, network, TaskGroup.PS in templates, minimum < maximum),
         grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
         on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
+        completion=choice(spec.get("completion", COMPLETION[0]), COMPLETION, "completion"),
+        backoff_limit=integer(spec.get("backoffLimit", BACKOFF_LIMIT), "backoffLimit"),
         network=network,
     )
 

@@ -10,7 +10,9 @@ from oasis.kubernetes.objects.job_forms import WORK
 from oasis.kubernetes.objects.network import DEFAULT_PORT, FRAMEWORKS, LARGEST_PORT
 from oasis.kubernetes.objects.node_affinity import LABEL_NAME, LABEL_VALUE
 from oasis.kubernetes.objects.oasis_job import (
+    BACKOFF_LIMIT,
     BY_MINIBATCH,
+    COMPLETION,
     DEFAULT_GRACE,
     ON_REJECTION,
     REQUIRED,
@@ -327,6 +329,14 @@ def _spec() -> Schema:
                 default=ON_REJECTION[0],
             ),
             "network": _network(),
+            "completion": _text(
+                "What ends it: its chief, which is worker 0, ends well; or its work is done, for "
+                "pods that never end by themselves.",
+                *COMPLETION,
+                default=COMPLETION[0],
+            ),
+            "backoffLimit": _integer("So many pods and containers may fail, and no more.", 0)
+            | {"default": BACKOFF_LIMIT},
             "forms": _forms(),
             "speeds": _speeds(),
         },

@@ -45,8 +45,6 @@ class ProcessNodes:
     ----------
     plane : ControlPlane
         Its API server is told of the nodes and of their pods.
-    env : mapping of str to str, optional
-        What every container finds in its environment, such as LD_PRELOAD.
 
     Attributes
     ----------
@@ -56,11 +54,11 @@ class ProcessNodes:
         Ends what is started by it when the block ends, or if this process is killed.
     """
 
-    def __init__(self, plane: ControlPlane, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self._objects = Objects(Connection.open(str(plane.admin.kubeconfig())))
         self.directory = Path(tempfile.mkdtemp(prefix="oasis-processes-"))
-        self._env = {"PATH": os.environ["PATH"], "HOME": str(self.directory), **(env or {})}
+        self._env = {"PATH": os.environ["PATH"], "HOME": str(self.directory)}
         self._names: list[str] = []
         self._runs: dict[str, PodRun] = {}
         self._said: dict[str, dict[str, Any]] = {}
@@ -164,20 +162,28 @@ class ProcessNodes:
             self._patch_status(PODS, meta, status)
             self._said[uid] = status
         if meta.get("deletionTimestamp") and not run.has_process:
-            self._objects.delete(PODS, run.pod, 0)
+            self._request(
+                "DELETE",
+                PODS.path(meta["namespace"], meta["name"]),
+                {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}},
+            )
 
     def _patch_status(
         self, kind: ResourceKind, meta: Mapping[str, Any], status: Mapping[str, Any]
     ) -> None:
+        self._request(
+            "PATCH",
+            kind.path(meta.get("namespace"), meta["name"], "status"),
+            {"metadata": {"uid": meta["uid"]} if "uid" in meta else {}, "status": status},
+            content_type="application/strategic-merge-patch+json",
+        )
+
+    def _request(self, method: str, path: str, body: Mapping[str, Any], **more: str) -> None:
+        """Write, unless the object has gone, or another has its name."""
         try:
-            self._objects.connection.request(
-                "PATCH",
-                kind.path(meta.get("namespace"), meta["name"], "status"),
-                body={"metadata": {"uid": meta["uid"]} if "uid" in meta else {}, "status": status},
-                content_type="application/strategic-merge-patch+json",
-            )
+            self._objects.connection.request(method, path, body=body, **more)
         except ApiError as error:
-            if error.status not in (404, 409):  # it has gone, or another has its name
+            if error.status not in (404, 409):
                 raise
 
     def _beat(self, name: str) -> None:

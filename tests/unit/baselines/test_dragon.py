@@ -2,8 +2,20 @@
 
 import pytest
 
-from baselines.dragon import Dragon, FewestNodes, IdleClock, Ladder, LocalityAware, make_room
-from oasis.simulator import Allocation, Machine, Outage, Room, Site
+from baselines.dragon import Dragon, IdleClock, LocalityAware
+from baselines.dragon_placing import FewestNodes, FullestStart, Ladder
+from baselines.dragon_scaling import make_room
+from oasis.simulator import (
+    Allocation,
+    Engine,
+    FixedPs,
+    Machine,
+    Outage,
+    PolicyJob,
+    Room,
+    Site,
+    Workload,
+)
 from tests.unit.baselines.controllers import engine, job, workers
 
 QUIET = {"idle_after": 1e6}  # nobody grows
@@ -83,21 +95,83 @@ def test_the_victim_of_the_text_has_most_surplus_that_of_the_code_was_launched_f
     text = engine(Dragon(**QUIET), *jobs, until=200.0, gpus=(8,))
     assert workers(text) == {"a": {0: 4}, "b": {0: 1}, "c": {0: 1}}
     code = engine(Dragon(reading="code", **QUIET), *jobs, until=200.0, gpus=(8,))
-    assert workers(code) == {"a": {0: 2}, "b": {0: 4}, "c": {0: 1}}
+    assert workers(code) == {"a": {0: 3}, "b": {0: 4}, "c": {0: 1}}
 
 
-def test_the_code_wants_strictly_more_surplus_than_the_request():
-    jobs = [job("a", 2, 4, asked=4), job("b", 2, arrival=1.0)]
+def test_a_victim_of_the_text_gives_all_it_can_that_of_the_code_a_worker_at_a_time():
+    jobs = [job("a", 1, 4, asked=4, work=4e3), job("b", 1, arrival=10.0, work=1e4)]
+
+    def sizes(reading):
+        run = engine(Dragon(reading=reading), *jobs, until=400.0)
+        return [held.worker_count for _, held in run.state.jobs[0].history]
+
+    assert sizes("text") == [4, 1, 3]
+    assert sizes("code") == sizes("release") == [4, 3]
+
+
+def test_the_code_cuts_before_it_launches_only_if_there_is_strictly_more_than_the_request():
+    """With as much as the request to spare, c, which fits, is launched first; then a is cut."""
+    late = [job("b", 2, arrival=1.0), job("c", 1, arrival=121.0)]
     code = Dragon(reading="code", **QUIET)
-    assert workers(engine(code, *jobs, until=200.0)) == {"a": {0: 4}, "b": {}}
-    assert workers(engine(Dragon(**QUIET), *jobs, until=200.0)) == {"a": {0: 2}, "b": {0: 2}}
+    equal = engine(code, job("a", 2, 4, asked=4), *late, until=121.0, gpus=(5,))
+    assert workers(equal) == {"a": {0: 2}, "b": {0: 2}, "c": {0: 1}}
+    more = engine(code, job("a", 1, 4, asked=4), *late, until=121.0, gpus=(5,))
+    assert workers(more) == {"a": {0: 3}, "b": {0: 2}, "c": {}}
+
+
+@pytest.mark.parametrize("reading", ["text", "code", "release"])
+def test_a_victim_that_does_not_help_is_given_back(reading):
+    """u needs four CPUs, of which machine a has one: cutting x, which runs there, does not help."""
+    site = Site(("gpu", "cpu"), (Machine("a", (4.0, 1.0)), Machine("b", (4.0, 8.0))))
+    wide = {"max_workers": 4, "initial_workers": 4}
+    jobs = [
+        PolicyJob("x", 0.0, 1e4, ((0, 1),), min_workers=1, **wide),
+        PolicyJob("y", 0.0, 1e4, ((0, 1),), min_workers=2, **wide),
+        PolicyJob("u", 1.0, 1e4, ((0, 1), (1, 4))),
+    ]
+    run = Engine(Workload.of(site, jobs), Dragon(reading=reading, **QUIET))
+    while run._agenda.next_time <= 150.0 and run.step():
+        pass
+    assert (
+        workers(run)
+        == {"x": {0: 4}}
+        | {
+            "text": {"y": {1: 2}, "u": {1: 1}},
+            "code": {"y": {1: 4}, "u": {}},  # one GPU counts as enough, wherever it is
+            "release": {"y": {1: 3}, "u": {1: 1}},
+        }[reading]
+    )
+    assert run.state.jobs[0].changes == ()
+
+
+def test_the_release_helps_the_first_of_the_queue_after_half_a_minute():
+    jobs = [job("a", 1, 4, asked=4), job("b", 2, arrival=1.0), job("c", 1, arrival=2.0)]
+    release = Dragon(reading="release", **QUIET)
+    assert workers(engine(release, *jobs, until=30.9)) == {"a": {0: 4}, "b": {}, "c": {}}
+    assert workers(engine(release, *jobs, until=31.0)) == {"a": {0: 2}, "b": {0: 2}, "c": {}}
+
+
+def test_the_release_launches_nobody_while_it_cannot_help_the_first():
+    jobs = [job("a", 3, 4, asked=4), job("b", 4, arrival=1.0), job("c", 1, arrival=50.0)]
+    release = Dragon(reading="release", **QUIET)
+    assert workers(engine(release, *jobs, until=100.0, gpus=(5,)))["c"] == {}
+    code = Dragon(reading="code", **QUIET)
+    assert workers(engine(code, *jobs, until=100.0, gpus=(5,)))["c"] == {0: 1}
+
+
+def test_in_the_release_a_job_grows_on_every_machine_before_the_next():
+    jobs = [job("a", 1, 4, asked=1), job("b", 1, 4, asked=1)]
+    run = engine(Dragon(reading="release"), *jobs, until=60.0, gpus=(3, 2))
+    assert workers(run) == {"a": {0: 2, 1: 2}, "b": {0: 1}}
+    run = engine(Dragon(reading="code"), *jobs, until=60.0, gpus=(3, 2))
+    assert workers(run) == {"a": {0: 2}, "b": {0: 1}}
 
 
 def test_an_urgent_job_gets_what_it_asks_for_or_in_the_code_its_minimum():
     jobs = [job("a", 1, 4, asked=4), job("b", 1, 4, asked=3, arrival=1.0)]
     assert workers(engine(Dragon(**QUIET), *jobs, until=200.0)) == {"a": {0: 1}, "b": {0: 3}}
     code = Dragon(reading="code", **QUIET)
-    assert workers(engine(code, *jobs, until=200.0)) == {"a": {0: 1}, "b": {0: 1}}
+    assert workers(engine(code, *jobs, until=200.0)) == {"a": {0: 3}, "b": {0: 1}}
 
 
 def test_victims_are_cut_only_until_the_job_fits():
@@ -180,7 +254,7 @@ def test_it_goes_through_no_end_of_alarms():
     [
         ({"urgent_after": -1.0}, "urgent_after: expected seconds >= 0"),
         ({"idle_after": float("inf")}, "idle_after: expected seconds >= 0"),
-        ({"reading": "x"}, "reading: expected text or code"),
+        ({"reading": "x"}, "reading: expected text, code or release"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
@@ -203,7 +277,7 @@ def test_what_was_idle_last_is_used_first():
     assert clock.next_passing(0, 15.0, 30.0) == float("inf")
 
 
-@pytest.mark.parametrize("rule", [FewestNodes(), Ladder()])
+@pytest.mark.parametrize("rule", [FewestNodes(), Ladder(), FullestStart()])
 def test_a_placement_that_fails_leaves_the_room_as_it_was(rule):
     machines = tuple(Machine(f"n{k}", (4.0,)) for k in range(2))
     room = Room(Site(("gpu",), machines), [(2,), (1,)])
@@ -219,6 +293,36 @@ def test_the_ladder_goes_from_all_on_one_machine_to_the_fewest_spread():
         return dict(held.workers)
 
     assert put(4, 4) == {0: 4}
-    assert put(3, 3) == {0: 2, 1: 2}
+    assert put(3, 3) == {0: 3, 1: 1}
     assert put(3, 0) == {0: 2}
     assert put(1, 1) == {0: 1, 1: 1}
+
+
+def test_the_fewest_machines_count_that_of_the_parameter_server():
+    site = Site(("gpu", "cpu"), tuple(Machine(name, (4.0, 4.0)) for name in "abc"))
+    one = PolicyJob("j", 0.0, 1.0, ((0, 1),), ((1, 1),), 1, 6, ps_rule=FixedPs(1))
+    held = FewestNodes().place(Room(site, [(4, 0), (2, 0), (2, 4)]), one, 6, 1)
+    assert (held.workers, held.ps) == (((0, 4), (2, 2)), ((2, 1),))
+    # and where the workers alone would take the room that the server needs
+    one = PolicyJob("j", 0.0, 1.0, ((0, 1), (1, 1)), ((1, 2),), 1, 6, ps_rule=FixedPs(1))
+    held = FewestNodes().place(Room(site, [(3, 1), (2, 4), (1, 1)]), one, 4, 1)
+    assert (held.workers, held.ps) == (((0, 1), (1, 2), (2, 1)), ((1, 1),))
+
+
+def test_a_try_of_the_ladder_is_given_up_if_the_parameter_server_fits_nowhere():
+    site = Site(("gpu", "cpu"), (Machine("a", (4.0, 4.0)),))
+    one = PolicyJob("j", 0.0, 1.0, ((0, 1), (1, 1)), ((1, 1),), 2, 4, ps_rule=FixedPs(1))
+    held = Ladder().place(Room(site, [(4, 4)]), one, 4, 1)
+    assert (held.workers, held.ps) == (((0, 2),), ((0, 1),))
+
+
+def test_the_release_begins_where_most_tasks_fit_and_takes_as_many_as_there_are():
+    site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "abc"))
+
+    def put(*free):
+        held = FullestStart().place(Room(site, [(n,) for n in free]), job("a", 2, 6), 6, 0)
+        return held and dict(held.workers)
+
+    assert put(2, 3, 3) == {0: 2, 1: 3, 2: 1}
+    assert put(1, 0, 3) == {0: 1, 2: 3}
+    assert put(1, 0, 0) is None

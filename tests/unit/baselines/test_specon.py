@@ -265,7 +265,7 @@ def mixed():
 
 
 def test_a_converged_container_moves_once_to_the_better_worker():
-    policy = SpeCon(0.01, 10.0)
+    policy = SpeCon(0.01, 10.0, rebalancing="converged")
     run(policy, *mixed())
     assert [move.kind for move in policy.log if move.job == "fast"][:1] == ["migrated"]
     first = next(move for move in policy.log if move.job == "fast")
@@ -283,7 +283,7 @@ def test_who_shares_the_cpu_with_it_gains_by_the_move():
 
 
 def test_alone_or_beside_one_other_it_does_not_ask():
-    policy = SpeCon(0.01, 10.0)
+    policy = SpeCon(0.01, 10.0, rebalancing="converged")
     run(policy, container("fast", 200.0, FAST), container("s", 2.0), container("x", 200.0))
     assert policy.log == []
 
@@ -293,7 +293,7 @@ def test_line_15_may_count_in_the_whole_cluster():
     jobs = [container("fast", 200.0, FAST), container("s", 2.0), container("x", 200.0)]
     kinds = {}
     for counted in ("worker", "cluster"):
-        policy = SpeCon(0.01, 10.0, counted=counted)
+        policy = SpeCon(0.01, 10.0, counted=counted, rebalancing="converged")
         run(policy, *jobs, container("y", 100.0, cpu=0.1))
         kinds[counted] = [(move.kind, move.target) for move in policy.log]
     assert kinds == {"worker": [], "cluster": [("migrated", 1)]}
@@ -311,7 +311,7 @@ def test_the_move_is_used_up_when_it_stays():
 
 
 def test_when_all_have_converged_the_idle_worker_gets_the_one_that_did_so_last():
-    policy = SpeCon(0.01, 10.0)
+    policy = SpeCon(0.01, 10.0, rebalancing="converged")
     jobs = [container("a", 200.0, FAST), container("s", 20.0), container("b", 300.0, FAST)]
     run(policy, *jobs)
     assert [move[1:] for move in policy.log] == [("b", "rebalanced", 0, 1)]
@@ -401,7 +401,7 @@ def test_a_container_with_a_server_stays_where_machines_take_both():
         ({"interval": 0.0}, "interval: expected seconds > 0"),
         ({"weights": (2.0, 1.0)}, "weights: expected three numbers >= 0"),
         ({"counted": "node"}, "counted: expected worker or cluster, got 'node'"),
-        ({"rebalancing": "never"}, "rebalancing: expected converged or always, got 'never'"),
+        ({"rebalancing": "never"}, "rebalancing: expected always or converged, got 'never'"),
         ({"weights": (2.0, 1.5, -1.0)}, "weights: expected three numbers >= 0"),
     ],
 )

@@ -19,7 +19,7 @@ import oasis
 from experiments.cli import app as command_line
 from experiments.cli import commands
 from experiments.cli.app import whole_app
-from experiments.cli.commands import describe, example, learn, policies, report, schema
+from experiments.cli.commands import curve, describe, example, learn, policies, report, schema
 from experiments.cli.commands.kubernetes import app as on_cluster
 from experiments.cli.commands.kubernetes import cluster, reading, running
 from experiments.cli.main import main
@@ -30,6 +30,7 @@ from experiments.plotting.schedule import plot_cluster_plan
 
 WHOLE = whole_app()
 COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., Any]], ...] = (
+    (WHOLE, "curve", curve.command),
     (WHOLE, "describe", describe.command),
     (WHOLE, "example", example.command),
     (WHOLE, "learn", learn.command),

@@ -17,6 +17,7 @@ from experiments.figures.dragon import study as study_figures
 from experiments.figures.dragon import table1 as table1_figures
 from experiments.figures.dragon.models import (
     AS_CODED,
+    AS_RELEASED,
     BATCH,
     DEFAULT,
     DRAGON,
@@ -119,6 +120,7 @@ def test_the_published_shares_of_the_elapsed_time_are_reached(printed):
         for row in table1_figures.table7(printed)
         if row["arrivals"] == table1_figures.MINUTES
     }
+    assert FIG7[LOCALITY]["elapsed"] == FIG7[LOCALITY]["running"] + FIG7[LOCALITY]["waiting"]
     for policy in (LOCALITY, DRAGON, AS_CODED):
         assert rows[policy]["elapsed"] == pytest.approx(FIG7[policy]["elapsed"], abs=0.10)
         assert rows[policy]["use"] == pytest.approx(FIG8[policy], abs=0.10)
@@ -141,15 +143,16 @@ def ahead(policy, seeds=20):
 
 
 def test_in_how_many_draws_dragon_is_below_locality():
-    """At least 18 of 20 as in its code; not as in its text, and the page says what was tried."""
-    assert ahead(lambda: Dragon(reading="code")) == 19
+    """Nearly always as in its code; not as in its text, and the page says what was tried."""
+    assert ahead(lambda: Dragon(reading="code")) == 18
+    assert ahead(lambda: Dragon(reading="release")) == 7
     assert ahead(Dragon) == 14
     kept = {
         row["policy"]: row["below_locality"]
         for row in read_csv(PICTURES / "dragon-7.csv")
         if row["arrivals"] == table1_figures.DRAWN
     }
-    assert (kept[AS_CODED], kept[DRAGON]) == (19, 14)
+    assert (kept[AS_CODED], kept[DRAGON], kept[AS_RELEASED]) == (18, 14, 7)
     tried = {"urgent_after=600": 19, "urgent_after=1200": 20, "idle_after=300": 12}
     for option, won in tried.items():
         name, _, seconds = option.partition("=")
@@ -191,7 +194,7 @@ def test_the_use_over_time_adds_up_to_the_mean():
 
 
 def test_reductions_are_of_the_means_in_per_cent():
-    part = {"seed": 0, "intensity": 1.0}
+    part = {"seed": 0, "share": 1.0, "intensity": 1.0}
     runs = [
         {**part, "policy": LOCALITY, "elapsed": 200.0, "running": 100.0, "waiting": 0.0},
         {**part, "policy": DRAGON, "elapsed": 150.0, "running": 125.0, "waiting": 0.0},
@@ -220,9 +223,9 @@ def test_a_figure_writes_its_runs_its_rows_and_its_picture(tmp_path, monkeypatch
         "dragon-9.csv",
         "dragon-9.svg",
     ]
-    assert len(steps) == made.cells == figure.steps(figure.settings(seeds=2)) == 4
+    assert len(steps) == made.cells == figure.steps(figure.settings(seeds=2)) == 8
     with (tmp_path / "dragon-9-runs.csv").open() as stream:
-        assert [row["policy"] for row in csv.DictReader(stream)] == [LOCALITY, DRAGON] * 2
+        assert [row["policy"] for row in csv.DictReader(stream)] == [LOCALITY, DRAGON] * 4
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

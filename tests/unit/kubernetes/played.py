@@ -57,6 +57,7 @@ def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:
             "work": {"workerSeconds": slots * SLOT},
             "workers": {"maximum": 8, "template": pods(cpu="1", gpu="1"), **workers},
             "gracePeriodSeconds": 0,
+            "completion": "work",  # its pods never end by themselves
         },
     }
 
@@ -75,6 +76,7 @@ class Played:
         self.nodes = [node("n0", "worker", 4), node("n1", "worker", 4), node("p0", "ps", 0)]
         self.jobs: dict[str, dict[str, Any]] = {}  # by uid
         self.pods: dict[str, dict[str, Any]] = {}  # by name
+        self.storage: dict[str, list[dict[str, Any]]] = {}  # claims and volumes, by plural
         self.services: list[dict[str, Any]] = []
         self.seen_ps = 0  # parameter servers that were made
         self.most: dict[str, int] = {}  # workers at a time, by name of the job
@@ -98,7 +100,7 @@ class Played:
         none: dict[str, list[Any]] = {"jobs": [], "jobsets": [], "trainjobs": []}
         ours = {"oasisjobs": list(self.jobs.values()), "pods": list(self.pods.values())}
         none["services"] = self.services
-        return {"nodes": self.nodes, **none, **ours}
+        return {"nodes": self.nodes, **none, **self.storage, **ours}
 
     # -- what owners do ----------------------------------------------------------------------------
 

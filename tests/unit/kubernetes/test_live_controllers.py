@@ -32,6 +32,7 @@ def job(name: str, least: int, first: int, most: int, work: int) -> JobSpec:
         "utility": {"kind": "constant", "value": 1},
         "work": {"workerSeconds": work * CLOCK.work_seconds},
         "workers": counts,
+        "completion": "work",
     }
     meta = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "generation": 1}
     return parse_job({"metadata": meta, "spec": spec}, CLOCK, DEFAULT_RESOURCES)

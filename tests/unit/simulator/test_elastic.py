@@ -141,6 +141,7 @@ def at(*path):
         (("costs", "start"), -1, "costs.start: expected a finite number >= 0"),
         (("costs", "checkpoint_interval"), 0, "costs.checkpoint_interval: .* > 0"),
         (("observation", "interval"), 0, "observation.interval: expected a finite number > 0"),
+        (("crowding_loss",), -0.1, "crowding_loss: expected a finite number >= 0, got -0.1"),
         (("partial_gangs",), 1, "partial_gangs: expected true or false, got 1"),
     ],
 )
@@ -165,6 +166,27 @@ def test_a_repeated_key_is_refused(tmp_path):
     (tmp_path / "twice.json").write_text(text)
     with pytest.raises(InstanceError, match="version: repeated key"):
         read_elastic(tmp_path / "twice.json")
+
+
+def test_a_crowded_machine_costs_more_than_its_cores():
+    """Two jobs that want all cores share them; with a loss of 0.5 each also runs at two thirds."""
+    both = {
+        "arrival": 0.0,
+        "work": 60.0,
+        "workers": 1,
+        "worker": {"gpu": 1},
+        "worker_cpu": 16.0,
+    }
+    plain = {**SMALL, "machines": SMALL["machines"][:1], "costs": {}}
+    plain["machines"] = [plain["machines"][0] | {"count": 1}]
+    plain["jobs"] = [both | {"id": name} for name in "ab"]
+
+    def ends(**more):
+        made = elastic_from_dict(plain | more)
+        return [job.end for job in replay(made.workload, FIFO(), **made.options).jobs]
+
+    assert ends() == [120.0, 120.0]
+    assert ends(crowding_loss=0.5) == pytest.approx([180.0, 180.0])
 
 
 # -- machines with labels, jobs in several forms ---------------------------------------------------

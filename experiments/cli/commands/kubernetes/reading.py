@@ -123,6 +123,8 @@ def _status_row(job: Mapping[str, Any]) -> tuple[str, ...]:
     phase = job["phase"]
     side = {"Rejected": "Admitted", "Invalid": "Valid", "Failed": "Valid", "GivenUp": "Complete"}
     kind = side.get(phase, "Placed")
+    if phase == "Failed" and "Complete" in reasons:  # its own processes did, it is no fault of ours
+        kind = "Complete"
     note = "" if phase in ("Completed", "Running") else reasons.get(kind, "")
     state = reasons.get("Stalled") or reasons.get("PolicyState", "")
     return (
@@ -150,8 +152,13 @@ ADVICE = {
     "Withdrawn": "something that is not planned here took its room: see `kubectl describe pod` "
     "of its pods; it is tried again in the next slot",
     "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
+    "BackoffLimitExceeded": "its own processes fail: see the logs of its pods; an edit of the job "
+    "has it tried again",
+    "Underestimated": "more is planned for it; a better spec.work, or reports, make better plans",
     "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
     "more workers",
+    "LeftToScheduler": "if its pods find no room, see `kubectl describe pod`: the plan may send "
+    "them where that keeps them out",
     "PodsNotReady": "mend what the message says; an edit of the job has it tried at once",
     "PromiseBroken": "a lost node, slow pods or a fault cost more time than there was",
     "GivenUp": "it can earn nothing any more; submit it again with a later target",

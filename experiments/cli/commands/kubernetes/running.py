@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes.cluster import (
     DRY,
@@ -217,7 +218,10 @@ def run(
         _show(controller, as_json)
         return
     if metrics_port:
-        metrics.serve(metrics_port)
+        try:
+            metrics.serve(metrics_port)
+        except (OSError, OverflowError) as error:
+            raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
     _run(controller, stop_after)
 
 

@@ -1,0 +1,92 @@
+"""``oasis curve``: the training curve of a job from the log of a training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from experiments.cli.console import note
+from experiments.cli.options import ResultFile
+from experiments.cli.results import deliver
+from oasis.model.errors import InputError
+from oasis.simulator.elastic import elastic_from_dict, read_elastic
+from oasis.simulator.training_log import POINTS, TrainingLog, read_training_log
+
+
+def command(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOG.csv",
+            help="Log with a header: a column of steps or times, and one of values.",
+            show_default=False,
+        ),
+    ],
+    position: Annotated[
+        str | None,
+        typer.Option("--step", help="Column of steps, epochs or times. [default: the first]"),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option("--value", help="Column of the loss or accuracy. [default: the second]"),
+    ] = None,
+    points: Annotated[
+        int, typer.Option("--points", min=1, help="Pieces of the curve at most.")
+    ] = POINTS,
+    workload: Annotated[
+        Path | None,
+        typer.Option("--workload", help="Elastic jobs, of which some get the curve."),
+    ] = None,
+    jobs: Annotated[
+        str | None,
+        typer.Option("--jobs", help="Ids of these jobs, with commas. [default: all]"),
+    ] = None,
+    seconds: Annotated[
+        bool,
+        typer.Option(
+            "--seconds",
+            help="The steps are seconds: the work of these jobs is from the first row to the last.",
+        ),
+    ] = False,
+    output: ResultFile = None,
+) -> None:
+    """Make the training curve of a job from a log, for SpeCon in simulations of one's own models.
+
+    Without --workload it prints the curve as the field `curve` of a job has it; with it, the
+    workload in which the jobs have that curve.
+
+    Example: oasis curve vae.csv --workload jobs.json --jobs vae1,vae2 --seconds -o own.json
+    """
+    if workload is None and (jobs is not None or seconds):
+        raise InputError("--jobs" if jobs is not None else "--seconds", "expected --workload, too")
+    log = read_training_log(file, position=position, value=value, points=points)
+    document: Any = [list(point) for point in log.curve.points]
+    if workload is not None:
+        document = _with_curve(workload, jobs, log, document, seconds)
+        if "observation" not in document:
+            note(f"{workload}: nobody looks at curves without the field observation")
+    empty = f", {log.empty} without a value" if log.empty else ""
+    deliver(
+        document,
+        lambda: note(f"wrote {output}: a curve of {log.rows} rows{empty}"),
+        as_json=output is None,
+        output=output,
+    )
+
+
+def _with_curve(
+    path: Path, ids: str | None, log: TrainingLog, points: list[list[float]], seconds: bool
+) -> dict[str, Any]:
+    """The plain data of a workload, some of whose jobs have a curve now."""
+    document = dict(read_elastic(path).document)
+    there = [job["id"] for job in document["jobs"]]
+    chosen = there if ids is None else [name.strip() for name in ids.split(",")]
+    unknown = next((name for name in chosen if name not in there), None)
+    if unknown is not None:
+        raise InputError("--jobs", f"expected ids of jobs of {path}", unknown)
+    own = {"curve": points} | ({"work": log.length} if seconds else {})
+    document["jobs"] = [job | own if job["id"] in set(chosen) else job for job in document["jobs"]]
+    elastic_from_dict(document)  # what cannot be read again is not written
+    return document

@@ -1,0 +1,118 @@
+"""OasisJobs whose pods train for real, on process nodes, under `oasis kubernetes run`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oasis.kubernetes.api.resources import EVENTS
+from oasis.kubernetes.names import BANDWIDTH, KIND, NODE_ROLE
+from tests.kubernetes.adapter import elastic
+from tests.kubernetes.cluster import GPU, report_rights
+from tests.kubernetes.controlplane.access import apply
+from tests.kubernetes.processes.nodes import ProcessNodes
+from tests.kubernetes.scene import SYSTEM, Scene
+from tests.kubernetes.trainings import regression
+
+ROOT = Path(__file__).parents[2]
+READY = "/var/run/ready"
+ROOM = {"cpu": "8", "memory": "32Gi", BANDWIDTH: "20G"}
+PAUSE = 0.05  # seconds that a part of a step takes
+
+
+@dataclass(frozen=True)
+class Training:
+    """A program of `tests.kubernetes.trainings`, and what its jobs have in common."""
+
+    scene: Scene
+    nodes: ProcessNodes
+    command: list[str]
+    spec: Mapping[str, Any]
+    servers: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def job(
+        self, name: str, workers: tuple[int, int], slots: int, **spec: Any
+    ) -> tuple[dict[str, Any], int]:
+        """A job that trains for so many worker-slots, and its steps."""
+        clock = self.scene.clock
+        steps = round(slots * clock.slot_seconds / (regression.PARTS * PAUSE))
+        seconds = slots * clock.work_seconds
+        given = {
+            **{"PYTHONPATH": ROOT, "OMP_NUM_THREADS": 1, "CHECKPOINT": self.file(name)},
+            **{"STEPS": steps, "WORK": seconds, "PAUSE": PAUSE, "READY": READY, **self.env},
+        }
+        env = [{"name": key, "value": str(value)} for key, value in given.items()]
+        made = elastic(self.scene, name, *workers, seconds, **self.spec, **spec)
+        limits = {GPU: "1", **({BANDWIDTH: "1G"} if self.servers else {})}
+        template = self._template(env, limits)
+        # Work is counted while a gang is ready: not while its processes start.
+        probe = {"exec": {"command": ["test", "-f", READY]}, "periodSeconds": 1}
+        template["spec"]["containers"][0]["readinessProbe"] = probe
+        made["spec"]["workers"]["template"] = template
+        if self.servers:
+            made["spec"]["parameterServers"] = {"template": self._template(env, {BANDWIDTH: "4G"})}
+        return made, steps
+
+    def _template(self, env: list[dict[str, Any]], limits: dict[str, str]) -> dict[str, Any]:
+        resources = {"requests": {"cpu": "1"}, "limits": limits}
+        container = {"name": "train", "image": "none", "command": self.command, "env": env}
+        return {"spec": {"containers": [container | {"resources": resources}]}}
+
+    def file(self, name: str) -> Path:
+        """Checkpoint of a job."""
+        return self.nodes.directory / f"{name}.npz"
+
+    def check_weights(self, name: str, steps: int) -> None:
+        """The job has done every step once, and has the weights that come of that."""
+        with np.load(self.file(name)) as found:
+            assert found["step"] == steps
+            np.testing.assert_allclose(found["weights"], regression_weights(steps), rtol=1e-9)
+
+
+def regression_weights(steps: int) -> np.ndarray[Any, Any]:
+    """What there is after so many steps, by the whole minibatch of each at once."""
+    weights = np.zeros(regression.SIZE)
+    for step in range(steps):
+        parts = [regression.data(step, part) for part in range(regression.PARTS)]
+        features, targets = (np.concatenate(each) for each in zip(*parts, strict=True))
+        slope = features.T @ (features @ weights - targets)
+        weights -= 2 * regression.RATE * slope / len(targets)
+    return weights
+
+
+def add_machines(scene: Scene, nodes: ProcessNodes, gpus: int) -> None:
+    """As many nodes with a GPU each, and one for parameter servers; pods may report."""
+    apply(scene.plane.client, report_rights(scene.namespace))
+    for k in range(gpus):
+        nodes.add(f"gpu-{k}", {**ROOM, GPU: "1"}, {NODE_ROLE: "worker"})
+    nodes.add("cpu-0", ROOM, {NODE_ROLE: "ps"})
+
+
+def start_controller(scene: Scene, nodes: ProcessNodes, *words: str) -> Path:
+    """`oasis kubernetes run`, as its owner starts it; its log."""
+    clock = scene.clock
+    command = [
+        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", *words),
+        *("--slot-seconds", f"{clock.slot_seconds:g}"),
+        *("--startup-seconds", f"{clock.startup_seconds:g}"),
+        *("--system-namespace", SYSTEM, "--controller-name", scene.namespace),
+        *("--namespace", scene.namespace, "--kubeconfig", str(scene.account.kubeconfig())),
+    ]
+    log = nodes.directory / "controller.log"
+    nodes.guardian.start(command, log, {**os.environ, "PYTHONPATH": str(ROOT)})
+    return log
+
+
+def reasons(scene: Scene, name: str) -> set[str]:
+    """Of the events of a job; its Service has others, as nobody can route to 127.x.y.z."""
+    found, _ = scene.admin.list_all(EVENTS, scene.namespace)
+    job = (KIND, name)
+    objects = [(event["involvedObject"], event["reason"]) for event in found]
+    return {reason for about, reason in objects if (about["kind"], about["name"]) == job}

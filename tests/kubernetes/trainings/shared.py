@@ -1,0 +1,62 @@
+"""What the trainings with frameworks share: the steps, a checkpoint, readiness, reports.
+
+They train what `regression` trains, on the same minibatches, so that all of them end with the same
+weights. The environment is that of `regression`, and what the framework itself reads.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oasis.kubernetes.reporter import Reporter
+from tests.kubernetes.trainings.regression import PARTS, SIZE, data
+
+SAVED = 5  # every so many steps
+STEPS, PAUSE = int(os.environ["STEPS"]), float(os.environ["PAUSE"])
+FILE = Path(os.environ["CHECKPOINT"])
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def begin() -> tuple[Array, int]:
+    """Weights and step of the last checkpoint. From now on SIGTERM ends the process at once."""
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
+    if not FILE.exists():
+        return np.zeros(SIZE), 0
+    with np.load(FILE) as found:
+        return found["weights"], int(found["step"])
+
+
+def minibatch(step: int, rank: int, world: int) -> tuple[Array, Array]:
+    """The part of one of `world` processes; it takes as long as in `regression`."""
+    parts = [data(step, part) for part in range(PARTS) if part % world == rank]
+    time.sleep(PAUSE * len(parts))
+    features, targets = zip(*parts, strict=True) if parts else ([np.empty((0, SIZE))], [[]])
+    return np.concatenate(features), np.concatenate(targets)
+
+
+def ready() -> None:
+    """This process trains, or serves."""
+    Path(os.environ["READY"]).touch()
+
+
+class Keeper:
+    """What the first process does beside: checkpoints and reports."""
+
+    def __init__(self) -> None:
+        self._reporter = Reporter.in_pod()
+
+    def note(self, weights: Array, step: int, loss: float) -> None:
+        """So many steps are done."""
+        if step % SAVED and step != STEPS:
+            return
+        written = FILE.with_suffix(".new.npz")
+        np.savez(written, weights=weights, step=step)
+        written.replace(FILE)
+        self._reporter.report(float(os.environ["WORK"]) * step / STEPS, loss)
