@@ -372,7 +372,7 @@ class SpeCon(GangController):
     ...     PolicyJob(f"j{k}", 0.0, work, (), worker_cpu=1.0, curve=early if k == 0 else steady)
     ...     for k, work in enumerate((400.0, 9.0, 300.0, 9.0, 300.0, 9.0))
     ... ]
-    >>> policy = SpeCon()
+    >>> policy = SpeCon(rebalancing="converged")
     >>> options = {"speed": TrainingSpeed(), "observation": Observation(30.0)}
     >>> outcome = replay(Workload.of(site, jobs), policy, **options)
     >>> policy.log[0]

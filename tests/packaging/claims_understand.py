@@ -366,7 +366,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "To set one to 0 or 1": DEFINED,
         "Fischetti and Monaci 2014": REFERENCE,
         "Fischetti and Lodi 2003": REFERENCE,
-        "Four things decide": "they follow",
         "Geoffrion 1974": REFERENCE,
         "Hence three rules": "they follow",
         "one server with 1000 GPUs, two jobs of 510 one-GPU workers": CELL,

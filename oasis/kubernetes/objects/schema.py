@@ -280,8 +280,8 @@ def _network() -> Schema:
     )
 
 
-def _spec() -> Schema:
-    workers = _object(
+def _workers() -> Schema:
+    return _object(
         "The workers; each is a pod.",
         {
             "minimum": _integer("It works with so many workers or more, or with none.")
@@ -302,6 +302,9 @@ def _spec() -> Schema:
             ),
         ],
     )
+
+
+def _spec() -> Schema:
     ps = _object(
         "The parameter servers, ceil(n b / B) for n workers that reserve b of the bandwidth B "
         "of one.",
@@ -313,7 +316,7 @@ def _spec() -> Schema:
         {
             "utility": _utility(),
             "work": _work(),
-            "workers": workers,
+            "workers": _workers(),
             "parameterServers": ps,
             "resizePolicy": _text(
                 "elastic: pods come and go; restart: all pods are ended, with time for a "
