@@ -1,4 +1,4 @@
-"""Nightly: JAX, PyTorch and TensorFlow train as OasisJobs whose pods are processes.
+"""Nightly: JAX and PyTorch train as OasisJobs whose pods are processes.
 
 They need the extra `frameworks` and a C compiler. Each of them does what
 `tests.kubernetes.trainings.regression` does, and has to end with its weights.
@@ -122,21 +122,3 @@ def test_torchrun_goes_on_with_those_who_are_there(
     assert {2, 4} <= set(counts)
     assert counts[0] == 4
     assert begun == sorted(begun)
-
-
-def test_tensorflow_trains_with_parameter_servers(
-    scene: Scene, process_nodes: ProcessNodes, training: Make
-) -> None:
-    tensorflow = training(
-        "tensorflow",
-        ["tests.kubernetes.trainings.tensorflow_regression"],
-        {"framework": "tensorflow"},
-        spec={"resizePolicy": "restart"},
-        servers=True,
-    )
-    job, steps = tensorflow.job("tf", (2, 3), 12)
-    run(scene, process_nodes, job, sleeper(scene, 2, 2))
-    tensorflow.check_weights("tf", steps)
-    counts, begun = gangs(process_nodes.logs("tf-worker-0"), "workers")
-    assert counts[:3] == [2, 1, 2], "beside the chief"
-    assert begun[0] == 0 < begun[1] < begun[2]
