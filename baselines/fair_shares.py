@@ -82,6 +82,15 @@ class Pools:
                     amounts[offset + resource].append(amount)
         return np.array([math.fsum(each) for each in amounts])
 
+    def amounts(self, rows: Sequence[Sequence[int]]) -> dict[int, int]:
+        """The same of whole grid units, to the last one, by place."""
+        found = dict.fromkeys(range(self._size), 0)
+        for machine, row in zip(self._site.machines, rows, strict=True):
+            for offset in {self._offsets[group] for group in machine.hosts}:
+                for resource, amount in enumerate(row):
+                    found[offset + resource] += amount
+        return found
+
 
 class Shares:
     """Dominant shares of the resources of `Pools`.

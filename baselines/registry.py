@@ -8,11 +8,13 @@ from typing import Any
 
 from baselines.dorm import Dorm
 from baselines.dragon import Dragon, LocalityAware
+from baselines.elasticflow import ElasticFlow
 from baselines.fair_shares import DRF, FinishTimeFairness
 from baselines.gavel import Gavel
 from baselines.gittins import Gittins
 from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
+from baselines.optimus import Optimus
 from baselines.preemptive import LAS, SRSF, SRTF
 from baselines.priority_queue import PriorityQueue
 from baselines.queues import EASY, FIFO, SJF
@@ -39,7 +41,7 @@ QUEUES: dict[str, Callable[..., Policy]] = {
     "finish-time-fairness": FinishTimeFairness,
     "gavel": Gavel,
 }
-# Kubernetes controllers, at home on elastic workloads.
+# Kubernetes controllers and elastic schedulers, at home on elastic workloads.
 CONTROLLERS: dict[str, Callable[..., Policy]] = {
     "kubernetes-default": KubernetesDefault,
     "locality-aware": LocalityAware,
@@ -47,6 +49,8 @@ CONTROLLERS: dict[str, Callable[..., Policy]] = {
     "kod2": Kod2,
     "priority-queue": PriorityQueue,
     "specon": SpeCon,
+    "optimus": Optimus,
+    "elasticflow": ElasticFlow,
 }
 ALL: dict[str, Callable[..., Policy]] = POLICIES | QUEUES | CONTROLLERS
 

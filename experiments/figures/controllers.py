@@ -185,7 +185,8 @@ def _utility(rng: np.random.Generator, duration: float) -> dict[str, Any]:
 
 
 LOADS = (0.5, 1.0, 2.0)
-POLICIES = (*RIVALS, *CONTROLLERS)
+NOT_IN_THE_FILES = ("optimus", "elasticflow")
+POLICIES = (*RIVALS, *(name for name in CONTROLLERS if name not in NOT_IN_THE_FILES))
 # What is averaged over the seeds: times in seconds, restarts of a job.
 MEASURED = ("of_bound", "utility", "mean", "p95", "waiting", "restarts", "use")
 

@@ -46,7 +46,8 @@ from tests.packaging.figure_rows import (
 from tests.packaging.page_numbers import Claim
 
 SPECON, KOD2 = "docs/figures-specon.md", "docs/figures-kod2.md"
-PAGES: tuple[str, ...] = (SPECON, KOD2)
+LITERATURE = "docs/literature.md"
+PAGES: tuple[str, ...] = (SPECON, KOD2, LITERATURE)
 
 # --- KOD2 ---------------------------------------------------------------------------------------
 
@@ -390,7 +391,18 @@ CLAIMS: list[Claim] = [
 ]
 
 # page -> words of the page with a number that cannot be wrong -> why it cannot
+VENUES = (
+    *(("INFOCOM", 2018), ("INFOCOM", 2022), ("TPDS", 2021), ("IPDPS", 2024), ("OSDI", 2020)),
+    *(("OSDI", 2021), ("SOSP", 2023), ("NSDI", 2019), ("NSDI", 2020), ("NSDI", 2021)),
+    *(("NSDI", 2023), ("EuroSys", 2023), ("HPDC", 2004)),
+)
 ALLOWED: dict[str, dict[str, str]] = {
+    LITERATURE: {
+        **{f"{place} {year}": YEAR for place, year in VENUES},
+        "arXiv 2108.02917, 2021": YEAR,
+        "IEEE TPDS, 2021": YEAR,
+        "et al., 2021": YEAR,
+    },
     KOD2: {
         "KTCCS 2022": YEAR,
         '"about 30 minutes to over an hour"': QUOTED,

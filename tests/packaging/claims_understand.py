@@ -440,6 +440,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "docs/architecture.md": {"20 a second as it comes": "a default of Kubernetes"},
     "docs/kubernetes-reference.md": {
         "Default: `1`.": "made from the schema (tests/packaging/test_deploy.py)",
+        "Default: `6`.": "made from the schema (tests/packaging/test_deploy.py)",
         "Default: `30`.": "made from the schema (tests/packaging/test_deploy.py)",
         "Default: `2222`.": "made from the schema (tests/packaging/test_deploy.py)",
         "Where worker 0 waits": "made from the schema (tests/packaging/test_deploy.py)",

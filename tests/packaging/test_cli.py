@@ -58,6 +58,7 @@ COMMANDS = (
     "kubernetes quote",
     "kubernetes explain",
     "kubernetes import",
+    "kubernetes reporter",
     "verify",
     "plot",
 )

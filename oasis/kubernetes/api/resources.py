@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -218,3 +219,30 @@ def _is_same(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
         and names.FIELD_MANAGER in managers
         and not found["metadata"].get("deletionTimestamp")
     )
+
+
+_CLUSTER_WIDE = ("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterRoleBinding")
+PATIENCE = 30.0  # seconds for a namespace that is only just being made
+
+
+def kind_of(body: Mapping[str, Any]) -> ResourceKind:
+    """The kind of an object that is installed."""
+    version, kind = body["apiVersion"], body["kind"]
+    prefix = f"/api{'' if version == 'v1' else 's'}/{version}"
+    # All kinds that are installed have regular plurals, so no discovery request is needed.
+    return ResourceKind(prefix, f"{kind.lower()}s", kind not in _CLUSTER_WIDE)
+
+
+def apply_object(objects: Objects, body: Mapping[str, Any]) -> None:
+    """Apply one object; a namespace that is only just being made is waited for."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            objects.apply(kind_of(body), body)
+        except ApiError as error:
+            # The namespace was applied just before; until it is served, its objects answer 404.
+            if error.status != 404 or time.monotonic() > deadline or objects.is_dry:
+                raise
+            time.sleep(0.2)
+        else:
+            return

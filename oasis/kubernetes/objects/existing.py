@@ -137,8 +137,6 @@ TFJOB = _kind(
 EXISTING = (JOB, JOBSET, TRAINJOB, TFJOB)
 BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
 BY_NAME = {kind.name: kind for kind in EXISTING}
-
-
 CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of the kinds above
 
 
@@ -215,19 +213,9 @@ def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
 def without_others(
     seen: Mapping[str, list[Any]], controller: str
 ) -> tuple[dict[str, list[Any]], dict[str, tuple[str, str]]]:
-    """What is seen but for the jobs that another controller schedules, and those.
+    """What is seen but for the jobs that a controller other than ours schedules, and those.
 
-    Parameters
-    ----------
-    seen : mapping of str to list
-        Objects by plural of their kind.
-    controller : str
-        Ours.
-
-    Returns
-    -------
-    tuple of (dict, dict)
-        The objects, and by uid of a job of another one the names of the job and of that one.
+    The latter are, by uid of the job, its name and that of the other controller.
     """
     kept, others = dict(seen), {}
     for plural, kind in ((names.PLURAL, None), *BY_PLURAL.items()):

@@ -41,7 +41,7 @@ def _object(
 
 def _number(description: str, minimum: float = 0, **more: Any) -> Schema:
     # The API server reads a maximum beyond 64 bits as a negative one, so a rule says it.
-    most = _rule(f"self <= {LARGEST_AMOUNT:.1e}", f"expected a number <= {LARGEST_AMOUNT:g}")
+    most = _rule(f"self <= {LARGEST_AMOUNT:.1e}", "expected a smaller number")
     limits = {"minimum": minimum, "x-kubernetes-validations": [most]}
     return {"type": "number", **limits, "description": description, **more}
 
@@ -172,7 +172,7 @@ def _work() -> Schema:
             _rule(
                 "!has(self.minibatchSeconds) || self.minibatchSeconds > 0.0"
                 " || (has(self.gradientMb) && self.gradientMb > 0.0)",
-                "minibatchSeconds: expected > 0 without gradients to send",
+                "minibatchSeconds: expected more than nothing without gradients to send",
             ),
         ],
     )
@@ -330,7 +330,7 @@ def _spec() -> Schema:
             ),
             "network": _network(),
             "completion": _text(
-                "What ends it: its chief, which is worker 0, ends well; or its work is done, for "
+                "What ends it: its chief, the first worker, ends well; or its work is done, for "
                 "pods that never end by themselves.",
                 *COMPLETION,
                 default=COMPLETION[0],

@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from oasis.kubernetes.reporter import report
+
 SIZE, PARTS, ROWS, RATE = 16, 4, 8, 0.05
 SAVED, REPORTED = 10, 5  # every so many steps
 SEED = 7
@@ -144,17 +146,13 @@ def work(index: int, host: str, port: int, steps: int) -> None:
     """Be a worker; the first one reports."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     seconds = float(os.environ["WORK"]) / steps  # of work in a step
-    last, reporter = -REPORTED, None
-    if index == 0:
-        from oasis.kubernetes.reporter import Reporter  # the others begin sooner without it
-
-        reporter = Reporter.in_pod()
+    last = -REPORTED
 
     def told(step: int, loss: float | None = None) -> None:
         nonlocal last
         Path(os.environ["READY"]).touch()
-        if reporter is not None and (step >= last + REPORTED or step == steps):
-            reporter.report(seconds * step, loss)
+        if index == 0 and (step >= last + REPORTED or step == steps):
+            report(seconds * step, loss)
             last = step
 
     while True:

@@ -292,7 +292,7 @@ def test_every_policy_runs_plain_jobs_rigidly(name):
 def test_unknown_policies_are_refused_by_name():
     with pytest.raises(
         ValueError,
-        match=r"expected one of fifo, drf, rrh, .*, specon, got 'x'",
+        match=r"expected one of fifo, drf, rrh, .*, elasticflow, got 'x'",
     ):
         baselines.make("x")
 

@@ -77,4 +77,11 @@ UNUSUAL: dict[str, dict[str, Any]] = {
         "counted": "cluster",
         "rebalancing": "always",
     },
+    "optimus": {"round_minutes": 4.0, "training": "async", "samples": 3, "convergence": 0.01},
+    "elasticflow": {
+        "slot_minutes": 4.0,
+        "worth": 0.9,
+        "margin_seconds": 30.0,
+        "sizes": "any",
+    },
 }

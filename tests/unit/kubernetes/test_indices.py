@@ -229,6 +229,16 @@ def test_a_plan_that_changes_before_the_gang_begins_leaves_no_gap() -> None:
     played.turn(plan(a=2, b=1, p=1))  # made, not opened
     played.settle(plan(b=2, c=1, p=1))
     assert sorted(played.indices()) == [0, 1, 2]
+    played = Played(spec_of())
+    played.turn(plan(a=2, b=1, p=1))
+    before = played.uids()
+    played.settle(plan(a=2, c=1, p=1))
+    assert played.indices() == {0: "a", 1: "a", 2: "c"}
+    assert {k: v for k, v in played.uids().items() if v == before[k]}.keys() == {
+        ("worker", 0),
+        ("worker", 1),
+        ("ps", 0),
+    }
 
 
 def test_jobs_that_restart_are_numbered_anew() -> None:

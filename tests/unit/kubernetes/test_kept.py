@@ -169,3 +169,13 @@ def test_each_kind_knows_what_is_kept_of_it_and_lists_it_so() -> None:
     objects = Objects(connection)  # type: ignore[arg-type]
     assert objects.list_all(PODS) == ([pod(gated=True)], "9")
     assert objects.list_all(PODS, kept=PODS.kept) == ([kept_pod(pod(gated=True))], "9")
+
+
+def test_names_in_the_network_are_kept_and_the_variables_of_containers_are_not() -> None:
+    """The variables of a large gang are long, and nobody here reads them again."""
+    whole = pod(gated=True)
+    whole["spec"] |= {"hostname": "a-worker-0", "subdomain": "a"}
+    whole["metadata"]["annotations"][f"{names.ENV}OASIS_HOSTS"] = "a-worker-0.a"
+    kept = kept_pod(whole)
+    assert (kept["spec"]["hostname"], kept["spec"]["subdomain"]) == ("a-worker-0", "a")
+    assert kept["metadata"]["annotations"].keys() == {names.NODE, names.PROGRESS, names.LOSS}

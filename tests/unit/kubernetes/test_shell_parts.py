@@ -16,9 +16,8 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
 from oasis.driver.policy_state import policy_state, site_text
 from oasis.kubernetes.acting import Delete
-from oasis.kubernetes.api.apply import apply_object, kind_of
 from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import PODS, Objects
+from oasis.kubernetes.api.resources import PODS, Objects, apply_object, kind_of
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.writer import ClusterWriter

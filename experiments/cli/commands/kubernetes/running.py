@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,7 +80,7 @@ def install(
         else:
             console.print_text(yaml_text(made).rstrip("\n"))
         return
-    from oasis.kubernetes.api.apply import apply_object  # noqa: PLC0415 (needs an extra)
+    from oasis.kubernetes.api.resources import apply_object  # noqa: PLC0415 (needs an extra)
 
     objects = connect(kubeconfig, context, dry_run=dry_run)
     done = []
@@ -89,6 +90,15 @@ def install(
         console.note(f"{'would apply' if dry_run else 'applied'} {done[-1]}")
     if as_json:
         console.print_json({"applied": [] if dry_run else done, "dry_run": dry_run})
+
+
+def reporter() -> None:
+    """Print a file with which a training process tells how far it is; it needs Python alone.
+
+    Example: oasis kubernetes reporter > reporter.py
+    """
+    file = resources.files("oasis.kubernetes") / "reporter.py"
+    console.print_text(file.read_text(encoding="utf-8").rstrip("\n"))
 
 
 def yaml_text(objects: list[dict[str, Any]]) -> str:

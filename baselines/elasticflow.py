@@ -1,0 +1,545 @@
+"""ElasticFlow: jobs are admitted by deadline; what is left goes where it costs least time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from baselines.counts import Gpus
+from baselines.fair_shares import Pools, Shares
+from baselines.preemptive import significant
+from oasis.model.errors import InputError
+from oasis.model.rounding import TOLERANCE
+from oasis.scheduling import (
+    NEVER_FITS,
+    NOTHING,
+    Allocation,
+    BasePolicy,
+    BestFit,
+    EmptyCluster,
+    MostIdle,
+    OneNode,
+    Plan,
+    PolicyJob,
+    Room,
+    Site,
+    View,
+)
+
+POWERS, ANY = "powers", "any"
+TOO_LATE = "its deadline cannot be met beside those of the jobs admitted before it"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One number of workers that a job may run with.
+
+    Parameters
+    ----------
+    workers, ps : int
+        Its tasks.
+    gpus : float
+        What they take, by which time on them is counted.
+    speed : float
+        Work in a unit of time.
+    load : tuple of (pool, amount)
+        What they take of each of `Pools`, in grid units.
+    """
+
+    workers: int
+    ps: int
+    gpus: float
+    speed: float
+    load: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is left to do for a job, and until when.
+
+    Parameters
+    ----------
+    index : int
+        Of the job.
+    sizes : tuple of Size
+        Those that it may have, each faster than the ones before it.
+    left : float
+        Work that is left.
+    time : float
+        Until its deadline; infinity: it has none.
+    """
+
+    index: int
+    sizes: tuple[Size, ...]
+    left: float
+    time: float = math.inf
+
+
+# The size in each slot from now on, to the last in which the job works: its place in
+# `Claim.sizes` counted from 1, or 0 for nothing.
+Shape = list[int]
+
+
+class FreeSlots:
+    """What all machines together have free in each slot from now on.
+
+    Parameters
+    ----------
+    totals : mapping of int to int
+        What there is of each of `Pools`, in grid units.
+    length : float
+        Of a slot.
+    first : float or None
+        Until the end of the present slot; None: it begins now.
+
+    Examples
+    --------
+    Four GPUs, of which others have three in the present slot and none after it. With one, two and
+    four GPUs a job is 1, 1.5 and 2 times as fast; to do 3 within two slots it needs up to four:
+
+    >>> sizes = tuple(
+    ...     Size(n, 0, n, speed, ((0, n),)) for n, speed in ((1, 1.0), (2, 1.5), (4, 2.0))
+    ... )
+    >>> slots = FreeSlots({0: 4}, 1.0)
+    >>> slots.take(0, Size(3, 0, 3, 3.0, ((0, 3),)))
+    >>> slots.minimum_share(Claim(0, sizes, 3.0, 2.0))
+    [1, 3]
+    """
+
+    def __init__(
+        self, totals: Mapping[int, int], length: float, first: float | None = None
+    ) -> None:
+        self._totals, self._length = dict(totals), length
+        self._first = length if first is None else first
+        self._free: list[dict[int, int]] = []
+
+    def span(self, slot: int) -> tuple[float, float]:
+        """When `slot` begins, counted from now, and how long it lasts."""
+        if not slot:
+            return 0.0, self._first
+        return self._first + (slot - 1) * self._length, self._length
+
+    def fits(self, slot: int, size: Size) -> bool:
+        """Whether so many tasks are free in `slot`, wherever they are."""
+        free = self._free[slot] if slot < len(self._free) else self._totals
+        return all(free.get(pool, 0) >= amount for pool, amount in size.load)
+
+    def take(self, slot: int, size: Size, sign: int = 1) -> None:
+        """Take what `size` needs in `slot`; with `sign` -1 it is given back."""
+        while len(self._free) <= slot:
+            self._free.append(dict(self._totals))
+        free = self._free[slot]
+        for pool, amount in size.load:
+            free[pool] -= sign * amount
+
+    def hold(self, claim: Claim, shape: Shape, sign: int = 1) -> None:
+        """Take all of `shape`; with `sign` -1 it is given back."""
+        for slot, place in enumerate(shape):
+            if place:
+                self.take(slot, claim.sizes[place - 1], sign)
+
+    def minimum_share(self, claim: Claim, now: int | None = None) -> Shape | None:
+        """The minimum satisfactory share: the least limit with which the deadline is met.
+
+        Under a limit, the job has in each slot as much as is free, up to the limit (progressive
+        filling). None if no limit is enough.
+
+        Parameters
+        ----------
+        claim : Claim
+            A job with a deadline.
+        now : int or None
+            What it has in the present slot whatever the limit; None: as in the other slots.
+        """
+        slack = TOLERANCE * max(1.0, claim.left)
+        for limit in range(1, len(claim.sizes) + 1):
+            shape, left, fastest = Shape(), claim.left, claim.sizes[limit - 1].speed
+            for slot in count():
+                begin, length = self.span(slot)
+                time = claim.time - begin
+                too_much = left > fastest * time + slack and (slot or now is None)
+                if time <= 0 or too_much:
+                    break
+                place = self._most(slot, claim, limit) if slot or now is None else now
+                shape.append(place)
+                if place:
+                    left -= claim.sizes[place - 1].speed * min(length, time)
+                if left <= slack:
+                    return shape
+        return None
+
+    def gpu_time(self, claim: Claim, shape: Shape) -> float:
+        """GPUs times time until the job is done."""
+        total, left = 0.0, claim.left
+        for slot, place in enumerate(shape):
+            if place:
+                size = claim.sizes[place - 1]
+                worked = min(self.span(slot)[1], left / size.speed)
+                total += size.gpus * worked
+                left -= size.speed * worked
+        return total
+
+    def _most(self, slot: int, claim: Claim, limit: int) -> int:
+        sizes = claim.sizes
+        return next((k for k in range(limit, 0, -1) if self.fits(slot, sizes[k - 1])), 0)
+
+
+def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int, Shape], list[int]]:
+    """The minimum satisfactory share of each job, taken from `slots` in order of their deadlines.
+
+    Returns
+    -------
+    shapes : dict of int to Shape
+        Of those that meet their deadlines.
+    late : list of int
+        Indices of those that cannot; a job is admitted if with it there are none.
+    """
+    shapes, late = {}, []
+    for claim in sorted(claims, key=lambda claim: (claim.time, claim.index)):
+        shape = slots.minimum_share(claim)
+        if shape is None:
+            late.append(claim.index)
+        else:
+            slots.hold(claim, shape)
+            shapes[claim.index] = shape
+    return shapes, late
+
+
+def share_out(
+    claims: Iterable[Claim], slots: FreeSlots, shapes: dict[int, Shape]
+) -> dict[int, Size | None]:
+    """What each job is to have in the present slot.
+
+    Parameters
+    ----------
+    claims : iterable of Claim
+        All jobs.
+    slots : FreeSlots
+        From which the minimum shares are taken already; it is used up.
+    shapes : dict of int to Shape
+        The minimum shares of the jobs with deadlines.
+    """
+    known = {claim.index: claim for claim in claims}
+    having = {index: shape[0] for index, shape in shapes.items()}
+    best_effort = [index for index in known if index not in shapes]
+    for index in best_effort:  # everybody a little, in order of arrival
+        having[index] = int(slots.fits(0, known[index].sizes[0]))
+        if having[index]:
+            slots.take(0, known[index].sizes[0])
+    _grow([known[index] for index in best_effort], slots, having, {})
+    _grow([known[index] for index in shapes], slots, having, shapes)
+    return {
+        index: known[index].sizes[place - 1] if place else None for index, place in having.items()
+    }
+
+
+def _grow(
+    claims: Sequence[Claim], slots: FreeSlots, having: dict[int, int], shapes: dict[int, Shape]
+) -> None:
+    """Give what is free now to the jobs with the largest marginal return, step by step."""
+    returns = {claim.index: _marginal_return(claim, slots, having, shapes) for claim in claims}
+    known = {claim.index: claim for claim in claims}
+    while returns:
+        index = min(returns, key=lambda index: (-returns[index], known[index].time, index))
+        claim, place = known[index], having[index]
+        del returns[index]
+        if place:
+            slots.take(0, claim.sizes[place - 1], -1)
+        if place == len(claim.sizes) or not slots.fits(0, claim.sizes[place]):
+            if place:
+                slots.take(0, claim.sizes[place - 1])
+            continue  # what is free only gets less
+        slots.take(0, claim.sizes[place])
+        if index in shapes:
+            later = [0, *shapes[index][1:]]
+            slots.hold(claim, later, -1)
+            shapes[index] = _with_more(claim, slots, place + 1, shapes[index])
+            slots.hold(claim, [0, *shapes[index][1:]])
+        having[index] = place + 1
+        returns[index] = _marginal_return(claim, slots, having, shapes)
+
+
+def _with_more(claim: Claim, slots: FreeSlots, place: int, shape: Shape) -> Shape:
+    """The shape with `place` in the present slot; what was planned is free again."""
+    found = slots.minimum_share(claim, place)
+    # It does more now, so what was planned for later is enough: only rounding may say otherwise.
+    return [place, *shape[1:]] if found is None else found
+
+
+def _marginal_return(
+    claim: Claim, slots: FreeSlots, having: Mapping[int, int], shapes: Mapping[int, Shape]
+) -> float:
+    """GPU time that the next size in the present slot saves, for each GPU more."""
+    place = having[claim.index]
+    if place == len(claim.sizes):
+        return -math.inf
+    more, had = claim.sizes[place], claim.sizes[place - 1].gpus if place else 0.0
+    if claim.index in shapes:
+        shape = shapes[claim.index]
+        slots.hold(claim, [0, *shape[1:]], -1)
+        before = slots.gpu_time(claim, shape)
+        after = slots.gpu_time(claim, _with_more(claim, slots, place + 1, shape))
+        slots.hold(claim, [0, *shape[1:]])
+    else:
+        first = claim.sizes[max(0, place - 1)]
+        before, after = (size.gpus * claim.left / size.speed for size in (first, more))
+    return significant((before - after) / (more.gpus - had))
+
+
+class Compact:
+    """All tasks on one machine, else on those with most room, else wherever they fit."""
+
+    name = "compact"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        for rule in (OneNode(), MostIdle(), BestFit()):
+            found = rule.place(room, job, workers, ps)
+            if found is not None:
+                return found
+        return None
+
+
+class ElasticFlow(BasePolicy):
+    """Jobs are admitted if all deadlines can be met; spare GPUs go where they cost least GPU time.
+
+    Gu et al. (ASPLOS 2023, "ElasticFlow: an elastic serverless training platform for distributed
+    deep learning") fix: the throughput T(x) of a job by its number of workers is known, and grows
+    less and less; time goes in slots. In order of deadlines each job is given its minimum
+    satisfactory share, the least number j with which, having min(j, what is free) in every slot, it
+    ends by its deadline (progressive filling); a new job is admitted if then every job meets its
+    deadline, else it is dropped. GPUs that are left in the present slot go, step by step, to the
+    job with the largest marginal return: the least GPU time in all, if with more now it has its
+    minimum share of what is left after this slot; nobody gets more than makes it faster. Jobs
+    without a deadline (best effort) get what the minimum shares leave. Numbers of workers are
+    powers of two, and jobs are placed on subtrees of machines by buddy allocation, with migration,
+    so that no room is lost in pieces. (The two algorithms are read from descriptions of the paper.)
+
+    Chosen: T is `PolicyJob.speed`; the deadline is the latest delay at which the job is worth at
+    least `worth` of what it is worth at once, less `margin_seconds`, and a job whose worth never
+    falls so far is best effort; slots begin at multiples of their length, and at least one slot of
+    the site long; the plan is made anew at every event and slot. GPUs are counted by all resources
+    of all machines together, workers with the parameter servers that they need, whichever machines
+    admit them. The marginal return is for each GPU more, to 12 digits, and equal ones go to the
+    earlier deadline, then the earlier job. Best effort begins with the smallest size for each, in
+    order of arrival, and is served by marginal return before jobs with deadlines grow. An admitted
+    job whose deadline cannot be met any more, because changes or lost machines cost it time, goes
+    on as best effort. If no power of two is among the numbers of workers of a job, it has its
+    fewest. Buddy allocation: who keeps its size keeps its place; the others are placed in order of
+    size, the largest first, each on the fewest machines; if one of them then has to spread or to
+    shrink, all are placed so, and move where they must.
+
+    Parameters
+    ----------
+    slot_minutes : float
+        Length of a slot.
+    worth : float
+        Part of its first worth from which on a job counts as late, above 0 and at most 1.
+    margin_seconds : float
+        By so much deadlines are taken earlier: what changes may cost.
+    sizes : {"powers", "any"}
+        Which numbers of workers jobs may have.
+
+    Examples
+    --------
+    Both deadlines can be met if the second job waits; a third one is turned away:
+
+    >>> from oasis.model.utility import Deadline
+    >>> from oasis.simulator import Machine, Workload, replay
+    >>> jobs = [
+    ...     PolicyJob(name, 0.0, 2400.0, ((0, 1),), max_workers=4, utility=Deadline(1.0, due))
+    ...     for name, due in (("a", 600.0), ("b", 1200.0), ("c", 900.0))
+    ... ]
+    >>> work = Workload.of(Site(("gpu",), (Machine("n0", (4.0,)),)), jobs)
+    >>> [(job.job_id, job.end) for job in replay(work, ElasticFlow()).jobs]
+    [('a', 600.0), ('b', 1200.0), ('c', None)]
+    """
+
+    name = "elasticflow"
+    told_remaining = True
+
+    def __init__(
+        self,
+        slot_minutes: float = 10.0,
+        worth: float = 0.5,
+        margin_seconds: float = 0.0,
+        *,
+        sizes: str = POWERS,
+    ) -> None:
+        if not 0 < slot_minutes < math.inf:
+            raise InputError("slot_minutes", "expected a finite number > 0", slot_minutes)
+        if not 0 < worth <= 1:
+            raise InputError("worth", "expected a number above 0 and at most 1", worth)
+        if not 0 <= margin_seconds < math.inf:
+            raise InputError("margin_seconds", "expected a finite number >= 0", margin_seconds)
+        if sizes not in (POWERS, ANY):
+            raise InputError("sizes", f"expected {POWERS} or {ANY}", sizes)
+        self.slot_minutes, self.worth = slot_minutes, worth
+        self.margin_seconds, self.sizes = margin_seconds, sizes
+
+    def reset(self, site: Site) -> None:
+        self.site, self._empty = site, EmptyCluster(site, Compact)
+        self._pools, self._loads, self._gpus = Pools(site), Shares(site), Gpus(site)
+        length = self.slot_minutes * 60.0 / site.unit_seconds
+        self._length = max(1.0, math.ceil(length - TOLERANCE)) if site.slotted else length
+        self._margin = self.margin_seconds / site.unit_seconds
+        self._jobs: dict[int, PolicyJob] = {}
+        self._sizes: dict[int, tuple[Size, ...]] = {}
+        self._deadlines: dict[int, float] = {}  # infinity: best effort
+        self._fewest: dict[tuple[object, ...], int] = {}  # machines that a size needs
+
+    def decide(self, view: View) -> Plan:
+        plan = Plan()
+        for job in view.finished:
+            for known in (self._jobs, self._sizes, self._deadlines):
+                known.pop(job.index, None)
+        slots, shapes = self._minimum_shares(view)
+        for job in view.arrived:
+            sizes = self._sizes_of(job)
+            if not sizes:
+                plan.rejected[job.index] = job.unmet or NEVER_FITS
+                continue
+            self._jobs[job.index], self._sizes[job.index] = job, sizes
+            self._deadlines[job.index] = self._deadline(job)
+            if self._deadlines[job.index] < math.inf:
+                tried = self._slots(view)
+                found, late = minimum_shares(self._due(view), tried)
+                if not late:
+                    slots, shapes = tried, found
+                elif view.was_admitted(job):
+                    self._deadlines[job.index] = math.inf
+                else:
+                    plan.rejected[job.index] = TOO_LATE
+                    for known in (self._jobs, self._sizes, self._deadlines):
+                        del known[job.index]
+        sizes_now = share_out(self._claims(view), slots, shapes)
+        runs = self._place(view, sizes_now, plan)
+        if runs and shapes:
+            plan.wake_at = view.now + slots.span(0)[1]
+        return plan
+
+    def _minimum_shares(self, view: View) -> tuple[FreeSlots, dict[int, Shape]]:
+        """Of the jobs admitted before; those that come too late are best effort from now on."""
+        slots = self._slots(view)
+        shapes, late = minimum_shares(self._due(view), slots)
+        for index in late:
+            self._deadlines[index] = math.inf
+        return slots, shapes
+
+    def _slots(self, view: View) -> FreeSlots:
+        totals = self._pools.amounts(view.capacity())
+        number = math.floor(view.now / self._length + TOLERANCE)
+        return FreeSlots(totals, self._length, (number + 1) * self._length - view.now)
+
+    def _claims(self, view: View) -> Iterator[Claim]:
+        for index, job in self._jobs.items():
+            time = self._deadlines[index] - view.now
+            yield Claim(index, self._sizes[index], view.remaining(job), time)
+
+    def _due(self, view: View) -> list[Claim]:
+        return [claim for claim in self._claims(view) if claim.time < math.inf]
+
+    def _deadline(self, job: PolicyJob) -> float:
+        """The time until which `job` counts as in time; infinity if there is none."""
+        least = self.worth * float(job.utility(0.0))
+        low, high = 0.0, 2.0**52
+        if not least or float(job.utility(high)) >= least:
+            return math.inf
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (middle, high) if float(job.utility(middle)) >= least else (low, middle)
+        if self.site.slotted:  # it counts at the end of the slot in which it ends
+            low = math.floor(low) + 1.0
+        end = math.inf if self.site.horizon is None else self.site.horizon
+        return min(job.arrival + low, end) - self._margin
+
+    def _sizes_of(self, job: PolicyJob) -> tuple[Size, ...]:
+        """The numbers of workers that `job` may have, each faster than the ones before it."""
+        numbers = range(job.min_workers, job.max_workers + 1)
+        wanted = [n for n in numbers if self.sizes == ANY or not n & (n - 1)]
+        found: list[Size] = []
+        for workers in wanted or [job.min_workers]:
+            ps, speed = job.ps_needed(workers), job.speed(workers)
+            if not self._empty.holds(job, workers, ps):
+                continue
+            if not found or speed > found[-1].speed:
+                found.append(self._size(job, workers, ps, speed))
+        if not found and self._empty.fewest(job):
+            least = job.min_workers
+            found = [self._size(job, least, job.ps_needed(least), job.speed(least))]
+        return tuple(found)
+
+    def _size(self, job: PolicyJob, workers: int, ps: int, speed: float) -> Size:
+        taken: dict[int, int] = {}
+        self._loads.add(taken, job, workers, ps)
+        return Size(workers, ps, self._gpus.of(job, workers), speed, tuple(taken.items()))
+
+    def _place(self, view: View, sizes: Mapping[int, Size | None], plan: Plan) -> bool:
+        """Place all jobs, by buddy allocation; whether anybody runs."""
+        found, loose = self._packed(view, sizes, stay=True)
+        if loose:
+            moved, still_loose = self._packed(view, sizes, stay=False)
+            found = moved if still_loose < loose else found
+        for index in sizes:
+            given = found.get(index, NOTHING)
+            if given != view.allocation(self._jobs[index]):
+                plan.changes[index] = given
+        return bool(found)
+
+    def _packed(
+        self, view: View, sizes: Mapping[int, Size | None], *, stay: bool
+    ) -> tuple[dict[int, Allocation], int]:
+        """Where jobs go, and how many of them shrink or are on more machines than they need.
+
+        Parameters
+        ----------
+        stay : bool
+            Whether those that keep their sizes come before all others, or in order of size.
+        """
+        room = Room(self.site, view.capacity(), view.down())
+        wanted = {index: size for index, size in sizes.items() if size is not None}
+        held = {index: view.allocation(self._jobs[index]) for index in wanted}
+        keeps = {index for index, size in wanted.items() if _counts(held[index]) == _counts(size)}
+        found: dict[int, Allocation] = {}
+        loose = 0
+        for index in sorted(
+            wanted, key=lambda k: (stay and k not in keeps, -wanted[k].gpus, k not in keeps, k)
+        ):
+            job, size = self._jobs[index], wanted[index]
+            may_stay = index in keeps and (stay or self._is_tight(job, size, held[index]))
+            if may_stay and room.hold(job, held[index]):
+                given: Allocation | None = held[index]
+            else:
+                given = self._compact(room, job, size, self._sizes[index])
+            if given is not None:
+                found[index] = given
+            loose += given is None or not self._is_tight(job, size, given)
+        return found, loose
+
+    def _compact(
+        self, room: Room, job: PolicyJob, size: Size, sizes: Sequence[Size]
+    ) -> Allocation | None:
+        """Room for `job` with this size, or the largest below it for which there is any."""
+        for each in reversed(sizes):
+            if each.workers <= size.workers:
+                found = Compact().place(room, job, each.workers, each.ps)
+                if found is not None:
+                    return found
+        return None
+
+    def _is_tight(self, job: PolicyJob, size: Size, given: Allocation) -> bool:
+        """Whether `given` has this size on no more machines than it would have on empty ones."""
+        if _counts(given) != _counts(size):
+            return False
+        key = (job.worker, job.ps, *_counts(size))
+        if key not in self._fewest:
+            room = Room(self.site, [machine.capacity for machine in self.site.machines])
+            best = Compact().place(room, job, *_counts(size))
+            self._fewest[key] = len(best.machines) if best else 0
+        return len(given.machines) <= self._fewest[key]
+
+
+def _counts(of: Size | Allocation) -> tuple[int, int]:
+    if isinstance(of, Size):
+        return of.workers, of.ps
+    return of.worker_count, of.ps_count

@@ -1,0 +1,257 @@
+"""ElasticFlow, branch by branch, on cases worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from baselines.elasticflow import TOO_LATE, Claim, ElasticFlow, FreeSlots, Size
+from oasis.driver.books import BooksView
+from oasis.model.errors import InputError
+from oasis.model.utility import Constant, Deadline, Sigmoid
+from oasis.scheduling import FixedPs, Machine, PolicyJob, Site
+from oasis.simulator import ChangeCosts, Engine, Outage, Workload, replay
+from tests.unit.baselines.controllers import engine, job, workers, workload
+
+MINUTE = 60.0
+CONCAVE = (1.0, 1.5, 1.75, 2.0)  # the scaling of the example in the paper
+
+
+class Told:
+    """Jobs are as fast as they say."""
+
+    coupled = False
+
+    def rate(self, job, allocation, load):
+        return job.speed(allocation.worker_count)
+
+
+def due(name, work, deadline, most=4, arrival=0.0, speedup=(), **more):
+    made = job(name, most=most, arrival=arrival, work=work, **more)
+    return replace(made, utility=Deadline(1.0, deadline), speedup=speedup)
+
+
+def policy(**options):
+    return ElasticFlow(1.0, **options)
+
+
+def ends(*jobs, gpus=(4,), how=None, **options):
+    outcome = replay(workload(*jobs, gpus=gpus), how or policy(), speed=Told(), **options)
+    return {times.job_id: times.end for times in outcome.jobs}
+
+
+# -- minimum shares and admission ------------------------------------------------------------------
+
+
+def test_the_example_of_the_paper():
+    """Of four GPUs three are taken in the first slot: two are not enough for C, four are."""
+    sizes = tuple(Size(n, 0, n, CONCAVE[n - 1], ((0, n),)) for n in (1, 2, 4))
+    slots = FreeSlots({0: 4}, 1.0)
+    slots.take(0, Size(3, 0, 3.0, 3.0, ((0, 3),)))
+    assert slots.minimum_share(Claim(0, sizes, 3.0, 2.0)) == [1, 3]
+    assert slots.minimum_share(Claim(0, sizes, 2.5, 2.0)) == [1, 2]
+    assert slots.minimum_share(Claim(0, sizes, 3.1, 2.0)) is None
+
+
+def test_a_slot_that_the_deadline_cuts_counts_in_part():
+    sizes = (Size(1, 0, 1.0, 1.0, ((0, 1),)),)
+    slots = FreeSlots({0: 1}, 2.0, first=0.5)
+    assert slots.minimum_share(Claim(0, sizes, 1.25, 1.25)) == [1, 1]
+    assert slots.minimum_share(Claim(0, sizes, 1.3, 1.25)) is None
+    assert slots.minimum_share(Claim(0, sizes, 1.0, 0.0)) is None
+
+
+def test_a_job_that_would_make_another_late_is_turned_away_and_hurts_nobody():
+    first = due("first", 240.0, 60.0)
+    found = ends(first, due("early", 60.0, 30.0), due("late", 240.0, 120.0))
+    assert found == {"first": 60.0, "early": None, "late": 120.0}
+    outcome = replay(workload(first, due("early", 60.0, 30.0)), policy())
+    assert outcome.jobs[1].refusal == TOO_LATE
+
+
+def test_a_job_that_never_fits_is_turned_away_whatever_its_deadline():
+    assert ends(due("wide", 10.0, 1e6, most=8, least=8)) == {"wide": None}
+    outcome = replay(workload(job("wide", least=8)), policy())
+    assert outcome.jobs[0].refusal == "does not fit the empty cluster"
+
+
+def test_who_can_no_longer_be_in_time_goes_on_without_a_deadline():
+    """The start costs more than there was to spare; the job after it is admitted all the same."""
+    found = ends(
+        due("a", 240.0, 60.0), due("b", 60.0, 600.0, arrival=30.0), costs=ChangeCosts(start=10.0)
+    )
+    assert found["a"] > 60.0
+    assert found["b"] < 630.0
+
+
+def test_a_margin_keeps_what_a_start_costs():
+    costs = ChangeCosts(start=10.0, resize=10.0)
+    jobs = [due("a", 160.0, 60.0), due("b", 60.0, 90.0)]
+    assert ends(*jobs, costs=costs, how=policy(margin_seconds=20.0))["a"] <= 60.0
+
+
+def test_a_job_that_was_admitted_is_never_turned_away():
+    """On a cluster it arrives once more when another controller takes over."""
+    made = policy()
+    work = workload(due("a", 1000.0, 1.0))
+    run = Engine(work, made)
+    view = BooksView(run.state, "elasticflow", True)
+    run.state.jobs[0] = run._enter(work.jobs[0])
+    view.arrived.append(work.jobs[0])
+    assert made.decide(view).rejected == {0: TOO_LATE}
+
+    class Again(BooksView):
+        def was_admitted(self, job):
+            return True
+
+    made.reset(work.site)
+    again = Again(run.state, "elasticflow", True)
+    again.arrived.append(work.jobs[0])
+    plan = made.decide(again)
+    assert (plan.rejected, plan.changes[0].worker_count) == ({}, 4)
+
+
+@pytest.mark.parametrize(
+    ("utility", "worth", "expected"),
+    [
+        (Deadline(5.0, 90.0), 0.5, 100.0),
+        (Sigmoid(10.0, 1.0, 90.0), 0.5, 100.0),
+        (Sigmoid(10.0, 1.0, 90.0), 0.9, 100.0 - math.log(9.0)),
+        (Sigmoid(10.0, 0.0, 90.0), 0.5, math.inf),
+        (Constant(3.0), 1.0, math.inf),
+        (Constant(0.0), 0.5, math.inf),
+        (None, 0.5, math.inf),
+    ],
+)
+def test_the_deadline_is_the_latest_delay_at_which_a_job_is_worth_enough(utility, worth, expected):
+    made = policy(worth=worth)
+    made.reset(workload().site)
+    found = made._deadline(replace(job("a", arrival=10.0), utility=utility))
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_on_slots_the_whole_slot_of_the_deadline_counts_up_to_the_horizon():
+    site = Site(("gpu",), (Machine("m", (4.0,)),), 3600.0, slotted=True, horizon=8.0)
+    made = ElasticFlow()
+    made.reset(site)
+    assert made._length == 1.0
+    late, soon = (replace(job("a", arrival=2.0), utility=Deadline(1.0, d)) for d in (7.0, 2.5))
+    assert (made._deadline(soon), made._deadline(late)) == (5.0, 8.0)
+
+
+# -- what is left over -----------------------------------------------------------------------------
+
+
+def test_spare_gpus_go_where_they_cost_the_least_time():
+    """One worker each is enough; a second one helps the first job half as much."""
+    jobs = [
+        due("concave", 100.0, 600.0, speedup=CONCAVE),
+        due("linear", 100.0, 600.0, most=2),
+    ]
+    assert workers(engine(policy(), *jobs, gpus=(3,))) == {"concave": {0: 1}, "linear": {0: 2}}
+
+
+def test_nobody_gets_more_than_makes_it_faster():
+    peak = due("a", 100.0, 600.0, speedup=(1.0, 1.5, 1.5, 1.4))
+    assert workers(engine(policy(sizes="any"), peak)) == {"a": {0: 2}}
+
+
+def test_best_effort_comes_after_minimum_shares_and_before_the_rest():
+    jobs = [job("free", most=4, work=1000.0), due("a", 100.0, 100.0), job("other", most=4)]
+    run = engine(policy(), *jobs, gpus=(7,))
+    assert workers(run) == {"free": {0: 4}, "a": {0: 1}, "other": {0: 2}}
+    tight = [job("free", most=4, work=1000.0), due("a", 400.0, 100.0), job("other", most=4)]
+    assert workers(engine(policy(), *tight)) == {"free": {}, "a": {0: 4}, "other": {}}
+
+
+def test_a_job_with_time_to_spare_waits_for_the_one_that_has_none():
+    found = ends(due("patient", 240.0, 120.0), due("urgent", 240.0, 60.0))
+    assert found == {"patient": 120.0, "urgent": 60.0}
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "sizes", "expected"),
+    [
+        (1, 7, "powers", [1, 2, 4]),
+        (3, 3, "powers", [3]),
+        (3, 9, "powers", [4, 8]),
+        (5, 7, "powers", [5]),
+        (2, 5, "any", [2, 3, 4, 5]),
+        (6, 20, "any", [6, 7, 8]),
+        (9, 9, "any", []),
+    ],
+)
+def test_the_numbers_of_workers_that_a_job_may_have(least, most, sizes, expected):
+    made = policy(sizes=sizes)
+    made.reset(workload(gpus=(8,)).site)
+    found = made._sizes_of(job("a", least=least, most=most))
+    assert [size.workers for size in found] == expected
+
+
+def test_where_no_power_of_two_fits_a_job_has_its_fewest():
+    made = policy()
+    made.reset(workload(gpus=(3,)).site)
+    assert [size.workers for size in made._sizes_of(job("a", least=3, most=8))] == [3]
+
+
+def test_parameter_servers_take_room_too():
+    site = Site(("gpu", "cpu"), (Machine("m", (4.0, 2.0)),))
+    made = PolicyJob("a", 0.0, 100.0, ((0, 1),), ((1, 1),), max_workers=4, ps_rule=FixedPs(2))
+    run = Engine(Workload.of(site, [made, replace(made, id="b")]), policy())
+    run.step()
+    assert workers(run) == {"a": {0: 4}, "b": {}}
+
+
+# -- places, time and losses -----------------------------------------------------------------------
+
+
+def test_a_job_is_moved_so_that_another_fits_on_one_machine():
+    """Two of two workers each on two machines of four; the third needs a whole machine."""
+    small = [due(name, work, 1e4, most=2) for name, work in (("a", 900.0), ("b", 900.0))]
+    filler = [due("x", 100.0, 1e4, most=2), due("y", 100.0, 1e4, most=2)]
+    wide = replace(due("wide", 900.0, 1e4, least=4, arrival=70.0))
+    order = [small[0], filler[0], small[1], filler[1], wide]
+    run = engine(policy(), *order, until=60.0, gpus=(4, 4))
+    before = workers(run)
+    assert {*before["a"]} != {*before["b"]}
+    run = engine(policy(), *order, until=70.0, gpus=(4, 4))
+    after = workers(run)
+    assert len(after["wide"]) == 1
+    assert {*after["a"]} == {*after["b"]} != {*after["wide"]}
+
+
+def test_who_keeps_its_size_stays_where_there_is_room_for_all():
+    jobs = [due("a", 900.0, 1e4, most=2), due("b", 900.0, 1e4, most=2, arrival=60.0)]
+    run = engine(policy(), *jobs, until=60.0, gpus=(4, 4))
+    assert run.state.jobs[0].changes == ()
+
+
+def test_what_a_lost_machine_takes_is_planned_again():
+    jobs = [due("a", 600.0, 400.0, most=4)]
+    found = ends(*jobs, gpus=(2, 2), outages=[Outage(0, 30.0, 90.0)])
+    assert found["a"] <= 400.0
+
+
+def test_it_wakes_at_the_end_of_a_slot_while_there_are_deadlines():
+    run = engine(policy(), due("a", 10_000.0, 1e6), until=30.0)
+    assert run._agenda.next_time == MINUTE
+    run = engine(policy(), job("a", most=4, work=10_000.0), until=30.0)
+    assert run._agenda.next_time == 2500.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"slot_minutes": 0.0}, "slot_minutes: expected a finite number > 0"),
+        ({"slot_minutes": math.inf}, "slot_minutes: expected a finite number > 0"),
+        ({"worth": 0.0}, "worth: expected a number above 0 and at most 1"),
+        ({"worth": 1.5}, "worth: expected a number above 0 and at most 1"),
+        ({"margin_seconds": -1.0}, "margin_seconds: expected a finite number >= 0"),
+        ({"sizes": "odd"}, "sizes: expected powers or any"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        ElasticFlow(**options)
