@@ -1,6 +1,6 @@
-"""Nightly: JAX and PyTorch train as OasisJobs whose pods are processes.
+"""Nightly: JAX trains as an OasisJob whose pods are processes.
 
-They need the extra `frameworks` and a C compiler. Each of them does what
+It needs the extra `frameworks` and a C compiler. It does what
 `tests.kubernetes.trainings.regression` does, and has to end with its weights.
 """
 
@@ -102,23 +102,3 @@ def test_jax_is_shrunk_and_grown(scene: Scene, process_nodes: ProcessNodes, trai
     counts, begun = gangs(process_nodes.logs("jax-worker-0"), "processes")
     assert counts[:3] == [4, 2, 4]
     assert begun[0] == 0 < begun[1] < begun[2]
-
-
-def test_torchrun_goes_on_with_those_who_are_there(
-    scene: Scene, process_nodes: ProcessNodes, training: Make
-) -> None:
-    torch = training(
-        "torch",
-        ["torch.distributed.run", "-m", "tests.kubernetes.trainings.torch_regression"],
-        {"framework": "torch"},
-        spec={"resizePolicy": "elastic"},
-    )
-    job, steps = torch.job("torch", (2, 4), 24)
-    run(scene, process_nodes, job, sleeper(scene, 2, 3))
-    torch.check_weights("torch", steps)
-    log = process_nodes.logs("torch-worker-0")
-    counts, begun = gangs(log, "processes")
-    assert log.count("torch-worker-0-") == 1, "the first worker stays"
-    assert {2, 4} <= set(counts)
-    assert counts[0] == 4
-    assert begun == sorted(begun)
