@@ -27,7 +27,7 @@ from offline.params import Params
 from offline.state import Phase, SolveState
 
 Message = Mapping[str, Any]
-KINDS = ("schedules", "bound", "cuts", "plan", "relaxation", "status", "error")
+KINDS = ("schedules", "bound", "cuts", "plan", "status", "error")
 
 
 class Partner:

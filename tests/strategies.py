@@ -313,7 +313,8 @@ def of_kinds(draw: st.DrawFn, work: Workload) -> Workload:
                 for group in GROUPS
             }
             ways.append(replace(job, work=job.work * draw(of(1.0, 2.0)), **demands))
-        made.append(ways[0] if len(ways) == 1 else replace(ways[0], forms=tuple(ways)))
+        several = {"forms": tuple(ways), "may_switch": draw(st.booleans())} if ways[1:] else {}
+        made.append(replace(ways[0], **several))
     return Workload.of(site, made)
 
 

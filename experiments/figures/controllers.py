@@ -1,7 +1,8 @@
-"""The table of all policies on the same elastic jobs, at three loads, beside a bound."""
+"""The tables of all policies on the same elastic jobs, at three loads, beside a bound."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ from experiments.figures.figure import (
 )
 from experiments.plotting.canvas import MARKERS, SMALL, axes, fill, ink, legend_below
 from oasis.model.errors import InputError, located_at
-from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
+from oasis.model.utility import Deadline
+from oasis.simulator import ElasticWorkload, Outcome, elastic_from_dict, replay
 from oasis.traces.plain import read_plain
 from offline.elastic_bound import ElasticBound, elastic_bound, mean_completion_bound
 
@@ -93,7 +95,12 @@ def drawn(seed: int, jobs: int = JOBS) -> list[Recorded]:
     return [Recorded(at, seconds, count) for at, seconds, count in rows]
 
 
-def at_load(recorded: Sequence[Recorded], load: float, seed: int) -> ElasticWorkload:
+SIGMOID, DEADLINE = "sigmoid", "deadline"  # what jobs are worth by the time of their completion
+
+
+def at_load(
+    recorded: Sequence[Recorded], load: float, seed: int, worth: str = SIGMOID
+) -> ElasticWorkload:
     """The recorded jobs as elastic ones, their gaps stretched until they offer `load`.
 
     The load is the GPU time asked for over the GPU time between the first and the last arrival.
@@ -106,6 +113,8 @@ def at_load(recorded: Sequence[Recorded], load: float, seed: int) -> ElasticWork
         To be offered.
     seed : int
         Of models and utilities, which are the same at each load.
+    worth : {"sigmoid", "deadline"}
+        Kind of the utilities.
 
     Examples
     --------
@@ -119,7 +128,8 @@ def at_load(recorded: Sequence[Recorded], load: float, seed: int) -> ElasticWork
     asked = sum(job.duration * job.gpus for job in recorded)
     stretch = asked / (MACHINES * GPUS * load) / (last - first)
     jobs = [
-        _job(rng, f"j{k}", (job.submitted - first) * stretch, job) for k, job in enumerate(recorded)
+        _job(rng, f"j{k}", (job.submitted - first) * stretch, job, worth)
+        for k, job in enumerate(recorded)
     ]
     return elastic_from_dict(
         {
@@ -144,7 +154,9 @@ def at_load(recorded: Sequence[Recorded], load: float, seed: int) -> ElasticWork
     )
 
 
-def _job(rng: np.random.Generator, name: str, arrival: float, job: Recorded) -> dict[str, Any]:
+def _job(
+    rng: np.random.Generator, name: str, arrival: float, job: Recorded, worth: str
+) -> dict[str, Any]:
     model = MODELS[str(rng.choice(sorted(MODELS)))]
     most = ELASTICITY * job.gpus
     speeds = speedup(model, most)
@@ -160,40 +172,42 @@ def _job(rng: np.random.Generator, name: str, arrival: float, job: Recorded) -> 
         "step_seconds": BATCH / model.throughput[0],
         "speedup": speeds,
         "curve": [[share, float(np.exp(-pace * share))] for share in (k / 16 for k in range(17))],
-        "utility": _utility(rng, job.duration),
+        "utility": _utility(rng, job.duration, worth),
     }
 
 
-def _utility(rng: np.random.Generator, duration: float) -> dict[str, Any]:
+def _utility(rng: np.random.Generator, duration: float, worth: str) -> dict[str, Any]:
     """A sigmoid around 1 to 3 times the duration: worth 1 to 100 (section V of the OASiS paper).
 
     The time over which it falls, from 73 % to 27 % of its value, is a tenth of its target for
     critical jobs and half of it for sensitive ones; insensitive ones are worth half whenever they
-    end.
+    end. With deadlines, critical and sensitive jobs are worth all of that up to the target and then
+    nothing, and insensitive ones have none.
     """
     target = duration * float(rng.uniform(1.0, 3.0))
     kind = float(rng.random())
     fall = 0.05 if kind < CRITICAL else 0.25
     # 1 / (1 + 1/e) is 73 %: the exponent goes from -1 to 1 over twice this part of the target.
     decay = 0.0 if kind >= 1.0 - INSENSITIVE else 1.0 / (fall * target)
-    return {
-        "kind": "sigmoid",
-        "priority": float(rng.uniform(1.0, 100.0)),
-        "decay": decay,
-        "target": target,
-    }
+    value = float(rng.uniform(1.0, 100.0))
+    if worth == SIGMOID:
+        return {"kind": "sigmoid", "priority": value, "decay": decay, "target": target}
+    if not decay:
+        return {"kind": "constant", "value": value / 2}
+    return {"kind": "deadline", "value": value, "deadline": target}
 
 
 LOADS = (0.5, 1.0, 2.0)
-NOT_IN_THE_FILES = ("optimus", "elasticflow")
-POLICIES = (*RIVALS, *(name for name in CONTROLLERS if name not in NOT_IN_THE_FILES))
+POLICIES = (*RIVALS, *CONTROLLERS)
+# ElasticFlow counts what changes cost into its deadlines: here twice a restart, and some more.
+OPTIONS = {"elasticflow": {"margin_seconds": 120.0}}
 # What is averaged over the seeds: times in seconds, restarts of a job.
 MEASURED = ("of_bound", "utility", "mean", "p95", "waiting", "restarts", "use")
 
-SHARES = ("of_bound", "use")
+SHARES = ("of_bound", "use", "met")
 
 
-def cases(seeds: int, trace: str | None = None) -> list[Case]:
+def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Case]:
     """Each load and seed under each policy; a seed is a window of the trace where there is one.
 
     Raises
@@ -204,7 +218,7 @@ def cases(seeds: int, trace: str | None = None) -> list[Case]:
     if trace is not None:
         of_trace(trace, seeds - 1)  # said before any run, and before anything is written
     return [
-        {"load": load, "seed": seed, "policy": policy, "trace": trace}
+        {"load": load, "seed": seed, "policy": policy, "trace": trace, "worth": worth}
         for load in LOADS
         for seed in range(seeds)
         for policy in POLICIES
@@ -212,20 +226,24 @@ def cases(seeds: int, trace: str | None = None) -> list[Case]:
 
 
 @cache
-def world(trace: str | None, load: float, seed: int) -> tuple[ElasticWorkload, ElasticBound, float]:
+def world(
+    trace: str | None, load: float, seed: int, worth: str = SIGMOID
+) -> tuple[ElasticWorkload, ElasticBound, float]:
     """The jobs of a load and a seed, and the bounds on what they earn and on their mean time."""
     recorded = drawn(seed) if trace is None else of_trace(trace, seed)
-    made = at_load(recorded, load, seed)
+    made = at_load(recorded, load, seed, worth)
     return made, elastic_bound(made, SLOT_SECONDS), mean_completion_bound(made)
 
 
 def run(case: Case) -> Row:
     """One run of one policy: the figures of its jobs."""
     trace = case["trace"]
-    made, bound, least = world(trace, case["load"], case["seed"])
-    policy = elastic_policy(case["policy"], {}, made)
-    found = elastic_figures(made, replay(made.workload, policy, **made.options), bound)
+    made, bound, least = world(trace, case["load"], case["seed"], case["worth"])
+    policy = elastic_policy(case["policy"], OPTIONS.get(case["policy"], {}), made)
+    outcome = replay(made.workload, policy, **made.options)
+    found = elastic_figures(made, outcome, bound)
     jobs = len(made.workload.jobs)
+    met = {"met": deadlines_met(made, outcome)} if case["worth"] == DEADLINE else {}
     return {
         **case,
         "trace": "drawn" if trace is None else Path(trace).name,
@@ -240,7 +258,19 @@ def run(case: Case) -> Row:
         "waiting": round(found["mean_waiting"], 6),  # what is left of rounding is nothing
         "restarts": found["restarts"] / jobs,
         "use": found["use"]["gpu"],
+        **met,
     }
+
+
+def deadlines_met(made: ElasticWorkload, outcome: Outcome) -> float:
+    """Part of the jobs with deadlines that ended in time."""
+    due = {
+        job.id: job.arrival + job.utility.deadline
+        for job in made.workload.jobs
+        if isinstance(job.utility, Deadline)
+    }
+    ends = {job.job_id: job.end for job in outcome.jobs}
+    return sum((ends[name] or math.inf) <= time for name, time in due.items()) / len(due)
 
 
 def table(runs: Sequence[Row]) -> list[Row]:
@@ -251,7 +281,7 @@ def table(runs: Sequence[Row]) -> list[Row]:
         # Bounds are facts about the jobs, so they have a mean and no interval.
         for name in ("bound", "mean_bound"):
             row[name] = sum(each[name] for each in part) / len(part)
-        for name in MEASURED:
+        for name in (*MEASURED, *(["met"] if "met" in part[0] else [])):
             mean = fraction if name in SHARES else amount
             row |= mean([float(v) for each in part if (v := each[name]) is not None], name)
         row["unfinished"] = sum(each["unfinished"] for each in part) / len(part)
@@ -298,6 +328,7 @@ BESIDE: dict[str, Any] = {"va": "center", "fontsize": SMALL}
 TITLES = {
     "of_bound": "All policies: utility as part of the bound",
     "mean": "Mean completion time (and jobs that did not finish)",
+    "met": "Jobs with deadlines that meet them",
 }
 SHOWN = {
     "load": "load",
@@ -324,7 +355,19 @@ FIGURES = (
             partial(draw, "of_bound", "utility / bound"),
             partial(draw, "mean", "mean completion of those that finished (s)"),
         ),
-        (6.4, 5.6),
+        (6.4, 6.2),
+        takes_trace=True,
+    ),
+    DirectFigure(
+        "deadlines",
+        "All policies: elastic jobs with deadlines at three loads",
+        partial(cases, worth=DEADLINE),
+        run,
+        table,
+        SHOWN | {"met": "deadlines met"},
+        (partial(draw, "of_bound", "utility / bound"), partial(draw, "met", "of deadlines")),
+        (6.4, 6.2),
+        seeds=5,
         takes_trace=True,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.records import (
@@ -18,47 +18,8 @@ from oasis.model.records import (
     check,
     entry,
 )
+from oasis.model.resources import Table
 from oasis.model.validation import LARGEST_AMOUNT, check_list, text
-
-V = TypeVar("V")
-
-
-class Table(Mapping[str, V], Generic[V]):
-    """A read-only mapping of names to values; equal tables have the same entries."""
-
-    __slots__ = ("_entries",)
-
-    def __init__(self, entries: Mapping[str, Any]) -> None:
-        if not isinstance(entries, Mapping):
-            raise InstanceError("", f"expected an object of {self.contents}", entries)
-        self._entries: dict[str, V] = {
-            text(name, "name"): self.checked(value, name) for name, value in entries.items()
-        }
-
-    contents = "values"
-
-    @staticmethod
-    def checked(value: Any, name: str) -> Any:
-        """The value as the table keeps it; `InstanceError` at `name` if it is not allowed."""
-        raise NotImplementedError
-
-    def __getitem__(self, name: str) -> V:
-        return self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._entries.items()))
-
-    def __repr__(self) -> str:
-        return repr(self._entries)  # what the constructors of machines and jobs take
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._entries,)
 
 
 class Labels(Table[str]):

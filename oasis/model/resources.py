@@ -1,9 +1,9 @@
-"""Immutable amounts of named resources: a demand or a capacity."""
+"""Immutable tables by name, and amounts of named resources: a demand or a capacity."""
 
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -11,10 +11,58 @@ from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
 from oasis.model.validation import amount, text
 
+V = TypeVar("V")
 BANDWIDTH = "bandwidth_gbps"
 
 
-class ResourceVector(Mapping[str, float]):
+class Table(Mapping[str, V], Generic[V]):
+    """A read-only mapping of names to values; equal tables have the same entries."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        if not isinstance(entries, Mapping):
+            raise InstanceError("", f"expected an object of {self.contents}", entries)
+        self._entries: dict[str, V] = {
+            text(name, "name"): self.checked(value, name) for name, value in entries.items()
+        }
+
+    contents = "values"
+
+    @staticmethod
+    def checked(value: Any, name: str) -> Any:
+        """The value as the table keeps it; `InstanceError` at `name` if it is not allowed."""
+        raise NotImplementedError
+
+    def __getitem__(self, name: str) -> V:
+        return self._entries[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._entries.get(name, default)  # the inherited one raises and catches a KeyError
+
+    def items(self) -> ItemsView[str, V]:
+        return self._entries.items()  # the inherited ones look every name up again
+
+    def values(self) -> ValuesView[V]:
+        return self._entries.values()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._entries.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._entries)  # what the constructors of machines and jobs take
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._entries,)
+
+
+class ResourceVector(Table[float]):
     """Amounts by resource name, read-only; a resource left out is 0.
 
     Parameters
@@ -35,45 +83,24 @@ class ResourceVector(Mapping[str, float]):
     (4.0, 0.0)
     """
 
-    __slots__ = ("_amounts", "_array", "_resources")
+    __slots__ = ("_array", "_resources")
+    contents = "amounts"
+
+    @staticmethod
+    def checked(value: Any, name: str) -> float:
+        return amount(value, name)
 
     def __init__(self, amounts: Mapping[str, float]) -> None:
-        if not isinstance(amounts, Mapping):
-            raise InstanceError("", "expected an object of amounts", amounts)
-        self._amounts = {text(name, "name"): amount(value, name) for name, value in amounts.items()}
+        super().__init__(amounts)
         self._resources: Sequence[str] | None = None
 
-    def __getitem__(self, name: str) -> float:
-        return self._amounts[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self._amounts.get(name, default)  # the inherited one raises and catches a KeyError
-
-    def items(self) -> ItemsView[str, float]:
-        return self._amounts.items()  # the inherited ones look every name up again
-
-    def values(self) -> ValuesView[float]:
-        return self._amounts.values()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._amounts)
-
-    def __len__(self) -> int:
-        return len(self._amounts)
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._amounts.items()))
-
     def __repr__(self) -> str:
-        return f"ResourceVector({self._amounts!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._amounts,)
+        return f"ResourceVector({self._entries!r})"
 
     def in_order(self, resources: Sequence[str]) -> FloatArray:
         """`as_array`, remembered for the next call with the very same `resources`."""
         if self._resources is not resources:
-            self._array = np.array([self._amounts.get(name, 0.0) for name in resources])
+            self._array = np.array([self._entries.get(name, 0.0) for name in resources])
             self._array.flags.writeable = False
             self._resources = resources
         return self._array

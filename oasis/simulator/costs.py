@@ -74,7 +74,8 @@ class ChangeCosts:
     start : float
         Time without work when a job that never ran before starts.
     resume : float
-        Time without work when a job that was paused or lost a server restarts from what was saved.
+        Time without work when a job that was paused, lost a server or changes its form restarts
+        from what was saved.
     resize : float
         Time without work when the number of workers or parameter servers changes.
     migrate : float

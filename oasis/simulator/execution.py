@@ -93,8 +93,9 @@ class Execution:
                 switches = self._switches(progress, allocation)
                 progress.advance(now)
                 # An incomplete gang did no work, so it has nothing to save.
-                worked, saved_at = NOTHING, now
+                worked, saved_at, ready = NOTHING, now, now
                 if progress.complete:
+                    ready = progress.ready
                     # In another form it begins anew from what was saved, as after a pause.
                     worked = NOTHING if switches else before
                     saved_at = self._save(progress, NOTHING if switches else allocation)
@@ -102,13 +103,13 @@ class Execution:
                     self._hold(progress, NOTHING)
                     progress.be_in(allocation.form)
                 self._hold(progress, allocation)
-                changed.append((progress, worked, saved_at))
+                changed.append((progress, worked, saved_at, ready))
         # In a pass of its own: a job may wait for what another
         # saves that comes after it in the plan.
-        for progress, worked, saved_at in changed:
+        for progress, worked, saved_at, ready in changed:
             if progress.complete:
-                self._delay(progress, worked, saved_at)
-        for progress, _, _ in changed:
+                self._delay(progress, worked, saved_at, ready)
+        for progress, *_ in changed:
             if self._coupled:  # the speeds of all follow at the end of the instant
                 self._schedule(progress, 0.0)
             else:
@@ -168,8 +169,13 @@ class Execution:
         self._agenda.add(now + saving, SAVED, job.index, 0)
         return now + saving
 
-    def _delay(self, progress: JobProgress, worked: Allocation, saved_at: float) -> None:
-        """Charge what the change costs in time; `worked` is what the job worked with before."""
+    def _delay(
+        self, progress: JobProgress, worked: Allocation, saved_at: float, ready: float
+    ) -> None:
+        """Charge what the change costs in time; `worked` is what the job worked with before.
+
+        Had nothing changed, it would be set up at `ready`.
+        """
         now, after = self._state.now, progress.allocation
         started = progress.started is not None
         if started:
@@ -180,7 +186,7 @@ class Execution:
             saved_at = max(saved_at, free)
         lost = self._costs.overhead(progress.job, worked, after, started)
         # A change in the middle of being set up does not make the first one shorter.
-        progress.ready = max(progress.ready if worked.workers else now, saved_at + lost)
+        progress.ready = max(ready, saved_at + lost)
         if not started:
             progress.started = now
 

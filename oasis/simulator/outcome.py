@@ -47,12 +47,13 @@ class JobTimes(Summarised):
     stalled : float
         The part of `waiting` in which it held machines, but too few of them to work.
     restarts, resizes, migrations : int
-        How often it was resumed after it had been paused or had lost a server, changed its number
-        of tasks while it worked, and moved tasks without changing their number.
+        How often it was resumed after it had been paused, had lost a server or changed its form,
+        changed its number of tasks while it worked, and moved tasks without changing their number.
     lost_work : float
         Work that it did and lost with a server, since its last checkpoint.
     work_done : float
-        Work that it did in all, lost work included: of one worker in one unit of time.
+        Work that it did in all, lost work included: of one worker in one unit of time. Both are
+        counted in the form that it was in last.
 
     Examples
     --------

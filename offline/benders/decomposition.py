@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
 import pulp
 
 from oasis.model.errors import SolverError
@@ -23,15 +22,10 @@ from oasis.solvers.running import RunningSolve
 from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
 from offline.benders.plans import close_plan
-from offline.benders.repair import shares_left
 from offline.periods.bound import PeriodBound
-from offline.periods.planning import Planning
 from offline.processes import Helper, Message
 from offline.state import Phase
 
-# Plans leave so many times the reserve free that a dive from them will leave: a dive finds no place
-# for a plan that is as full as it may be itself.
-MARGIN = 1.1
 # Share of the open interval at which the first master may stop, halved after each: early masters
 # are there for their plans, whose cuts the next one has.
 FIRST_GAP = 0.3
@@ -42,7 +36,7 @@ LAST_SHARE = 0.6
 REFINE_SHARE = 0.2
 REFINE_ROUNDS = 6
 REFINE_PROGRESS = 1e-5
-# No schedules close to a plan with less than this share of the limit left: neighbourhoods find
+# No schedules close to a plan with less than this share of the limit left: other searches find
 # more.
 PRIMAL_UNTIL = 0.2
 # Share of what is left for whole counts before any other master.
@@ -113,8 +107,6 @@ class Decomposition:
         else:
             relaxed = self.cut_the_relaxation()
             around = self.model.around(relaxed, self.params.master.window)
-            ends = [[form, slots.start, slots.stop - 1] for form, slots in around.items()]
-            self._tell({"relaxation": ends})
             self.replanning.begin(self.model.completing(around))
         while not self.is_done:
             self.cycle()
@@ -159,37 +151,18 @@ class Decomposition:
         return values
 
     def bound_by_periods(self) -> None:
-        """Lower the bound of a long horizon period by period, and tell of a plan that this gives.
+        """Lower the bound of a long horizon period by period.
 
         Where no other process looks for schedules, this one does after each round, for as long.
         """
         params = self.params.periods
         periods = PeriodBound(self.model, self.separation, self.best, params)
         periods.relax(self.budget.share(params.share))
-        plan = self._planned(periods)
-        if plan:
-            self._tell({"plan": [*plan.items()]})
-        if not self._is_helped and plan and not self.is_done:
-            near = self.model.near(plan, self.params.master.window)
-            self.primal.dive(near, self.budget.share(self.params.master.primal_share), plan=plan)
         while not (self.is_done or periods.is_settled):
             before = self.budget.elapsed
             periods.round(self.budget)
             if not self._is_helped:
                 self._take_a_turn(self.budget.within(self.budget.elapsed - before))
-
-    def _planned(self, periods: PeriodBound) -> Mapping[int, int]:
-        """When jobs complete in a plan in fractions that leaves the reserve of a dive free."""
-        assert self.replanning is not None
-        self.state.enter(Phase.PERIODS)
-        params, dive = self.params.periods.planning, self.params.dive
-        slots = range(self.model.arrays.horizon)
-        shares = shares_left(slots, MARGIN * dive.reserve, dive)
-        room, rng = np.array([*shares.values()]), self.replanning.rng
-        planning = Planning(periods.model, room, self.best, rng, params)
-        planning.begin(periods.prices, self.budget)
-        planning.improve(self.budget.share(params.share).within(params.most))
-        return planning.completions
 
     def cycle(self) -> None:
         """The best plan of the master, and meanwhile schedules close to the plan before.
@@ -254,15 +227,14 @@ class Decomposition:
     def search_near_plan(self) -> int:
         """Schedules close to the last plan; the number of cuts that came of it.
 
-        Nothing is tried where another process looks for schedules.
+        Nothing is tried where another process looks for schedules, or where `Replanning` does.
         """
-        if self._is_helped:
+        if self._is_helped or self.replanning is not None:
             return 0
         near, self._near = self._near, {}
         self.state.enter(Phase.PLANS)
         budget = self.budget.share(self.params.master.primal_share)
-        search = self.primal.search if self.replanning is None else self.primal.dive
-        return search(near, budget)
+        return self.primal.search(near, budget)
 
     def try_whole(self) -> None:
         """The best plans of whole counts, one after the other, while that is quick."""

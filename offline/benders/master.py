@@ -205,7 +205,7 @@ class CountModel(ScheduleModel):
     def require_whole(self, workers: range, ps: range) -> None:
         """Let the workers and parameter servers of these slots be integers, others fractions.
 
-        So is whether a gang runs: a dive makes many plans, each of which must take little time.
+        So is whether a gang runs: many such plans are made, and each must take little time.
         """
         for c in self.jobs:
             for slots, variables in ((workers, c.workers), (ps, c.ps)):

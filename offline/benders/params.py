@@ -80,63 +80,6 @@ class ShortfallParams(Params):
 
 
 @dataclass(frozen=True, slots=True)
-class DiveParams(Params):
-    """What steers a dive, which places a plan in fractions slot by slot.
-
-    Parameters
-    ----------
-    window : int
-        Slots that a job may complete later than in the plan in fractions with which a dive from a
-        relaxation begins.
-    span : int
-        Slots whose counts may change first; later ones only if that does not help.
-    plan_limit : float
-        For any plan but the first; seconds or units of work.
-    reserve : float
-        Share of each later slot that plans leave free, for what whole numbers take beyond fractions
-        and for what a slot has no place for.
-    reserves : int
-        How many reserves there are, each half of the one before: one for each dive from the same
-        plan. One that leaves no better plan is passed over.
-    last_slots : int
-        Slots at the end of the horizon that have a larger reserve, because few slots come after
-        them.
-    last_factor : float
-        How many times as large it is.
-    look_ahead : int
-        Slots in which parameter servers are whole numbers, the one to place and those after it,
-        with the first reserve; with each smaller reserve twice as many. Within a dive there are
-        half as many from then on where HiGHS can neither find such a plan nor refute it.
-    gap : float
-        Share of the difference of bound and incumbent at which the first plan is good enough.
-    attempts : int
-        Most plans that are tried where completions must change. The last may lose the whole
-        difference to the incumbent, each one before it half as much as the next.
-    rounds : int
-        Most times that cuts are added and a plan is made again, for the first plan and for each
-        slot.
-    placements : int
-        Most plans of a slot whose counts are placed.
-    squeeze : float
-        Share of the slot's room by which each of these after the first gets less.
-    """
-
-    window: Count = 2
-    span: Number = 25
-    plan_limit: Amount = 3.0
-    reserve: Share = 0.02
-    reserves: Number = 4
-    last_slots: Number = 5
-    last_factor: Amount = 3.0
-    look_ahead: Number = 3
-    gap: Share = 0.03
-    attempts: Number = 6
-    rounds: Count = 8
-    placements: Number = 5
-    squeeze: Share = 0.005
-
-
-@dataclass(frozen=True, slots=True)
 class ReplanningParams(Params):
     """What steers the large neighbourhood search over counts.
 
@@ -278,8 +221,6 @@ class BendersParams(Params):
         What steers the way from plans to schedules.
     shortfall : ShortfallParams
         What steers the search for places of the work that a plan's jobs lack.
-    dive : DiveParams
-        What steers the dives from plans in fractions to schedules.
     replanning : ReplanningParams
         What steers the search over counts, where the master is too large to be tried whole.
     prices_share, search_share : float
@@ -318,7 +259,6 @@ class BendersParams(Params):
     cuts: CutParams = field(default_factory=CutParams)
     primal: PrimalParams = field(default_factory=PrimalParams)
     shortfall: ShortfallParams = field(default_factory=ShortfallParams)
-    dive: DiveParams = field(default_factory=DiveParams)
     replanning: ReplanningParams = field(default_factory=ReplanningParams)
     prices_share: Share = 0.05
     search_share: Share = 0.03

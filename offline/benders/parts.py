@@ -61,7 +61,7 @@ class Parts(NamedTuple):
         model = CountModel(arrays)
         separation = Separation(model, params.cuts)
         given = model, separation, best, duals, rng
-        primal = PrimalHeuristic(*given, params.primal, params.shortfall, params.dive)
+        primal = PrimalHeuristic(*given, params.primal, params.shortfall)
         searches: list[tuple[Phase, Callable[[Budget], bool]]]
         searches = [(Phase.WINDOWS, windows.search)]
         replanning = None

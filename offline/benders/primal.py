@@ -1,9 +1,7 @@
 """From a plan of the master to schedules: place its counts, or plan again close to it.
 
 Slots share nothing but the work that is still to do, so each is placed by itself. What finds no
-place in its slot moves to another one (`offline.benders.slot_model`); jobs that still lack work are
-put back whole where there is room. From a plan in fractions a dive makes
-schedules (`offline.benders.dive`).
+place in its slot moves to another one (`offline.benders.slot_model`).
 """
 
 from __future__ import annotations
@@ -18,9 +16,8 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
 from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
-from offline.benders.dive import Dive
 from offline.benders.master import CountModel
-from offline.benders.params import DiveParams, PrimalParams, ShortfallParams
+from offline.benders.params import PrimalParams, ShortfallParams
 from offline.benders.plans import whole_plan
 from offline.benders.slot_model import Fill, Shortfall, SlotModel, Units
 from offline.benders.subproblem import Separation, adjusted, place, place_by_patterns
@@ -72,8 +69,6 @@ class PrimalHeuristic:
         How long, and how often.
     shortfall : ShortfallParams, optional
         What steers the search for places of the work that a plan's jobs lack.
-    dive : DiveParams, optional
-        What steers the dives.
     """
 
     def __init__(
@@ -85,14 +80,11 @@ class PrimalHeuristic:
         rng: np.random.Generator,
         params: PrimalParams,
         shortfall: ShortfallParams | None = None,
-        dive: DiveParams | None = None,
     ) -> None:
         self.model, self.separation, self.best = model, separation, best
         self.duals, self.rng, self.params = duals, rng, params
         slots = SlotModel(model, separation.params)
         self.shortfall = Shortfall(model, slots, rng, shortfall or ShortfallParams())
-        weights = self.shortfall.weights
-        self._dive = Dive(model, separation, slots, weights, dive or DiveParams())
         self._worth = self._ranks()
         self._placements: dict[tuple[str, bytes], tuple[IntArray, bool]] = {}
 
@@ -163,48 +155,6 @@ class PrimalHeuristic:
                 if len(cut) <= FEW_CUTS or misfit.key not in cut:
                     self._squeeze(room, misfit)
         return added
-
-    def dive(
-        self,
-        near: Limits,
-        budget: Budget,
-        *,
-        plan: Mapping[int, int] | None = None,
-        is_wide: bool = False,
-        is_further: bool = False,
-    ) -> int:
-        """Better schedules by a dive within the limits `near` (`offline.benders.dive`).
-
-        A `plan` says when jobs complete, by form: the dive begins with that, if it can. A
-        further dive has the plan of the last one.
-        With `is_wide`, they leave so much open that a plan of whole parameter servers is out of
-        reach: a plan in fractions narrows them first. With `is_further`, the last dive was within
-        the same limits, and this one has the next reserve. Returns the number of new cuts.
-        """
-        dive, before = self._dive, self._dive.cuts
-        if not is_further:
-            dive.begin(plan)
-        gap = dive.params.gap * max(0.0, self.best.state.bound - self.best.value)
-        narrow = dive.wide(near, gap, budget) if is_wide else near
-        if narrow is None:
-            return 0
-        found = dive.search(narrow, self._known, gap, budget)
-        if found is not None:
-            units, done = found
-            due = np.array([done.get(c.index, -1) for c in self.model.jobs])
-            fill = Fill.of(map(self.shortfall.slots.consistent, units), due)
-            self._offer(fill)
-        return dive.cuts - before
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether further dives from the last plan would be the same again."""
-        return self._dive.is_settled
-
-    def _known(self) -> float:
-        """What the best schedules are worth, those included that others have told of."""
-        self.best.catch_up()
-        return self.best.value
 
     def _cut_off(self, misfits: Sequence[Misfit], budget: Budget) -> set[tuple[str, bytes]]:
         """Cut off the counts that patterns do not cover, in every slot; which ones."""

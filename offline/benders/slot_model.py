@@ -19,7 +19,7 @@ from oasis.solvers.arrays import ArrayModel, blocks
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.params import ShortfallParams
-from offline.benders.subproblem import Filling, at_most, place, solved
+from offline.benders.subproblem import Filling, at_most, solved
 from offline.model.arrays import GROUPS
 from offline.model.constraints import ps_ratio
 from offline.patterns import CutGenerator, CutParams, PatternPool, classes
@@ -64,20 +64,6 @@ class SlotModel:
         return {
             group: np.zeros((jobs, len(self.model.capacity(group))), np.int64) for group in GROUPS
         }
-
-    def all_of(self, workers: IntArray, budget: Budget) -> Units | None:
-        """All of these workers (I,) and their parameter servers; None if no place is found.
-
-        The two groups have servers of their own, so that each is placed by itself, which finds
-        more than `best` does.
-        """
-        units = {}
-        for group, counts in (("worker", workers), ("ps", self.ps_of(workers))):
-            resources = self.model.capacity(group), self.model.demand(group)
-            units[group], _ = place(*resources, counts, budget, self.params)
-            if (units[group].sum(axis=1) < counts).any():
-                return None
-        return units
 
     def best(
         self, most: IntArray, weights: FloatArray, known: Units, budget: Budget, gap: float

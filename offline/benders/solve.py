@@ -112,12 +112,9 @@ class ScheduleSearch:
         self.parts, self.params = parts, params
         parts.separation.share(partner)
         self._plan: Mapping[int, int] | None = None
-        self._relaxation: Mapping[int, range] | None = None
-        self._unsettled: Mapping[int, int] | None = None  # the last plan, while dives may differ
         if parts.replanning is not None:
             parts.replanning.gives_way = lambda: self._plan is not None
         partner.on("plan", self._take_plan)
-        partner.on("relaxation", self._take_relaxation)
 
     def run(self, budget: Budget) -> Status:
         """Search until there is no time left, or nothing left to gain."""
@@ -129,36 +126,12 @@ class ScheduleSearch:
         return Status.OPTIMAL if best.is_proven else budget.status
 
     def _approach(self, budget: Budget) -> None:
-        """Dive from what the other process has told of since the last time, if there is anything.
-
-        Where that is both a plan and a relaxation, only the plan counts, and it is mixed with the
-        best schedules, too. If there is nothing new, another dive from the last plan has another
-        reserve, and knows from the start the cuts that were found; over long horizons that takes
-        too long.
-        """
-        plan, relaxation = self._plan, self._relaxation
-        is_further = plan is None and relaxation is None
-        if is_further:
-            plan = self._unsettled
-        self._plan = self._relaxation = self._unsettled = None
-        model, primal, replanning = self.parts.model, self.parts.primal, self.parts.replanning
-        if plan is not None:
+        """Mix the best schedules with the last plan of the other process, if there is a new one."""
+        plan, self._plan = self._plan, None
+        if plan is not None and self.parts.replanning is not None:
             self.parts.best.state.enter(Phase.PLANS)
-            near = model.near(plan, self.params.master.window)
-            primal.dive(near, budget, plan=plan, is_further=is_further)
-            if replanning is not None:
-                may_differ = replanning.is_whole and not primal.is_settled
-                self._unsettled = plan if may_differ else None
-                replanning.mix(plan, budget)
-        elif relaxation is not None:
-            self.parts.best.state.enter(Phase.PLANS)
-            primal.dive(model.completing(relaxation), budget, is_wide=True)
+            self.parts.replanning.mix(plan, budget)
 
     def _take_plan(self, message: Message) -> None:
         """Keep a plan until its turn comes; only the last one counts."""
         self._plan = dict(message["plan"])
-
-    def _take_relaxation(self, message: Message) -> None:
-        """Keep when jobs complete in a relaxation until its turn comes."""
-        ends = message["relaxation"]
-        self._relaxation = {form: range(first, last + 1) for form, first, last in ends}

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
@@ -31,36 +31,6 @@ from offline.model.arrays import GROUPS
 from offline.params import Amount, Number, Params, Share
 from offline.periods.model import PeriodModel, as_arrays, keep_rates
 from offline.state import Phase
-
-
-@dataclass(frozen=True, slots=True)
-class PlanningParams(Params):
-    """How a plan in fractions is made from the periods.
-
-    Parameters
-    ----------
-    share, most : float
-        Share of what is left of the limit for better plans after it, and the most for these.
-    limit : float
-        For one neighbourhood.
-    gap : float
-        Share of the difference of bound and incumbent at which a solution is good enough.
-    first_jobs, fewest_jobs : int
-        Jobs whose completion is free in the first neighbourhood, and in the smallest.
-    growth : int
-        How many jobs more are free after a neighbourhood that was solved.
-    noise : float
-        Slots by which a job's distance from the middle of a neighbourhood is changed at random.
-    """
-
-    share: Share = 0.15
-    most: Amount = 120.0
-    limit: Amount = 5.0
-    gap: Share = 1e-3
-    first_jobs: Number = 12
-    fewest_jobs: Number = 8
-    growth: Number = 1
-    noise: Amount = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +58,6 @@ class PeriodParams(Params):
     slow : float
         A round of all periods that lowers the bound by less than this share of that difference is
         the last one.
-    planning : PlanningParams
-        What steers the plans.
     """
 
     slots: Number = 33
@@ -100,7 +68,6 @@ class PeriodParams(Params):
     limit: Amount = 40.0
     gap: Share = 0.02
     slow: Share = 0.01
-    planning: PlanningParams = field(default_factory=PlanningParams)
 
 
 SOLVED = (Status.OPTIMAL, Status.GAP_LIMIT)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -143,11 +142,6 @@ def ps_a_worker(c: JobVariables) -> float:
     return 0.0 if ratio is None or ratio[2] > 0 else ratio[0] / ratio[1]
 
 
-def ps_of_all(c: JobVariables) -> int:
-    """Parameter servers of a job when all its workers run."""
-    return int(c.job.ps_needed(c.parallel)) if c.ps else 0
-
-
 def rows_of(c: JobVariables, part: PeriodPart, most_taken: float) -> list[Row]:
     """The rows of a job in one period."""
     parallel, work = float(c.parallel), float(c.work)
@@ -178,7 +172,6 @@ def rows_of(c: JobVariables, part: PeriodPart, most_taken: float) -> list[Row]:
     return rows
 
 
-TIE = 0.01  # of what a job is worth for each worker-slot of its work
 BROKEN = 1e-6  # relative excess from which a cut counts as broken
 
 
@@ -210,7 +203,6 @@ class PeriodModel:
         self.links: list[tuple[int, int]] = []
         self.new: list[Row] = []
         self.ratios = np.array([ps_a_worker(c) for c in master.jobs])
-        self._full_ratios = np.array([ps_of_all(c) / c.parallel for c in master.jobs])
         self._names: list[str] = []
         self._costs: list[float] = []
         self._most: list[float] = []
@@ -241,47 +233,30 @@ class PeriodModel:
         """How many variables all periods have together."""
         return len(self._names)
 
-    def whole(self, room: FloatArray | None = None) -> ArrayModel:
-        """All periods together with their links, which are its first rows.
-
-        With `room` (T,), it is for plans, as in `period`.
-        """
+    def whole(self) -> ArrayModel:
+        """All periods together with their links, which are its first rows."""
         links = [at_most({later: 1.0, earlier: -1.0}) for later, earlier in self.links]
         numbers = range(len(self.periods))
-        rows = [*links, *(row for number in numbers for row in self._rows_of(number, room))]
+        rows = [*links, *(row for number in numbers for row in self._rows_of(number))]
         return self._model(0, self.size, np.array(self._costs), rows)
 
-    def period(self, number: int, prices: FloatArray, room: FloatArray | None = None) -> ArrayModel:
+    def period(self, number: int, prices: FloatArray) -> ArrayModel:
         """One period, whose jobs pay for what they bring along and are paid for what they take.
 
         `prices` (L,) are those of the links. At any prices, the best values of all periods add up
-        to a bound on the best value of the `whole`. With `room` (T,), the model is one for plans
-        and not for bounds: all known cuts have rows in all slots, each slot has this share of its
-        room, jobs have the parameter servers that they need when all their workers run, and work
-        that is taken along is worth a little more, so that a period leaves no room unused.
+        to a bound on the best value of the `whole`.
         """
         costs = np.array(self._costs)
         for (later, earlier), price in zip(self.links, prices.tolist(), strict=True):
             costs[later] -= price
             costs[earlier] += price
         first, end = self.columns(number)
-        for part in self.parts[number] if room is not None else ():
-            if part.taken is not None:
-                c = self.master.jobs[part.job]
-                costs[part.taken] += TIE * max(c.utility.values()) / c.work
-        return self._model(first, end, costs[first:end], self._rows_of(number, room))
+        return self._model(first, end, costs[first:end], self._rows_of(number))
 
-    def _rows_of(self, number: int, room: FloatArray | None) -> list[Row]:
-        """The rows of a period, for bounds or, with `room`, for plans."""
+    def _rows_of(self, number: int) -> list[Row]:
+        """The rows of a period, those of its cuts included."""
         slots = self.periods[number]
-        if room is None:
-            cuts = [row for (_, _, slot), row in self._placed.items() if slot in slots]
-        else:
-            known = ((g, k) for g in GROUPS for k in range(len(self.master.cuts[g])))
-            cuts = [
-                self._cut_row(number, group, k, slot, self._full_ratios, room[slot])
-                for (group, k), slot in product(known, slots)
-            ]
+        cuts = (row for (_, _, slot), row in self._placed.items() if slot in slots)
         return [*self._rows[number], *cuts]
 
     def columns(self, number: int) -> tuple[int, int]:
@@ -313,21 +288,19 @@ class PeriodModel:
     def _place(self, number: int, group: str, k: int, slot: int) -> None:
         """Add the row of a cut for a slot, unless it is there."""
         if (group, k, slot) not in self._placed:
-            row = self._cut_row(number, group, k, slot, self.ratios, 1.0 + CAPACITY_TOLERANCE)
+            row = self._cut_row(number, group, k, slot)
             self._placed[group, k, slot] = row
             self.new.append(row)
 
-    def _cut_row(
-        self, number: int, group: str, k: int, slot: int, ratios: FloatArray, room: float
-    ) -> Row:
-        """The row of a cut in a slot of a period, with so many parameter servers a worker."""
-        weights = self.master.cuts[group][k].weights * (ratios if group == "ps" else 1.0)
+    def _cut_row(self, number: int, group: str, k: int, slot: int) -> Row:
+        """The row of a cut in a slot of a period."""
+        weights = self.master.cuts[group][k].weights * (self.ratios if group == "ps" else 1.0)
         terms = {
             part.workers[slot]: float(weights[part.job])
             for part in self.parts[number]
             if slot in part.workers and weights[part.job] > 0
         }
-        return at_most(terms, room)
+        return at_most(terms, 1.0 + CAPACITY_TOLERANCE)
 
     def _part(
         self, i: int, period: range, steps: Mapping[int, float], before: PeriodPart | None

@@ -25,13 +25,13 @@ from unittest import mock
 
 import oasis
 from offline import processes, solve
-from offline.benders import decomposition, dive, primal, repair, replanning, slot_model, subproblem
+from offline.benders import decomposition, primal, replanning, slot_model, subproblem
 from offline.column_generation import cutting, slot_cuts
 from offline.heuristics import (
     recombination,
     window_search,
 )
-from offline.periods import bound, model, planning
+from offline.periods import bound, model
 from tests.benchmarks.streams import calibrated
 
 SIZES = ("testbed", "20x50x50", "100x50x100", "300x50x400")
@@ -90,19 +90,6 @@ CUT_THE_RELAXATION = decomposition.Decomposition.cut_the_relaxation
 
 PARTS = (
     Part(ALL, (), SIZES),
-    Part(
-        "dives",
-        (dive, repair),
-        DECOMPOSED,
-        [Patch(primal.PrimalHeuristic, "dive", nothing(0))],
-    ),
-    Part("reserves of dives", (), DECOMPOSED, params={"dive": {"reserves": 1}}),
-    Part(
-        "repair in dives",
-        (repair.PlanRepair.again, repair.PlanRepair._unchanged, repair.PlanRepair.losing),
-        DECOMPOSED,
-        [Patch(repair.PlanRepair, "losing", nothing({}))],
-    ),
     Part(
         "plans in whole numbers",
         (primal.PrimalHeuristic.search,),
@@ -168,7 +155,7 @@ PARTS = (
     ),
     Part(
         "periods",
-        (bound, model, planning),
+        (bound, model),
         ("100x50x100", "300x50x100"),
         method="colgen",
         cores=2,

@@ -156,13 +156,10 @@ PARTS = (
         ),
     ),
     Part(
-        "dives",
-        ("offline/benders/dive.py", "offline/benders/repair.py", "offline/benders/plans.py"),
+        "plans",
+        ("offline/benders/plans.py",),
         (
-            U + "offline/test_dive.py",
-            U + "offline/test_repair.py",
             U + "offline/test_plans_and_primal.py",
-            P + "test_dives.py",
             P + "test_close_plans.py",
         ),
     ),

@@ -135,7 +135,7 @@ def test_every_method_takes_gangs_without_parameter_servers(method: str) -> None
         assert found.upper_bound >= exact * (1 - 1e-9), seed
 
 
-def test_masters_and_dives_alone_find_the_optimum_of_gangs(
+def test_masters_alone_find_the_optimum_of_gangs(
     optima: dict[int, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without any other search, all schedules come from plans of the master."""

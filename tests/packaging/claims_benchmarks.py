@@ -387,7 +387,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "up to about a hundred jobs and a hundred slots": "advice",
         "hundreds of jobs, hundreds of slots": "advice",
         "its row at 20x50x50": "a name",
-        "the solves above had four more": "whose code is gone",
+        "the solves above had five more": "whose code is gone",
         "after one minute and after five": "the option beside it",
         "google/or-tools#5246": "an address",
     },

@@ -24,7 +24,7 @@ from oasis.solvers import PROOF, TRUST
 from oasis.solvers.highs import FEASIBILITY, ROW_SCALE, WIDE, WIDE_SCALE
 from oasis.workloads.presets import DECAY, PRESETS, STORAGE_GB
 from offline import BendersParams, ConfigurationParams, patterns
-from offline.benders import decomposition, repair, replanning
+from offline.benders import decomposition, replanning
 from offline.state import OUTWARD
 from tests.packaging.page_numbers import ROOT, Claim, spelled, text_of
 
@@ -40,7 +40,7 @@ PAGES: tuple[str, ...] = (
 )
 
 PARAMS = BendersParams()
-DIVE, REPLANNING, MASTER = PARAMS.dive, PARAMS.replanning, PARAMS.master
+REPLANNING, MASTER = PARAMS.replanning, PARAMS.master
 THEORY, SEARCH, ERRATA = "docs/theory.md", "docs/theory-search.md", "docs/errata.md"
 RECOURSE, KUBERNETES = "docs/recourse.md", "docs/kubernetes.md"
 SIMULATION, TESTBED = PRESETS["paper"], PRESETS["testbed"]
@@ -170,27 +170,7 @@ THEORY_CLAIMS = [
         "change a twentieth of the counts at most, then a tenth and a fifth",
         lambda: parts(20, REPLANNING.radius) and REPLANNING.most_radius == 4 * REPLANNING.radius,
     ),
-    says(
-        THEORY,
-        "a fiftieth of the room, and @ times as much in the last @ slots",
-        word(DIVE.last_factor),
-        word(DIVE.last_slots),
-    ),
-    holds(THEORY, "a fiftieth of the room", lambda: parts(50, DIVE.reserve)),
-    holds(
-        THEORY,
-        "have half the reserve, a quarter and an eighth",
-        lambda: DIVE.reserves == 4,
-    ),
-    says(THEORY, "whole numbers in the next @ slots", word(DIVE.look_ahead)),
-    says(THEORY, "all counts after the next @ slots", DIVE.span),
-    says(THEORY, "Each plan after the first one gets @ seconds", word(DIVE.plan_limit)),
-    holds(
-        THEORY,
-        "half a minute goes to the first plan with all reserves",
-        lambda: repair.FIRST_LIMIT == 30,
-    ),
-    says(THEORY, "dived from and, over up to @ slots, mixed", REPLANNING.span),
+    says(THEORY, "mixed with the best schedule over up to @ slots", REPLANNING.span),
     says(
         THEORY,
         "completions of the relaxation if there are no more than @ slots",

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from offline.periods.planning import Planning
 
 from oasis import Instance, Schedule, verify
 from oasis.model.rounding import FloatArray
@@ -24,7 +25,6 @@ from offline.model.arrays import OfflineArrays
 from offline.patterns import CutParams
 from offline.periods.bound import PeriodBound, PeriodParams, PlanningParams
 from offline.periods.model import PeriodModel, PeriodPart, rate_row
-from offline.periods.planning import Planning
 from offline.state import SolveState
 from tests.strategies import crowded_instances, fewer
 

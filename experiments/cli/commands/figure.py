@@ -57,8 +57,8 @@ def command(
         typer.Argument(
             metavar="[NAME]",
             help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-4 to kod2-8, specon-1 to "
-            "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, floor, "
-            "commitment. Left out, all are listed.",
+            "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, "
+            "deadlines, floor, commitment. Left out, all are listed.",
         ),
     ] = None,
     list_all: Annotated[
@@ -91,7 +91,7 @@ def command(
     trace: Annotated[
         Path | None,
         typer.Option(
-            help="Jobs of controllers: a CSV as `oasis replay` takes it. [default: drawn]",
+            help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]",
             show_default=False,
         ),
     ] = None,

@@ -162,7 +162,7 @@ def test_an_address_where_nobody_listens_is_said_once_for_all_threads(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     lines = said_within("http://127.0.0.1:1", 5.0, "nobody listens there", caplog)
-    assert len(lines) == 1, lines
+    assert sum("nobody listens there" in line for line in lines) == 1, lines
 
 
 def test_a_certificate_of_another_authority_and_a_server_without_tls_say_what_to_correct() -> None:
@@ -309,4 +309,4 @@ def test_who_stands_by_says_for_whom(caplog: pytest.LogCaptureFixture) -> None:
     with serving(held) as (host, _):
         lines = said_within(host, 3.0, "standing by", caplog)
     wanted = "standing by: other has the lease oasis-system/oasis-scheduler, and acts"
-    assert lines == [wanted]
+    assert [line for line in lines if "standing by" in line] == [wanted]

@@ -14,7 +14,7 @@ import oasis
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, verify
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status
-from oasis.solvers.budget import Budget, WorkLimit
+from oasis.solvers.budget import WorkLimit
 from offline import BendersParams, solve_benders
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
@@ -22,8 +22,7 @@ from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.patterns import CutParams
 from offline.periods import bound as bounding
-from offline.periods import planning
-from offline.periods.bound import PeriodBound, PeriodParams, PlanningParams, split
+from offline.periods.bound import PeriodBound, PeriodParams, split
 from offline.periods.model import (
     PeriodModel,
     Row,
@@ -35,7 +34,6 @@ from offline.periods.model import (
     rate_row,
     utility_steps,
 )
-from offline.periods.planning import Planning
 from offline.state import Phase, SolveState
 from tests import builders
 
@@ -194,9 +192,6 @@ def values_of(model: PeriodModel, counts: tuple[int, ...]) -> FloatArray:
     return values
 
 
-FREE = np.ones(6)
-
-
 def test_a_round_of_two_jobs_proves_the_optimum() -> None:
     periods = periods_of(CROSSING, slots=3)
     budget = periods.best.state.budget
@@ -204,90 +199,12 @@ def test_a_round_of_two_jobs_proves_the_optimum() -> None:
     periods.round(budget)
     assert periods.best.state.bound == pytest.approx(8.0)
     assert periods.is_settled
-    assert planned(periods, FREE).completions == {0: 5, 1: 4}
-
-
-def planned(periods: PeriodBound, room: FloatArray, **params: Any) -> Planning:
-    """A first plan."""
-    rng = np.random.default_rng(0)
-    found = Planning(periods.model, room, periods.best, rng, PlanningParams.from_dict(params))
-    found.begin(periods.prices, periods.best.state.budget)
-    return found
-
-
-def test_a_plan_uses_no_more_than_its_room() -> None:
-    """Job a has two worker-slots to do in slot 3 at least, beside which b has no room in slot 4."""
-    periods = periods_of(CROSSING, slots=3)
-    periods.relax(periods.best.state.budget)
-    assert planned(periods, np.array([1.0, 1.0, 1.0, 0.0, 0.5, 0.5])).completions == {0: 5}
-    assert planned(periods, np.zeros(6)).completions == {}
-
-
-def test_a_plan_begins_each_period_with_what_is_left_to_it() -> None:
-    """In the first three slots, job a does at most four of its eight worker-slots."""
-    periods = periods_of(CROSSING, slots=3)
-    periods.relax(periods.best.state.budget)
-    room = np.array([1.0, 0.25, 0.25, 1.0, 1.0, 1.0])
-    assert planned(periods, room).completions == {0: 5, 1: 4}
-    assert planned(periods, 0.4 * room).completions == {}
 
 
 RIVALS = instance_of(
     *(job(name, arrival=0, work=8, parallel=2, utility=Constant(9.0)) for name in "abc"),
     job("d", arrival=4, work=8, parallel=4, utility=Deadline(20.0, 1)),
 )
-
-
-def test_a_plan_gets_better_where_jobs_may_change() -> None:
-    """Six slots of four GPUs hold d, which takes all of them twice, and two of a to c before it."""
-    periods = periods_of(RIVALS, slots=3)
-    plan = planned(periods, FREE, first_jobs=4)
-    whole = periods.model.whole(FREE)
-    plan.values = np.zeros(periods.model.size)  # a plan without jobs
-    plan.improve(WorkLimit(0.0).start())
-    assert plan.completions == {}
-    plan.improve(periods.best.state.budget.within(0.05))
-    assert whole.costs @ plan.values == pytest.approx(38.0)
-    assert plan.completions[3] == 5
-
-
-def test_jobs_that_are_not_free_complete_as_they_do() -> None:
-    periods = periods_of(RIVALS, slots=3)
-    plan = planned(periods, FREE)
-    plan.values = np.zeros(periods.model.size)
-    (late,) = (part for part in periods.model.parts[1] if part.job == 3)
-    near = plan._around(periods.model.whole(FREE), {0, 1})
-    assert set(near.fixed) >= {near.names[column] for column in late.done.values()}
-    free = [part for parts in periods.model.parts for part in parts if part.job < 2]
-    assert not set(near.fixed) & {near.names[k] for part in free for k in part.done.values()}
-
-
-@pytest.mark.parametrize(
-    ("status", "size"), [(Status.OPTIMAL, 13), (Status.GAP_LIMIT, 13), (Status.TIME_LIMIT, 10)]
-)
-def test_a_neighbourhood_that_was_solved_makes_the_next_one_larger(
-    monkeypatch: pytest.MonkeyPatch, status: Status, size: int
-) -> None:
-    plan = planned(periods_of(RIVALS, slots=3), FREE)
-    budget = WorkLimit(1.0).start()
-
-    def solve(*_: Any, **__: Any) -> Solution:
-        budget.charge(1.0)
-        return Solution(status, None, 0.0, np.inf, {})
-
-    monkeypatch.setattr(planning.highs, "solve", solve)
-    plan.improve(budget)
-    assert plan._size == size
-
-
-def test_without_time_there_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = Solution(Status.TIME_LIMIT, None, 1.0, np.inf, {})
-    monkeypatch.setattr(planning.highs, "solve", lambda *_, **__: nothing)
-    plan = planned(periods_of(RIVALS, slots=3), FREE)
-    assert plan.values is None
-    assert plan.completions == {}
-    plan.improve(plan.best.state.budget)
-    assert plan.values is None
 
 
 def test_a_bound_counts_and_not_the_solution_that_was_found(
@@ -315,7 +232,6 @@ def test_a_period_without_jobs_is_worth_nothing() -> None:
     periods.round(periods.best.state.budget)
     assert periods.is_settled
     assert periods.best.state.bound == pytest.approx(5.0)
-    assert planned(periods, FREE).completions == {0: 5}
 
 
 def test_periods_without_new_rows_are_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,13 +288,6 @@ def test_parameters_of_periods_are_named() -> None:
     assert BendersParams.from_dict({"periods": {"slots": 20}}).periods.slots == 20
     with pytest.raises(ValueError, match=r"^periods\.slots"):
         BendersParams.from_dict({"periods": {"slots": 0}})
-
-
-def test_a_plan_that_cannot_get_better_is_not_searched_without_end() -> None:
-    plan = planned(periods_of(RIVALS, slots=3), FREE, first_jobs=2)
-    plan.improve(Budget())  # no limit
-    assert plan.completions[3] == 5
-    assert plan._size == 5
 
 
 def test_prices_that_change_make_all_periods_new() -> None:

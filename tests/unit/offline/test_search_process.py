@@ -17,14 +17,12 @@ import pytest
 import oasis
 from oasis.model.instance_file import instance_to_dict
 from oasis.solvers import Status
-from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from offline import BendersParams, solve_benders, solve_brute_force
 from offline import processes as helper
 from offline.benders.decomposition import UNFINISHED, Decomposition
 from offline.benders.master import CountModel
 from offline.benders.parts import Parts
-from offline.benders.replanning import Replanning
 from offline.benders.solve import Benders, ScheduleSearch
 from offline.benders.subproblem import Separation
 from offline.heuristics.window_search import WindowSearch
@@ -197,100 +195,21 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
     assert search.state.incumbent == pytest.approx(optimum.objective)
 
 
-@pytest.mark.parametrize(("is_whole", "further"), [(True, [False, True, True]), (False, [False])])
-def test_dives_from_a_plan_go_on_while_they_may_differ(is_whole: bool, further: list[bool]) -> None:
-    """As long as nothing new comes, and only where neighbourhoods are as long as the horizon.
-
-    Another plan begins anew.
-    """
-    parts = prepared(LARGE).parts
-    form, done, seen = parts.model.jobs[0].index, list[Limits](), list[bool]()
-    slots = sorted(parts.model.jobs[0].utility)[:2]
-
-    def dive(near: Limits, _: Budget, *, plan: Any, is_further: bool) -> int:
-        assert near == parts.model.near(plan, LARGE.master.window)
-        done.append(near)
-        seen.append(is_further)
-        return 0
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts.primal, "dive", dive)
-        patch.setattr(type(parts.primal), "is_settled", property(lambda _: len(done) % 3 == 0))
-        patch.setattr(Replanning, "mix", lambda *_: None)
-        patch.setattr(Replanning, "is_whole", is_whole)
-        partner = Partner(lambda _: None)
-        search = ScheduleSearch(parts, LARGE, partner)
-        for slot in slots:
-            partner.pass_on({"plan": [[form, slot]]})
-            for _ in range(5):
-                search._approach(Budget())
-    window = LARGE.master.window
-    near = [parts.model.near({form: slot}, window) for slot in slots]
-    assert done == [near[0]] * len(further) + [near[1]] * len(further)
-    assert seen == 2 * further
-
-
-def test_only_a_further_dive_goes_on_with_the_next_reserve() -> None:
-    primal = prepared(LARGE).parts.primal
-    begun: list[Any] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(primal._dive, "begin", begun.append)
-        patch.setattr(primal._dive, "search", lambda *_: None)
-        assert primal.is_settled == primal._dive.is_settled
-        primal.dive({}, Budget(), plan={0: 3})
-        primal.dive({}, Budget(), plan={0: 3}, is_further=True)
-        primal.dive({}, Budget())
-    assert begun == [{0: 3}, None]
-
-
-@pytest.mark.parametrize("kind", ["plan", "relaxation", "both"])
-def test_it_dives_from_a_plan_and_mixes_it_or_dives_from_a_relaxation(kind: str) -> None:
-    """A plan takes the turn of a relaxation, and each is approached once if that settles it.
-
-    Planning again ends for a plan that waits.
-    """
+def test_it_mixes_a_plan_once_and_planning_again_ends_for_one_that_waits() -> None:
     parts = prepared(LARGE).parts
     assert parts.replanning is not None
-    done: list[Any] = []
-    wide: list[bool] = []
+    mixed: list[Any] = []
     partner = Partner(lambda _: None)
-
-    def dive(
-        near: Limits,
-        _: Budget,
-        *,
-        plan: Any = None,
-        is_wide: bool = False,
-        is_further: bool = False,
-    ) -> int:
-        assert not is_further
-        assert is_wide == (plan is None)
-        done.append(near)
-        wide.append(is_wide)
-        return 0
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts.primal, "dive", dive)
-        patch.setattr(parts.replanning, "mix", lambda plan, _: done.append(plan))
-        patch.setattr(type(parts.primal), "is_settled", True)
+        patch.setattr(parts.replanning, "mix", lambda plan, _: mixed.append(plan))
         search = ScheduleSearch(parts, LARGE, partner)
-        form = parts.model.jobs[0].index
-        first, plan, ends = min(parts.model.jobs[0].utility), {}, [[form, 0, 3]]
-        if kind != "relaxation":
-            plan = {form: first}
-            partner.pass_on({"plan": [[form, first]]})
-        if kind != "plan":
-            partner.pass_on({"relaxation": ends})
+        form, slot = parts.model.jobs[0].index, min(parts.model.jobs[0].utility)
+        partner.pass_on({"plan": [[form, slot]]})
         waiting = [parts.replanning.gives_way()]
         for _ in range(2):
             search._approach(Budget())
         waiting.append(parts.replanning.gives_way())
-    assert waiting == [kind != "relaxation", False]
-    assert wide == [kind == "relaxation"]
-    if kind == "relaxation":
-        assert done == [parts.model.completing({form: range(4)})]
-    else:
-        assert done == [parts.model.near(plan, LARGE.master.window), plan]
+    assert (mixed, waiting) == ([{form: slot}], [True, False])
 
 
 def test_a_search_ends_with_its_seconds() -> None:
