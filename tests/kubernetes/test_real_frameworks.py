@@ -100,5 +100,6 @@ def test_jax_is_shrunk_and_grown(scene: Scene, process_nodes: ProcessNodes, trai
     run(scene, process_nodes, job, sleeper(scene, 2, 2))
     jax.check_weights("jax", steps)
     counts, begun = gangs(process_nodes.logs("jax-worker-0"), "processes")
-    assert counts[:3] == [4, 2, 4]
+    assert counts[:2] == [4, 2]
+    assert counts[2] > 2, "it grows as far as what is left needs"
     assert begun[0] == 0 < begun[1] < begun[2]
