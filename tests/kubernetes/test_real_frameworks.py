@@ -1,6 +1,6 @@
-"""Nightly: JAX, PyTorch and TensorFlow train as OasisJobs whose pods are processes.
+"""Nightly: JAX trains as an OasisJob whose pods are processes.
 
-They need the extra `frameworks` and a C compiler. Each of them does what
+It needs the extra `frameworks` and a C compiler. It does what
 `tests.kubernetes.trainings.regression` does, and has to end with its weights.
 """
 
@@ -100,43 +100,6 @@ def test_jax_is_shrunk_and_grown(scene: Scene, process_nodes: ProcessNodes, trai
     run(scene, process_nodes, job, sleeper(scene, 2, 2))
     jax.check_weights("jax", steps)
     counts, begun = gangs(process_nodes.logs("jax-worker-0"), "processes")
-    assert counts[:3] == [4, 2, 4]
-    assert begun[0] == 0 < begun[1] < begun[2]
-
-
-def test_torchrun_goes_on_with_those_who_are_there(
-    scene: Scene, process_nodes: ProcessNodes, training: Make
-) -> None:
-    torch = training(
-        "torch",
-        ["torch.distributed.run", "-m", "tests.kubernetes.trainings.torch_regression"],
-        {"framework": "torch"},
-        spec={"resizePolicy": "elastic"},
-    )
-    job, steps = torch.job("torch", (2, 4), 24)
-    run(scene, process_nodes, job, sleeper(scene, 2, 3))
-    torch.check_weights("torch", steps)
-    log = process_nodes.logs("torch-worker-0")
-    counts, begun = gangs(log, "processes")
-    assert log.count("torch-worker-0-") == 1, "the first worker stays"
-    assert {2, 4} <= set(counts)
-    assert counts[0] == 4
-    assert begun == sorted(begun)
-
-
-def test_tensorflow_trains_with_parameter_servers(
-    scene: Scene, process_nodes: ProcessNodes, training: Make
-) -> None:
-    tensorflow = training(
-        "tensorflow",
-        ["tests.kubernetes.trainings.tensorflow_regression"],
-        {"framework": "tensorflow"},
-        spec={"resizePolicy": "restart"},
-        servers=True,
-    )
-    job, steps = tensorflow.job("tf", (2, 3), 12)
-    run(scene, process_nodes, job, sleeper(scene, 2, 2))
-    tensorflow.check_weights("tf", steps)
-    counts, begun = gangs(process_nodes.logs("tf-worker-0"), "workers")
-    assert counts[:3] == [2, 1, 2], "beside the chief"
+    assert counts[:2] == [4, 2]
+    assert counts[2] > 2, "it grows as far as what is left needs"
     assert begun[0] == 0 < begun[1] < begun[2]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from oasis.kubernetes.reporter import Reporter
+from oasis.kubernetes.reporter import report
 from tests.kubernetes.trainings.regression import PARTS, SIZE, data
 
 SAVED = 5  # every so many steps
@@ -46,17 +46,11 @@ def ready() -> None:
     Path(os.environ["READY"]).touch()
 
 
-class Keeper:
-    """What the first process does beside: checkpoints and reports."""
-
-    def __init__(self) -> None:
-        self._reporter = Reporter.in_pod()
-
-    def note(self, weights: Array, step: int, loss: float) -> None:
-        """So many steps are done."""
-        if step % SAVED and step != STEPS:
-            return
-        written = FILE.with_suffix(".new.npz")
-        np.savez(written, weights=weights, step=step)
-        written.replace(FILE)
-        self._reporter.report(float(os.environ["WORK"]) * step / STEPS, loss)
+def note(weights: Array, step: int, loss: float) -> None:
+    """What the first process does when so many steps are done: a checkpoint, and a report."""
+    if step % SAVED and step != STEPS:
+        return
+    written = FILE.with_suffix(".new.npz")
+    np.savez(written, weights=weights, step=step)
+    written.replace(FILE)
+    report(float(os.environ["WORK"]) * step / STEPS, loss)
