@@ -22,10 +22,12 @@ MUTABLE = {
     "Steps",
     "Events",
     "Fill",
+    "Known",
     "Ledger",
     "LiveJob",
     "MergedServers",
     "PatternPool",
+    "Patience",
     "Plan",
     "PromiseRecord",
     "Row",
@@ -33,6 +35,7 @@ MUTABLE = {
     "StabilityCentre",
     "Turn",
     "TraceTable",
+    "SlotClock",
 }
 WITH_DICT = {"Run"}  # has a cached property
 

@@ -37,11 +37,11 @@ def command(
     ] = POINTS,
     workload: Annotated[
         Path | None,
-        typer.Option("--workload", help="Elastic jobs, of which some get the curve."),
+        typer.Option("--into", help="Elastic jobs, of which some get the curve."),
     ] = None,
     jobs: Annotated[
         str | None,
-        typer.Option("--jobs", help="Ids of these jobs, with commas. [default: all]"),
+        typer.Option("--ids", help="Ids of these jobs, with commas. [default: all]"),
     ] = None,
     seconds: Annotated[
         bool,
@@ -54,13 +54,13 @@ def command(
 ) -> None:
     """Make the training curve of a job from a log, for SpeCon in simulations of one's own models.
 
-    Without --workload it prints the curve as the field `curve` of a job has it; with it, the
+    Without --into it prints the curve as the field `curve` of a job has it; with it, the
     workload in which the jobs have that curve.
 
-    Example: oasis curve vae.csv --workload jobs.json --jobs vae1,vae2 --seconds -o own.json
+    Example: oasis curve vae.csv --into jobs.json --ids vae1,vae2 --seconds -o own.json
     """
     if workload is None and (jobs is not None or seconds):
-        raise InputError("--jobs" if jobs is not None else "--seconds", "expected --workload, too")
+        raise InputError("--ids" if jobs is not None else "--seconds", "expected --into, too")
     log = read_training_log(file, position=position, value=value, points=points)
     document: Any = [list(point) for point in log.curve.points]
     if workload is not None:
@@ -85,7 +85,7 @@ def _with_curve(
     chosen = there if ids is None else [name.strip() for name in ids.split(",")]
     unknown = next((name for name in chosen if name not in there), None)
     if unknown is not None:
-        raise InputError("--jobs", f"expected ids of jobs of {path}", unknown)
+        raise InputError("--ids", f"expected ids of jobs of {path}", unknown)
     own = {"curve": points} | ({"work": log.length} if seconds else {})
     document["jobs"] = [job | own if job["id"] in set(chosen) else job for job in document["jobs"]]
     elastic_from_dict(document)  # what cannot be read again is not written

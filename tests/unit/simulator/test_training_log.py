@@ -66,8 +66,8 @@ def test_the_command_gives_jobs_their_curve_and_work(tmp_path, capsys):
     jobs, own = tmp_path / "jobs.json", tmp_path / "own.json"
     write_elastic(generate_elastic(jobs=3, seed=1), jobs)
     first = read_elastic(jobs).workload.jobs
-    named = ["--jobs", f"{first[0].id},{first[2].id}", "--seconds"]
-    said("curve", str(log), "--workload", str(jobs), *named, "-o", str(own))
+    named = ["--ids", f"{first[0].id},{first[2].id}", "--seconds"]
+    said("curve", str(log), "--into", str(jobs), *named, "-o", str(own))
     assert "a curve of 3 rows" in capsys.readouterr().err
     made = read_elastic(own).workload.jobs
     assert [job.work for job in made] == [600.0, first[1].work, 600.0]
@@ -78,9 +78,9 @@ def test_the_command_gives_jobs_their_curve_and_work(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--seconds"], "--seconds: expected --workload, too"),
-        (["--jobs", "a"], "--jobs: expected --workload, too"),
-        (["--workload", "JOBS", "--jobs", "x"], "--jobs: expected ids of jobs of"),
+        (["--seconds"], "--seconds: expected --into, too"),
+        (["--ids", "a"], "--ids: expected --into, too"),
+        (["--into", "JOBS", "--ids", "x"], "--ids: expected ids of jobs of"),
     ],
 )
 def test_the_command_refuses_what_it_cannot_do(tmp_path, capsys, words, message):
