@@ -154,6 +154,8 @@ def test_a_foreign_pod_that_takes_the_room_sends_the_gang_back(cluster: Cluster)
         },
     }
     with scene.controller(FIFO):
+        scene.submit(rigid(scene, "first", workers=4, slots=1))
+        assert wait_ended(scene, 1) == {"first": "Completed"}  # the policy knows of four GPUs
         cluster.create(foreign)
         cluster.wait_running("foreign")
         scene.submit(rigid(scene, "job", workers=4, slots=1))
@@ -163,7 +165,7 @@ def test_a_foreign_pod_that_takes_the_room_sends_the_gang_back(cluster: Cluster)
         cluster.pods.delete(
             name="foreign", namespace=cluster.namespace, body={"gracePeriodSeconds": 0}
         )
-        assert wait_ended(scene, 1) == {"job": "Completed"}
+        assert wait_ended(scene, 2) == {"first": "Completed", "job": "Completed"}
 
 
 MALFORMED = {
