@@ -11,7 +11,6 @@ import secrets
 from typing import Any
 
 from baselines import registry
-from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import PODS
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
@@ -104,8 +103,8 @@ class Stage:
                     "total"
                 ]
                 loss = CURVE.at(min(1.0, done))
-                told = {"name": name, "annotations": {names.LOSS: repr(float(loss))}}
-                meta = {"namespace": self.scene.namespace, **told}
+                notes = {LOSS: repr(float(loss))}
+                meta = {"namespace": self.scene.namespace, "name": name, "annotations": notes}
                 self.scene.admin.merge_patch(PODS, {"metadata": meta})
                 told[name] = loss
         store = controller.watchers[PODS.plural].store
