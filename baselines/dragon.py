@@ -253,12 +253,13 @@ class Dragon(LocalityAware):
             if not 0 <= value < math.inf:
                 raise InputError(option, "expected seconds >= 0", value)
         self.urgent_after, self.idle_after = float(theta), float(idle_after)
+        self._given = urgent_after  # as it was said, so that the same call makes it again
         self.alarms = alarms
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         own = {
-            "urgent_after": self.urgent_after,
+            "urgent_after": self._given,
             "idle_after": self.idle_after,
             "alarms": self.alarms,
         }

@@ -167,7 +167,7 @@ class Job(InForms, Summarised):
             found = "expected > 0 for a job with gradients to send"
             raise InstanceError(f"worker.{BANDWIDTH}", found, self.bandwidth)
         if self.bandwidth > self.ps_bandwidth:
-            found = f"expected at most ps.{BANDWIDTH} ({self.ps_bandwidth:g})"
+            found = f"expected at most that of a parameter server ({self.ps_bandwidth:g})"
             raise InstanceError(f"worker.{BANDWIDTH}", found, self.bandwidth)
 
     def summary(self) -> tuple[str, Facts]:

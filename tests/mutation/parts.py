@@ -134,12 +134,7 @@ PARTS = (
     ),
     Part(
         "periods",
-        (
-            "offline/periods/model.py",
-            "offline/periods/model.py",
-            "offline/periods/model.py",
-            "offline/periods/planning.py",
-        ),
+        ("offline/periods/model.py",),
         (U + "offline/test_periods.py", P + "test_period_bounds.py"),
     ),
     Part(

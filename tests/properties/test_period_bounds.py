@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from offline.periods.planning import Planning
 
 from oasis import Instance, Schedule, verify
 from oasis.model.rounding import FloatArray
@@ -23,7 +22,7 @@ from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.patterns import CutParams
-from offline.periods.bound import PeriodBound, PeriodParams, PlanningParams
+from offline.periods.bound import PeriodBound, PeriodParams
 from offline.periods.model import PeriodModel, PeriodPart, rate_row
 from offline.state import SolveState
 from tests.strategies import crowded_instances, fewer
@@ -158,16 +157,3 @@ def test_rounds_never_end_below_the_optimum(instance: Instance, slots: int, step
         periods.round(state.budget)
     optimum = solve(instance, "milp").objective
     assert optimum * (1 - SLACK) - SLACK <= state.bound <= relaxed
-    room, rng = np.full(arrays.horizon, 0.9), np.random.default_rng(0)
-    params = PlanningParams(first_jobs=2, fewest_jobs=2)
-    planning = Planning(periods.model, room, best, rng, params)
-    planning.begin(periods.prices, state.budget)
-    planning.improve(state.budget.within(0.01))
-    plan = planning.completions
-    assert planning.values is not None
-    assert_kept(periods.model.whole(room), planning.values)
-    worth = sum(c.utility[plan[c.index]] for c in master.jobs if c.index in plan)
-    assert worth <= state.bound * (1 + SLACK) + SLACK
-    for c in master.jobs:
-        if c.index in plan:
-            assert plan[c.index] - c.job.arrival + 1 >= c.work / c.parallel

@@ -338,8 +338,6 @@ def named_as_written(work: str, said: Any, worker: str, resources: ResourceMap) 
             error.field, error.got = f"{work}.{name}", describe(said[name])
         elif error.field == f"worker.{BANDWIDTH}":
             error.field = f"{worker}.containers[0].resources.requests.{bandwidth}"
-        of_ps = "what a parameter server asks for, in Gbit/s"
-        error.expected = error.expected.replace(f"ps.{BANDWIDTH}", of_ps)
         raise
 
 

@@ -75,7 +75,7 @@ UNUSUAL: dict[str, dict[str, Any]] = {
         "interval": 20.0,
         "weights": [3.0, 1.5, 0.5],
         "counted": "cluster",
-        "rebalancing": "always",
+        "rebalancing": "converged",
     },
     "optimus": {"round_minutes": 4.0, "training": "async", "samples": 3, "convergence": 0.01},
     "elasticflow": {

@@ -387,7 +387,7 @@ def test_work_that_a_job_cannot_have_is_named_like_other_mistakes() -> None:
     played.edit(uid, work={"workerSeconds": 1e307})
     played.run(3)
     assert played.phase(uid) == "Invalid"
-    assert "spec.minibatch_time: expected a number <= 1e+30" in str(played.said(uid, "Valid"))
+    assert "spec.work.workerSeconds: expected a number <= 1e+30" in str(played.said(uid, "Valid"))
     assert played.phase(other) == "Completed"
     played.edit(uid, work={"workerSeconds": 60})
     played.run(2)

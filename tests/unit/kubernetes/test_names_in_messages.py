@@ -110,7 +110,7 @@ def test_messages_name_what_was_written(work: dict[str, Any], forms: dict[str, A
         (
             {"workers": {"maximum": 4, **pods("5G")}},
             "spec.workers.template.spec.containers[0].resources.requests."
-            f"{BANDWIDTH}: expected at most what a parameter server asks for, in Gbit/s (4), "
+            f"{BANDWIDTH}: expected at most that of a parameter server (4), "
             "got 5.0",
         ),
     ],

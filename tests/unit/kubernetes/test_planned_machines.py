@@ -15,7 +15,10 @@ SHARE = SETTINGS.ps_share
 
 def foreign(name: str, cpu: str, on: str) -> dict[str, Any]:
     container = {"resources": {"requests": {"cpu": cpu}}}
-    return {"metadata": {"name": name}, "spec": {"nodeName": on, "containers": [container]}}
+    return {
+        "metadata": {"name": name, "uid": name},
+        "spec": {"nodeName": on, "containers": [container]},
+    }
 
 
 def seen(**more: list[Any]) -> dict[str, list[Any]]:

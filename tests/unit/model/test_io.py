@@ -180,7 +180,11 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
         GONE,
         "expected > 0 for a job with gradients to send, got 0.0",
     ),
-    ("jobs[3].worker.bandwidth_gbps", 6, "expected at most ps.bandwidth_gbps (5), got 6.0"),
+    (
+        "jobs[3].worker.bandwidth_gbps",
+        6,
+        "expected at most that of a parameter server (5), got 6.0",
+    ),
     ("jobs[3].utility", GONE, MISSING),
     ("jobs[3].utility.kind", "linear", KINDS + "'linear'"),
     ("jobs[3].utility.kind", ["sigmoid"], KINDS + "['sigmoid']"),
@@ -223,12 +227,12 @@ BAD_ELSEWHERE: list[tuple[str, Any, str]] = [
     (
         "jobs[3].ps.bandwidth_gbps",
         0.5,
-        "jobs[3].worker.bandwidth_gbps: expected at most ps.bandwidth_gbps (0.5), got 1.0",
+        "jobs[3].worker.bandwidth_gbps: expected at most that of a parameter server (0.5), got 1.0",
     ),
     (
         "jobs[3].ps.bandwidth_gbps",
         GONE,
-        "jobs[3].worker.bandwidth_gbps: expected at most ps.bandwidth_gbps (0), got 1.0",
+        "jobs[3].worker.bandwidth_gbps: expected at most that of a parameter server (0), got 1.0",
     ),
     (
         "jobs[1].utility.kind",

@@ -125,7 +125,7 @@ def test_work_and_parameter_servers_agree_with_the_reference(
         ),
         (
             {"ps": {"bandwidth_gbps": 0.5}},
-            "worker.bandwidth_gbps: expected at most ps.bandwidth_gbps (0.5), got 1.0",
+            "worker.bandwidth_gbps: expected at most that of a parameter server (0.5), got 1.0",
         ),
     ],
 )

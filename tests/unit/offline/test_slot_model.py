@@ -71,25 +71,6 @@ def test_the_heavier_workers_get_the_room() -> None:
     assert best(slots, [1, 3], [1.0, 1.0], None)["worker"].tolist() == [[0, 0], [2, 1]]
 
 
-def test_all_workers_or_none() -> None:
-    """Two servers of 2 GPUs: two workers of 2 fit, or one of 2 and two of 1, whatever is due."""
-    slots = slots_of([job("a", 2.0), job("b", 1.0)], [2.0, 2.0], [1.0, 1.0])
-    for most in ([2, 0], [1, 2], [0, 4]):
-        units = slots.all_of(np.array(most), Budget())
-        assert units is not None
-        assert units["worker"].sum(axis=1).tolist() == most
-        check_feasible(slots, units, most)
-    assert slots.all_of(np.array([2, 1]), Budget()) is None
-    assert slots.all_of(np.array([1, 3]), Budget()) is None
-
-
-def test_all_workers_need_places_for_their_parameter_servers() -> None:
-    """The host has room for one, which serves two workers."""
-    slots = slots_of([job("a", 1.0)], [4.0], [1.0])
-    assert slots.all_of(np.array([2]), Budget()) is not None
-    assert slots.all_of(np.array([3]), Budget()) is None
-
-
 def test_no_more_workers_than_asked_for_whatever_was_there() -> None:
     slots = slots_of([job("a", 1.0), job("b", 1.0)], [4.0], [4.0])
     known = {"worker": np.array([[3], [1]]), "ps": np.array([[2], [1]])}
