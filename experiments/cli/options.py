@@ -562,8 +562,14 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
             inner[name] = json.loads(value)
         except ValueError:
             inner[name] = value
-    with located_at(f"{SET} {method}"):
-        params_of(method).from_dict(found)
+    kind = params_of(method)
+    try:
+        kind.from_dict(found)
+    except InputError as error:
+        # As it is written: nobody writes "auto" before the name of a method.
+        own = () if method == "auto" else (method,)
+        error.field = f"{SET} " + ".".join([*own, *filter(None, (error.field,))])
+        raise
     return found or None
 
 

@@ -289,7 +289,7 @@ def test_a_solve_is_made_again_with_the_same_parameters(instance: oasis.Instance
             "benders.master.windw=3",
             "--set benders.master.windw: no such parameter; expected one of share, ",
         ),
-        ("auto", "milp.presolve=3", "--set auto.milp.presolve: expected true or false, got 3"),
+        ("auto", "milp.presolve=3", "--set milp.presolve: expected true or false, got 3"),
         ("milp", "milp.presolve=no", "--set milp.presolve: expected true or false, got 'no'"),
         ("colgen", "benders.pays=1", "--set colgen.benders: no such parameter; expected"),
         ("colgen", "colgen=1", "--set colgen: no such parameter; expected"),
