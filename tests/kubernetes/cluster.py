@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from kubernetes.dynamic.exceptions import NotFoundError
@@ -126,9 +127,14 @@ class Cluster:
         self.pods.delete(name=name, namespace=self.namespace, body=body)
 
     def clear(self) -> None:
-        """Take away the nodes, the pods on them, and the namespace (which takes a while)."""
-        self.plane.nodes.clear()
-        try:
+        """Take away the namespace (which takes a while), and at once the nodes and all pods.
+
+        The namespace first: nobody makes a pod there any more, which would be bound to a node of
+        the same name in the next test, and take its room.
+        """
+        with suppress(NotFoundError):  # the test did it
             self._namespaces.delete(name=self.namespace)
-        except NotFoundError:
-            return  # the test did it
+        self.plane.nodes.clear()
+        left = {"field_selector": "metadata.name!=", "body": {"gracePeriodSeconds": 0}}
+        self.pods.delete(namespace=self.namespace, **left)
+        until(lambda: not self.read(), "the Job controller lets go of its pods")

@@ -332,7 +332,7 @@ def test_workers_train_with_a_parameter_server(cluster: Cluster, nodes: ProcessN
     (saved,) = re.findall(r"saved step (\d+)", log)
     assert 10 <= int(saved) < steps
     assert re.findall(r"serving 2 workers from step (\d+)", log) == ["0", saved]
-    assert cluster.read()["worker-0"]["metadata"]["annotations"][PROGRESS] == "12"
+    assert cluster.read()["worker-0"]["metadata"]["annotations"][PROGRESS] == "12.0"
     with np.load(file) as found:
         assert found["step"] == steps
         np.testing.assert_allclose(found["weights"], regression_weights(steps), rtol=1e-9)
