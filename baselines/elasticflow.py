@@ -163,6 +163,8 @@ class FreeSlots:
                 if time <= 0 or too_much:
                     break
                 place = self._most(slot, claim, limit) if slot or now is None else now
+                if not place and slot >= len(self._free):
+                    break  # not even the smallest size fits, nor will it later
                 shape.append(place)
                 if place:
                     left -= claim.sizes[place - 1].speed * min(length, time)
@@ -319,12 +321,13 @@ class ElasticFlow(BasePolicy):
     Chosen: T is `PolicyJob.speed`; the deadline is the latest delay at which the job is worth at
     least `worth` of what it is worth at once, less `margin_seconds`, and a job whose worth never
     falls so far is best effort; slots begin at multiples of their length, and at least one slot of
-    the site long; the plan is made anew at every event and slot. GPUs are counted by all resources
-    of all machines together, workers with the parameter servers that they need, whichever machines
-    admit them. The marginal return is for each GPU more, to 12 digits, and equal ones go to the
-    earlier deadline, then the earlier job. Best effort begins with the smallest size for each, in
-    order of arrival, and is served by marginal return before jobs with deadlines grow. An admitted
-    job whose deadline cannot be met any more, because changes or lost machines cost it time, goes
+    the site long; the plan is made anew at every event and, while there is a job with a deadline,
+    at every slot. GPUs are counted by all resources of all machines together, workers with the
+    parameter servers that they need, whichever machines admit them. The marginal return is for each
+    GPU more, to 12 digits, and equal ones go to the earlier deadline, then the earlier job. Best
+    effort begins with the smallest size for each, in order of arrival, and is served by marginal
+    return before jobs with deadlines grow. An admitted job whose deadline cannot be met any more,
+    because changes or lost machines cost it time, goes
     on as best effort. If no power of two is among the numbers of workers of a job, it has its
     fewest. Buddy allocation: who keeps its size keeps its place; the others are placed in order of
     size, the largest first, each on the fewest machines; if one of them then has to spread or to

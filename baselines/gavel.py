@@ -281,9 +281,14 @@ class Gavel(BasePolicy):
             self._share_out(view)
         if happened or over:
             self._play_round(view, plan)
-        waiting = any(job not in self._running for (job, _), x in self._shares.items() if x > LEAST)
+        waiting = any(self._waits(*key) for key, x in self._shares.items() if x > LEAST)
         plan.wake_at = self._round_end if waiting or self._is_stale else None
         return plan
+
+    def _waits(self, job: int, form: int) -> bool:
+        """Whether a later round may run a job otherwise: it runs not, or could in another form."""
+        running = self._running.get(job)
+        return running is None or (running != form and self._jobs[job].may_switch)
 
     def _update(self, view: View, plan: Plan) -> bool:
         """Take in who left and who came; whether anybody new can run."""

@@ -284,10 +284,11 @@ class Optimus(BasePolicy):
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
-        for job in self._book.update(view, plan):
-            self._known[job.index] = self._sampled(job)
+        # First who left: a job that is shown in another form leaves and comes in one call.
         for job in view.finished:
             self._known.pop(job.index, None)
+        for job in self._book.update(view, plan):
+            self._known[job.index] = self._sampled(job)
         jobs = self._book.jobs
         for index, job in jobs.items():
             self._look(job, self._known[index], view)

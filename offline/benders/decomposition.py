@@ -227,7 +227,8 @@ class Decomposition:
     def search_near_plan(self) -> int:
         """Schedules close to the last plan; the number of cuts that came of it.
 
-        Nothing is tried where another process looks for schedules, or where `Replanning` does.
+        Nothing is tried where another process looks for schedules, or on a large problem, where
+        whole counts close to a plan take too long and `Replanning` finds more.
         """
         if self._is_helped or self.replanning is not None:
             return 0

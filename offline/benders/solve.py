@@ -112,7 +112,7 @@ class ScheduleSearch:
         self.parts, self.params = parts, params
         parts.separation.share(partner)
         self._plan: Mapping[int, int] | None = None
-        if parts.replanning is not None:
+        if parts.replanning is not None and parts.replanning.is_whole:
             parts.replanning.gives_way = lambda: self._plan is not None
         partner.on("plan", self._take_plan)
 
@@ -128,9 +128,10 @@ class ScheduleSearch:
     def _approach(self, budget: Budget) -> None:
         """Mix the best schedules with the last plan of the other process, if there is a new one."""
         plan, self._plan = self._plan, None
-        if plan is not None and self.parts.replanning is not None:
+        replanning = self.parts.replanning
+        if plan is not None and replanning is not None and replanning.is_whole:
             self.parts.best.state.enter(Phase.PLANS)
-            self.parts.replanning.mix(plan, budget)
+            replanning.mix(plan, budget)
 
     def _take_plan(self, message: Message) -> None:
         """Keep a plan until its turn comes; only the last one counts."""

@@ -1,1 +1,1 @@
-"""Schedules without a proof: insertion, ruin and recreate, fix-and-optimise."""
+"""Schedules without a proof: insertion by density, windows, and mixes of two."""

@@ -55,6 +55,12 @@ def test_the_example_of_the_paper():
     assert slots.minimum_share(Claim(0, sizes, 3.1, 2.0)) is None
 
 
+def test_a_job_that_fits_nowhere_is_not_looked_for_until_a_deadline_far_away():
+    """Two GPUs at least, where there is one: all slots of a million years would take days."""
+    sizes = tuple(Size(n, 0, n, float(n), ((0, n),)) for n in (2, 4))
+    assert FreeSlots({0: 1}, 60.0).minimum_share(Claim(0, sizes, 6000.0, 3e13)) is None
+
+
 def test_a_slot_that_the_deadline_cuts_counts_in_part():
     sizes = (Size(1, 0, 1.0, 1.0, ((0, 1),)),)
     slots = FreeSlots({0: 1}, 2.0, first=0.5)

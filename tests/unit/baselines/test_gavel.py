@@ -210,6 +210,18 @@ def test_who_may_switch_goes_on_where_it_is_faster_and_pays_a_restart() -> None:
     assert lost.jobs[0].end == 50.0  # a third of it on b, the rest on a
 
 
+def test_rounds_go_on_while_a_job_that_may_switch_has_time_in_another_form() -> None:
+    """All run all the time; yet x is to have half of its time on a, where it is twice as fast."""
+    where = site(1, 1)
+    x = replace(forms(where, "x", {"a": 2.0, "b": 1.0}, work=400.0), may_switch=True)
+    y = forms(where, "y", {"a": 4.0, "b": 1.0}, work=800.0)
+    small = tuple(replace(form, min_workers=2, max_workers=2) for form in y.forms)
+    y = replace(small[0], forms=small, may_switch=True)
+    outcome = replay(Workload.of(where, [x, y]), Gavel())
+    assert outcome.jobs[0].end == 299.0  # 400 on b alone
+    assert outcome.jobs[0].restarts > 1
+
+
 def test_what_a_job_leaves_for_another_form_is_there_for_the_next_at_once() -> None:
     """At 15 x goes from a to b, and z, which waits for a, takes its place."""
     where = site(1, 1)

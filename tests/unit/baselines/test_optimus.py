@@ -20,7 +20,9 @@ from oasis.simulator import (
     replay,
 )
 from tests.unit.baselines.controllers import engine, job, workers, workload
+from tests.unit.baselines.test_gavel import on, site
 
+LONG = {"a": 600.0, "b": 6000.0}  # the work of a job on each kind
 CONCAVE = (1.0, 1.5, 1.75, 1.85, 1.9, 1.95)
 
 
@@ -239,3 +241,15 @@ def test_who_has_no_scipy_hears_of_it_before_the_run(monkeypatch):
     monkeypatch.setattr("oasis.model.extras.find_spec", lambda _: None)
     with pytest.raises(ModuleNotFoundError, match=r"Optimus needs scipy: pip install .*\[sweep\]"):
         Engine(workload(job("a")), policy())
+
+
+def test_a_job_that_waits_is_shown_in_another_form_and_still_known():
+    """It leaves and comes in one call, when the machine of its second form is free."""
+    where = site(1, 1, gpus=2.0)
+    first, second = (replace(on(where, v, workers=2, work=w), ps=()) for v, w in LONG.items())
+    both = [replace(on(where, v, workers=2, work=600.0), ps=()) for v in "ba"]
+    third = replace(both[0], arrival=1.0, forms=tuple(both))
+    jobs = [replace(each, id=str(k)) for k, each in enumerate((first, second, third))]
+    ends = [times.end for times in replay(Workload.of(where, jobs), policy()).jobs]
+    assert all(end is not None for end in ends)
+    assert ends[2] < ends[1]
