@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from baselines import FIFO
@@ -117,4 +116,4 @@ def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Clu
         change["metadata"]["annotations"] = {names.MAXIMUM: "3"}
         scene.admin.merge_patch(JOB.where, change)
         until(lambda: told() == gang(3), "three workers know each other", 60.0)
-    assert json.loads(json.dumps(status(scene, JOB, "bert")))["phase"] == "Running"
+        until(lambda: status(scene, JOB, "bert")["phase"] == "Running", "the gang works", 60.0)
