@@ -53,11 +53,6 @@ WIDE_SCALE = 1024.0
 # digit. CBC, which gets the same models for comparison, errs on such rows.
 ROW_SCALE = 1024.0
 
-# HiGHS by itself spends a twentieth of its effort on heuristics, and much of that on a smaller copy
-# of the whole problem, in which variables with large reduced costs are fixed. Without this one, the
-# others get more, and find better plans of whole parameter servers sooner.
-SEARCH = {"mip_heuristic_effort": 0.6, "mip_heuristic_run_root_reduced_cost": False}
-
 ROUNDING = 1e-6  # by which a solution of HiGHS may miss the limits of a variable
 
 NO_NODE_LIMIT = 2**31 - 1  # HiGHS's own default
@@ -83,7 +78,6 @@ def solve(
     is_relaxation: bool = False,
     row_scale: float = 1.0,
     exchange: Exchange | None = None,
-    is_search: bool = False,
 ) -> Solution:
     """Solve a model with HiGHS, to a gap of zero unless something else is asked for.
 
@@ -126,8 +120,6 @@ def solve(
         row exceed its limit by 1e-9: the larger the row, the less that is of it.
     exchange : Exchange, optional
         Gives solutions while HiGHS runs, and takes those that it finds.
-    is_search : bool
-        Whether a good solution is wanted soon, and its proof does not matter (`SEARCH`).
 
     Raises
     ------
@@ -147,7 +139,6 @@ def solve(
         is_relaxation=is_relaxation,
         row_scale=row_scale,
         exchange=exchange,
-        is_search=is_search,
     )
     return run.finish(on_progress)
 
@@ -166,7 +157,6 @@ def start(
     is_relaxation: bool = False,
     row_scale: float = 1.0,
     exchange: Exchange | None = None,
-    is_search: bool = False,
 ) -> RunningSolve:
     """Begin what `solve` does and return at once; the model may change meanwhile."""
     budget = Budget() if budget is None else budget
@@ -178,8 +168,6 @@ def start(
     highs = configured(None if budget.is_repeatable else budget.left, node_limit, presolve, seed)
     if is_relaxation:
         forgive(highs, WIDE)
-    if is_search:
-        configure(highs, SEARCH)
     share = budget.stopping.gap if is_whole_problem else 0.0
     accept(highs.setOptionValue("mip_abs_gap", gap * scale), "refused the gap")
     accept(highs.setOptionValue("mip_rel_gap", share), "refused the gap")

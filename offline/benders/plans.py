@@ -52,8 +52,6 @@ def close_plan(
     gap: float = 0.0,
     known: Mapping[str, float] | None = None,
     radius: float | None = None,
-    *,
-    is_search: bool = False,
 ) -> Solution:
     """The best plan of the master within limits and rows, or the one closest to a known one.
 
@@ -79,8 +77,6 @@ def close_plan(
     radius : float, optional
         With `known`, the share of its counts, weighed in the same way, that may change: of such
         plans the best one is found, and HiGHS starts from `known`.
-    is_search : bool
-        Whether HiGHS looks for good plans rather than for bounds.
 
     Returns
     -------
@@ -102,7 +98,6 @@ def close_plan(
         proof=False,
         warm_start=None if radius is None else known,
         is_relaxation=True,
-        is_search=is_search,
     )
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt

@@ -11,7 +11,6 @@ import threading
 import time
 from types import SimpleNamespace
 
-import highspy
 import numpy as np
 import pulp
 import pytest
@@ -379,17 +378,6 @@ def test_only_a_relaxation_forgives_a_millionth(is_relaxation, tolerance):
     run.finish()
     for name in ("mip_feasibility_tolerance", "primal_feasibility_tolerance"):
         assert run._highs.getOptionValue(name)[1] == tolerance
-
-
-@pytest.mark.parametrize("is_search", [False, True])
-def test_only_a_search_has_other_heuristics_than_highs_by_default(is_search):
-    run = highs.start(knapsacks(pulp.LpMaximize, 3, 1), is_search=is_search)
-    assert run.finish().status is Status.OPTIMAL
-    usual = highspy.Highs()
-    for name, value in highs.SEARCH.items():
-        assert usual.getOptionValue(name)[1] != value
-        expected = value if is_search else usual.getOptionValue(name)[1]
-        assert run._highs.getOptionValue(name)[1] == expected
 
 
 def test_a_relaxation_does_not_leave_out_what_is_a_little_better():
