@@ -14,7 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.evaluation.intervals import interval_of
-from experiments.figures.settings import FigureSettings
+from experiments.evaluation.policies import FLOOR, OASIS
+from experiments.figures.settings import FORMS, FORMS_REMARK, RRH_REMARK, FigureSettings
 from experiments.plotting import FORMATS
 from experiments.plotting.canvas import SMALL, drawing_style, new_figure
 from experiments.plotting.files import save
@@ -63,12 +64,6 @@ def amount(values: Sequence[float], name: str) -> Row:
 def ratio(values: Sequence[float], name: str) -> Row:
     """Geometric mean of ratios of 1 and more; the interval is that of the logarithms, from 1 on."""
     return interval(values, name, "ratio")
-
-
-def firsts(cells: Sequence[Row], figure: str, same: Sequence[str]) -> Callable[[Row], bool]:
-    """Whether a cell has the largest `figure` of the cells that agree with it in `same`."""
-    best = {key: max(c[figure] for c in part) for key, part in groups(cells, *same).items()}
-    return lambda cell: cell[figure] == best[tuple(_hashable(cell[key]) for key in same)]
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
@@ -166,6 +161,8 @@ class PublishedFigure:
         Instances of each kind unless told otherwise: more where they are quick.
     preset : str
         Preset of the instances unless told otherwise.
+    each : str, optional
+        Column of the rows; the picture has a line of panels for each of its values.
     """
 
     name: str
@@ -177,6 +174,7 @@ class PublishedFigure:
     size: tuple[float, float] = (8.0, 4.6)
     seeds: int = 5
     preset: str = "calibrated"
+    each: str | None = None
 
     def settings(
         self, *, seeds: int | None = None, preset: str | None = None, **others: Any
@@ -200,23 +198,34 @@ class PublishedFigure:
         return len(cells) + len(shared)
 
     def note(self, settings: FigureSettings) -> str:
-        """What the picture says of the runs."""
-        return settings.describe()
+        """What the picture says of the runs: settings, and what to know of the policies."""
+        lines, run = [settings.describe()], self.grid(settings)["policies"]
+        if [policy[FLOOR] for policy in run if policy["name"] == OASIS] == list(FORMS.values()):
+            lines.append(FORMS_REMARK)
+        if "rrh" in [policy["name"] for policy in run]:
+            lines.append(RRH_REMARK)
+        return "\n".join(lines)
 
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
         """The whole picture, with a `note` on what was run."""
-        return draw_page(self.panels, self.size, rows, note)
+        return draw_page(self.panels, self.size, rows, note, self.each)
 
 
 def draw_page(
-    panels: Sequence[Draw], size: tuple[float, float], rows: Sequence[Row], note: str
+    panels: Sequence[Draw],
+    size: tuple[float, float],
+    rows: Sequence[Row],
+    note: str,
+    each: str | None = None,
 ) -> Figure:
-    """Panels of this size side by side, with a `note` on what was run."""
+    """Panels of this size side by side, with a `note` on what was run; a line for `each` value."""
     width, height = size
-    page = new_figure(width * len(panels), height)
-    places = page.subplots(1, len(panels), squeeze=False)[0]
-    for panel, place in zip(panels, places, strict=True):
-        panel(rows, place)
+    parts = [rows] if each is None else list(groups(rows, each).values())
+    page = new_figure(width * len(panels), height * len(parts))
+    places = page.subplots(len(parts), len(panels), squeeze=False, sharey="col")
+    for part, line in zip(parts, places, strict=True):
+        for panel, place in zip(panels, line, strict=True):
+            panel(part, place)
     page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
     return page
 

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from experiments.evaluation.policies import FLOOR, OASIS
 from experiments.figures.figure import (
     PublishedFigure,
     Row,
     amount,
-    firsts,
     groups,
     half_widths,
     interval,
     ratio,
 )
-from experiments.figures.settings import FigureSettings
+from experiments.figures.settings import FigureSettings, policy_label
 from experiments.plotting.canvas import (
     HATCHES,
     LINES,
@@ -32,6 +32,7 @@ from experiments.plotting.canvas import (
     legend_below,
     paper,
 )
+from oasis.model.choices import choice
 from oasis.model.errors import InputError
 
 # Fig. 3: total utility at T = 300, by policy and number of jobs.
@@ -64,7 +65,8 @@ FIG8: Mapping[str, float] = {"oasis": 283, "fifo": 137, "drf": 90, "rrh": 62, "d
 FIG9: Mapping[str, float] = {"oasis": 0, "fifo": 2, "drf": 6, "rrh": 2, "dorm": 4}
 
 
-TESTBED = "testbed"
+# Whether the printed durations are those that the jobs had, or the shortest ones.
+TESTBED, SHORTEST = "testbed-observed", "testbed"
 # Section V-B has twelve jobs, and its numbers stand beside no other count.
 TESTBED_JOBS = 12
 
@@ -75,24 +77,52 @@ def published_mark() -> dict[str, Any]:
     return {"marker": "D", "markersize": 5, "zorder": 4, **look}
 
 
+def labelled(cells: Sequence[Row]) -> list[Row]:
+    """Cells with the name of their policy in the figures as ``policy``."""
+    return [
+        {**cell, "policy": policy_label(cell["policy.name"], cell.get(f"policy.{FLOOR}"))}
+        for cell in cells
+    ]
+
+
+def paper_name(policy: str) -> str:
+    """Name of a policy of the figures in the paper, which has one OASiS."""
+    return OASIS if policy.startswith(OASIS) else policy
+
+
+def earned_most(cells: Sequence[Row]) -> Callable[[Row], bool]:
+    """Whether a cell earned most on its instance; no form of OASiS is compared with another."""
+    played = groups(cells, "instance.jobs", "seed")
+
+    def most(cell: Row) -> bool:
+        return all(
+            cell["total_utility"] >= other["total_utility"]
+            for other in played[cell["instance.jobs"], cell["seed"]]
+            if not cell["policy.name"] == OASIS == other["policy.name"]
+        )
+
+    return most
+
+
 def utility_table(
     published: Callable[[str, int], float | None], cells: Sequence[Row], settings: FigureSettings
 ) -> list[Row]:
     """Mean total utility over seeds, a row for each number of jobs and policy.
 
-    ``first`` counts the seeds on which the policy earned most; `published` gives the printed number
-    of a policy at a number of jobs.
+    ``first`` counts the seeds on which the policy earned most (`earned_most`); `published` gives
+    the printed number of a policy at a number of jobs.
     """
-    first = firsts(cells, "total_utility", ("instance.jobs", "seed"))
+    first = earned_most(cells)
     rows = []
-    for (jobs, policy), part in groups(cells, "instance.jobs", "policy.name").items():
+    for (jobs, policy), part in groups(labelled(cells), "instance.jobs", "policy").items():
         row: Row = {"jobs": jobs, "policy": policy, "seeds": len(part)}
         row |= amount([cell["total_utility"] for cell in part], "utility")
         known = settings.full_size
-        row["published"] = published(str(policy), int(str(jobs))) if known else None
+        name = paper_name(str(policy))
+        row["published"] = published(name, int(str(jobs))) if known else None
         row["first"] = sum(map(first, part))
-        for name in ("admitted", "finished"):
-            row[name] = amount([cell[name] for cell in part], name)[name]
+        for count in ("admitted", "finished"):
+            row[count] = amount([cell[count] for cell in part], count)[count]
         rows.append(row)
     return rows
 
@@ -165,20 +195,17 @@ def fig3_grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def testbed(settings: FigureSettings) -> dict[str, Any]:
-    """The testbed, which has a preset and machines of its own.
+    """The testbed, which has machines of its own, with the jobs of either reading.
 
     Raises
     ------
     ValueError
         If the settings ask for others.
     """
-    for name, value, own in (
-        ("preset", settings.preset, TESTBED),
-        ("servers", settings.servers, None),
-    ):
-        if value != own:
-            raise InputError(name, "expected none, the testbed has its own", value)
-    return {"preset": TESTBED, "jobs": settings.job_counts((TESTBED_JOBS,))}
+    if settings.servers is not None:
+        raise InputError("servers", "expected none, the testbed has its own", settings.servers)
+    preset = choice(settings.preset, (TESTBED, SHORTEST), "preset")
+    return {"preset": preset, "jobs": settings.job_counts((TESTBED_JOBS,))}
 
 
 def on_testbed(task: str, settings: FigureSettings) -> dict[str, Any]:
@@ -214,7 +241,7 @@ def lateness_table(
     The interval is that of the mean over seeds of each seed's median.
     """
     rows = []
-    for (policy,), part in groups(cells, "policy.name").items():
+    for (policy,), part in groups(labelled(cells), "policy").items():
         for kind, belongs in kinds.items():
             late = [_of_kind(cell, belongs) for cell in part]
             jobs = sum(len(values) for values in late)
@@ -222,11 +249,12 @@ def lateness_table(
             row: Row = {"policy": policy, "kind": kind, "seeds": len(part), "jobs": jobs}
             everything = np.array(list(chain.from_iterable(ended)))
             row["finished"] = everything.size
-            for name, share in QUANTILES.items():
-                row[name] = float(np.quantile(everything, share)) if everything.size else None
+            for quantile, share in QUANTILES.items():
+                row[quantile] = float(np.quantile(everything, share)) if everything.size else None
             medians = [float(np.median(values)) for values in ended if values]
             row |= interval(medians, "seed_median")
-            known = published(str(policy), settings) if settings.full_size else None
+            name = paper_name(str(policy))
+            known = published(name, settings) if settings.full_size else None
             low, high = known or (None, None)
             rows.append(row | {"published_low": low, "published_high": high})
     return rows
@@ -360,6 +388,7 @@ def fig9_published(policy: str, settings: FigureSettings) -> tuple[float, float]
 
 FIG5_TITLE = "Fig. 5: competitive ratio of OASiS"
 FIG5_SHOWN = {
+    "policy": "policy",
     "worker_servers": "workers",
     "ps_servers": "PSs",
     "priority": "gamma1",
@@ -396,7 +425,7 @@ def fig5_grid(settings: FigureSettings) -> dict[str, Any]:
         for workers, ps in SERVERS
     ]
     task = {"name": "ratio", **settings.limits()}
-    return settings.grid(instances, [settings.oasis()], **task)
+    return settings.grid(instances, settings.forms(), **task)
 
 
 def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
@@ -406,11 +435,11 @@ def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     that nobody can earn anything (``nothing_to_earn``) or that only OASiS did not.
     """
     rows = []
-    keys = ("instance.worker_servers", "instance.ps_servers", "instance.priority")
-    for (workers, ps, _), part in groups(cells, *keys).items():
+    keys = ("policy", "instance.worker_servers", "instance.ps_servers", "instance.priority")
+    for (policy, workers, ps, _), part in groups(labelled(cells), *keys).items():
         low, high = part[0]["instance.priority"]
         ratios = [cell["ratio"] for cell in part if cell["ratio"] is not None]
-        row: Row = {"worker_servers": workers, "ps_servers": ps}
+        row: Row = {"policy": policy, "worker_servers": workers, "ps_servers": ps}
         row |= {"priority_low": low, "priority_high": high, "seeds": len(part)}
         row["proven"] = sum(bool(cell["proven"]) for cell in part)
         # A bound of 0 proves that no schedule earns anything; a ratio of 0 over 0 says nothing.
@@ -451,7 +480,7 @@ def draw_fig5(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     ax.set_xticks(range(len(sizes)), names)
     ax.set_xlabel("servers (count: worker servers + parameter-server hosts)")
     ax.set_ylabel("offline optimum / OASiS (no unit)")
-    ax.set_title(FIG5_TITLE)
+    ax.set_title(f"{FIG5_TITLE} ({rows[0]['policy']})")
     legend_below(ax, 4)
     return ax
 
@@ -470,6 +499,7 @@ def _mark(ax: Axes, row: Row, place: float, marker: str) -> None:
 
 FIG6_TITLE = "Fig. 6: OASiS with misjudged U/L"
 FIG6_SHOWN = {
+    "policy": "policy",
     "jobs": "jobs",
     "scale": "U/L",
     "alpha": "alpha",
@@ -496,21 +526,23 @@ def fig6_grid(settings: FigureSettings) -> dict[str, Any]:
         **settings.machines(),
         "horizon": 300,
     }
-    return settings.grid([instances], [settings.oasis(scale=list(FIG6))], name="run")
+    return settings.grid([instances], settings.forms(scale=list(FIG6)), name="run")
 
 
 def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     """Utility over seeds, and its ratio to that of the same seed at the true U/L."""
+    named = labelled(cells)
     true = {
-        (cell["instance.jobs"], cell["seed"]): cell["total_utility"]
-        for cell in cells
+        (cell["policy"], cell["instance.jobs"], cell["seed"]): cell["total_utility"]
+        for cell in named
         if cell["policy.scale"] == 1.0
     }
     rows = []
-    for (jobs, scale), part in groups(cells, "instance.jobs", "policy.scale").items():
+    keys = ("policy", "instance.jobs", "policy.scale")
+    for (policy, jobs, scale), part in groups(named, *keys).items():
         own = [cell["total_utility"] for cell in part]
-        base = [true.get((jobs, cell["seed"])) for cell in part]
-        row: Row = {"jobs": jobs, "scale": scale, "seeds": len(part)}
+        base = [true.get((policy, jobs, cell["seed"])) for cell in part]
+        row: Row = {"policy": policy, "jobs": jobs, "scale": scale, "seeds": len(part)}
         row["alpha"] = amount([cell["alpha"] for cell in part], "alpha")["alpha"]
         row |= amount(own, "utility")
         # Seed by seed: the instances differ more among each other than the factors do.
@@ -528,7 +560,7 @@ def draw_fig6(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     _published_line(ax, known, [row["published"] for row in known])
     ax.set_ylim(bottom=0.0)
     ax.set_ylabel("total utility")
-    ax.set_title(FIG6_TITLE)
+    ax.set_title(f"{FIG6_TITLE} ({rows[0]['policy']})")
     legend_below(ax, 3)
     return ax
 
@@ -541,7 +573,7 @@ def draw_relative(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     _published_line(ax, known, [row["published"] / true[0] for row in known])
     ax.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
     ax.set_ylabel("utility / utility at 100 % (no unit)")
-    ax.set_title("the same, relative to 100 %, seed by seed")
+    ax.set_title(f"the same, relative to 100 %, seed by seed ({rows[0]['policy']})")
     legend_below(ax, 3)
     return ax
 
@@ -619,12 +651,18 @@ FIGURES = (
         kinds=FIG4_KINDS,
     ),
     PublishedFigure(
-        "fig5", FIG5_TITLE, fig5_grid, fig5_table, FIG5_SHOWN, (draw_fig5,), (9.0, 4.8), seeds=20
+        *("fig5", FIG5_TITLE, fig5_grid, fig5_table, FIG5_SHOWN),
+        (draw_fig5,),
+        (9.0, 4.8),
+        seeds=20,
+        preset=TESTBED,
+        each="policy",
     ),
     PublishedFigure(
         *("fig6", FIG6_TITLE, fig6_grid, fig6_table, FIG6_SHOWN),
         (draw_fig6, draw_relative),
         (7.0, 4.8),
+        each="policy",
     ),
     _utility(
         "fig8",

@@ -7,13 +7,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from experiments.evaluation.policies import FLOOR, OASIS, PAPER_FLOOR, RIVALS, entry_of
+from experiments.evaluation.policies import FLOOR, OASIS, PRINTED_FLOOR, RIVALS, entry_of
 from oasis.model.choices import choice
 from oasis.model.errors import InputError, located_at
+from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.workloads import PRESETS
 
 PAPER = (OASIS, "fifo", "drf", "rrh", "dorm")  # the policies of the paper, in its order
 SHOWN = (*PAPER, *(name for name in RIVALS if name not in PAPER))  # those that its figures show
+
+# The forms of OASiS that the figures show side by side, with the utility floor of each.
+PRINTED = f"{OASIS}-printed"
+FORMS: Mapping[str, float] = {PRINTED: PRINTED_FLOOR, OASIS: DEFAULT_MIN_UTILITY_FRACTION}
+FORMS_REMARK = ", ".join(f"{name}: utility floor {floor:g}" for name, floor in FORMS.items())
+# What RRH earns beside the published numbers: docs/figures.
+RRH_REMARK = "rrh: this project's reading of its source, stronger than the paper's RRH"
+
+
+def policy_label(name: str, floor: float | None) -> str:
+    """Name of a policy in the figures, which tells the forms of OASiS from each other.
+
+    Examples
+    --------
+    >>> policy_label("fifo", None), policy_label("oasis", 0.0), policy_label("oasis", 0.7)
+    ('fifo', 'oasis-printed', 'oasis')
+    >>> policy_label("oasis", 0.3)
+    'oasis-floor-0.3'
+    """
+    if name != OASIS:
+        return name
+    known = [form for form, own in FORMS.items() if own == floor]
+    return known[0] if known else f"{OASIS}-floor-{floor:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +146,6 @@ class FigureSettings:
             parts.append(f"scale {self.scale:g}")
         if self.servers is not None:
             parts.append(f"{self.servers} + {self.servers} servers")
-        if FLOOR not in self.policy_options.get(OASIS, {}):
-            parts.append(f"{OASIS}.{FLOOR} {PAPER_FLOOR:g}")
         for name, options in self.policy_options.items():
             parts += [f"{name}.{option} {value}" for option, value in options.items()]
         return ", ".join(parts)
@@ -151,9 +173,6 @@ class FigureSettings:
     def oasis(self, **axes: Any) -> dict[str, Any]:
         """OASiS as a policy of a sweep, with the options that the figure varies.
 
-        Its utility floor is `PAPER_FLOOR`, not the package's default: the figures show the paper's
-        OASiS, and the default was chosen because it earns more.
-
         Raises
         ------
         ValueError
@@ -163,14 +182,19 @@ class FigureSettings:
         for option in axes:
             if option in given:
                 raise InputError("policy_options", f"the figure varies {OASIS}.{option} itself")
-        # What the user sets goes before the paper's floor, and the figure's own axis before both.
-        return {"name": OASIS, FLOOR: PAPER_FLOOR, **given, **axes}
+        return {"name": OASIS, **given, **axes}
+
+    def forms(self, **axes: Any) -> list[dict[str, Any]]:
+        """OASiS as printed and with the package's default, or with the one floor asked for."""
+        if FLOOR in self.policy_options.get(OASIS, {}):
+            return [self.oasis(**axes)]
+        return [self.oasis(**{FLOOR: floor}, **axes) for floor in FORMS.values()]
 
     def compared(self) -> list[dict[str, Any]]:
         """The policies to compare, OASiS first, as those of a sweep."""
         names = self.names()
         others = [name for name in names if name != OASIS]
-        first = [self.oasis()] if OASIS in names else []
+        first = self.forms() if OASIS in names else []
         return first + [{"name": name, **self.policy_options.get(name, {})} for name in others]
 
     def grid(

@@ -7,9 +7,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from experiments.evaluation.policies import FLOOR, PAPER_FLOOR
+from experiments.evaluation.policies import FLOOR
 from experiments.figures.figure import PublishedFigure, Row, amount, fraction, groups, half_widths
-from experiments.figures.settings import FigureSettings
+from experiments.figures.settings import FigureSettings, policy_label
 from experiments.plotting.canvas import LINES, MARKERS, SMALL, axes, legend_below, paper
 from oasis.model.errors import InputError
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -154,7 +154,7 @@ def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
     refuse_what_is_fixed(settings)
     instances = [testbed(), calibrated(settings, 100, 20, 100)]
     policies: list[dict[str, Any]] = [
-        {"name": "oasis", FLOOR: [PAPER_FLOOR, DEFAULT_MIN_UTILITY_FRACTION]},
+        *settings.forms(),
         {"name": "rrh"},
         {"name": "srtf"},
         {"name": "recourse", "commitment": ["arrival", "start"]},
@@ -163,13 +163,11 @@ def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
     return settings.grid(instances, policies, name="run")
 
 
-def policy_label(cell: Row) -> str:
+def variant(cell: Row) -> str:
     """Name of the policy of a cell, with the option that tells it from its like."""
     name = str(cell["policy.name"])
-    if name == "oasis":
-        return f"oasis, floor {cell[f'policy.{FLOOR}']:g}"
     if name != "recourse":
-        return name
+        return policy_label(name, cell.get(f"policy.{FLOOR}"))
     commitment, bonus = cell["policy.commitment"], cell["policy.started_bonus"]
     if commitment != "none":
         return f"recourse, on {commitment}"
@@ -178,7 +176,7 @@ def policy_label(cell: Row) -> str:
 
 def commitment_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
     """Means over seeds; the share is of what the best policy earned on the same instance."""
-    named = [{**cell, "family": family(cell), "policy": policy_label(cell)} for cell in cells]
+    named = [{**cell, "family": family(cell), "policy": variant(cell)} for cell in cells]
     best = {
         key: max(cell["total_utility"] for cell in part)
         for key, part in groups(named, "family", "seed").items()

@@ -39,6 +39,7 @@ Counts: TypeAlias = str | os.PathLike[str] | npt.ArrayLike
 ARRIVALS = ("uniform", "poisson", "google")
 OWN_MACHINES = {
     "testbed": testbed_servers,
+    "testbed-observed": testbed_servers,
     "kinds": servers_of_kinds,
 }  # presets that fit their jobs
 HEADER = ["hour", "job_submits"]
@@ -219,18 +220,19 @@ def generate(
 
     Parameters
     ----------
-    preset : {"calibrated", "paper", "testbed", "kinds"}
+    preset : {"calibrated", "paper", "testbed", "testbed-observed", "kinds"}
         ``paper`` draws every parameter as printed, ``calibrated`` refits tau within the same ranges
-        so that every job can meet its target alone, ``testbed`` is section V-B. ``kinds`` has GPUs
-        of three kinds, and jobs of the testbed's sizes that run on each of them at a speed of its
-        own (`Job.speeds`); there is more work than the machines can do.
+        so that every job can meet its target alone, ``testbed`` is section V-B.
+        ``testbed-observed`` has the same jobs with 0.4 of their epochs. ``kinds`` has GPUs of three
+        kinds, and jobs of the testbed's sizes that run on each of them at a speed of its own
+        (`Job.speeds`); there is more work than the machines can do.
     jobs, worker_servers, ps_servers, horizon : int, optional
         I, H, K and T; left out, the preset's. With K = 0 no job has parameter servers: its workers
         reserve no bandwidth, and `minibatch_time` includes the exchange of gradients (all-reduce),
         so that the job is as much work as with K > 0.
     seed : int
         Machines, arrivals and jobs draw from streams of their own, so that more machines leave
-        the arrivals (and, but for ``testbed`` and ``kinds``, the jobs) as they are.
+        the arrivals as they are, and the jobs of ``paper`` and ``calibrated``.
     arrivals : {"uniform", "poisson", "google"}, optional
         ``uniform``: every slot is equally likely. ``poisson``: a Poisson process, `jobs` its mean
         count. ``google``: slots weighted by `counts`. Default: ``google`` if `counts` are given,
@@ -241,7 +243,7 @@ def generate(
         Length of a slot; left out, the preset's.
     machines : {"gpu_workers", "as_printed"}
         Whether worker servers are P2 and G3 machines and PS servers C4, or the reverse, as printed.
-        ``testbed`` and ``kinds`` have machines of their own.
+        The other presets have machines of their own.
     priority : tuple of float
         Range of gamma1.
     mix : tuple of float

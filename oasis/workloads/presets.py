@@ -143,6 +143,8 @@ class Preset:
         by column.
     minibatch_time, duration : range
         tau_i in slots; for ``testbed`` and ``kinds`` the shortest duration instead, in slots.
+    epochs_kept : float
+        Each job keeps this part of the epochs drawn, rounded, at least 1.
     gradient_mb : tuple of float
         e_i: the two ends of a range, or for these two the models to choose from.
     worker, ps : mapping of str to range
@@ -176,6 +178,7 @@ class Preset:
     target: Range
     minibatch_time: Range = (0.001, 0.1)
     duration: tuple[int, int] = (2, 6)
+    epochs_kept: float = 1.0
 
 
 _SIMULATION = Preset(
@@ -215,6 +218,9 @@ _TESTBED = replace(
     ps_bandwidth=(1.0, 3.0),
     target=(2.0, 8.0),
 )
+# "Each job runs 40 minutes to two hours" read as the time observed, with fewer workers than N_i:
+# this part of the work brings FIFO's total to the published one (docs/figures).
+_OBSERVED = replace(_TESTBED, epochs_kept=0.4)
 _KINDS = replace(
     _TESTBED,
     jobs=40,
@@ -229,5 +235,6 @@ PRESETS: dict[str, Preset] = {
     "paper": _SIMULATION,
     "calibrated": _SIMULATION,
     "testbed": _TESTBED,
+    "testbed-observed": _OBSERVED,
     "kinds": _KINDS,
 }

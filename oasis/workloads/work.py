@@ -175,7 +175,8 @@ def testbed(
             "expected room for a job of the preset 'testbed' between its arrival "
             f"and slot {horizon} on the machines given",
         )
-    return columns
+    kept = np.rint(preset.epochs_kept * columns["epochs"]).astype(np.int64)
+    return columns | {"epochs": np.maximum(1, kept)}
 
 
 def _testbed_candidates(

@@ -28,7 +28,8 @@ from experiments.cli.options import (
 )
 from experiments.cli.results import refuse
 from experiments.cli.sweep_report import interrupted
-from experiments.evaluation.policies import FLOOR, PAPER_FLOOR, POLICIES, OasisOptions
+from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
+from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 if TYPE_CHECKING:
     from experiments.figures import (
@@ -49,7 +50,10 @@ FLAGS = {  # of settings whose names mean something else on the command line
 }
 
 
-@with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: PAPER_FLOOR})
+BOTH_FLOORS = f"{PRINTED_FLOOR:g} and {DEFAULT_MIN_UTILITY_FRACTION:g}, side by side"
+
+
+@with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: BOTH_FLOORS})
 def command(
     context: typer.Context,
     name: Annotated[
@@ -82,9 +86,7 @@ def command(
     servers_per_group: Annotated[
         int | None, typer.Option(help="Machines of each group (Figs. 3, 4, 6). [default: 50]")
     ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="Of the jobs (Figs. 3 to 6). [default: calibrated]")
-    ] = None,
+    preset: Annotated[str | None, typer.Option(help="Of the jobs. [default: the figure's]")] = None,
     policies: Annotated[
         str | None, typer.Option(help="Which to compare, with commas. [default: all]")
     ] = None,
