@@ -132,10 +132,12 @@ class RRH(BasePolicy):
     decay_j min(RPT, time until the value of j has reached its bound); reward
     (weight PV - (1 - weight) cost) / RPT, highest first, preemptive; admission by slack,
     (PV - cost) / decay against a threshold, with the yield that the task would have in the
-    candidate schedule and the cost to those behind it there. (Recalled, not checked against the
-    printed text.) The OASiS paper fixes (section V-A): admission if the utility minus the delay
-    cost exceeds a threshold; the counts as for FIFO; decisions at arrivals and completions;
-    placement round-robin.
+    candidate schedule and the cost to those behind it there. Only the abstract of the paper could
+    be found: it has the linear decay, the opportunity cost, the risk of an uncertain future job mix
+    and admission; the formulas are recalled, not checked. The OASiS paper fixes (section V-A):
+    admission if the utility minus the delay cost exceeds a threshold; the counts as for FIFO;
+    decisions at arrivals and completions; placement round-robin. In the figures of that paper this
+    policy earns more than the published RRH (docs/figures).
 
     Chosen: `discount`, `weight` and `threshold`; decay times time, which a sigmoid does not have,
     is what a job loses when it ends RPT later, which is the same for linear values; of this the

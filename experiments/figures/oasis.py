@@ -163,7 +163,7 @@ def draw_utilities(title: str, rows: Sequence[Row], ax: Axes | None = None) -> A
         ax.set_xlabel("jobs (count)")
     else:
         places = [(k + 0.5) * width - 0.43 for k in range(len(policies))]
-        ax.set_xticks(places, policies)
+        ax.set_xticks(places, [str(policy).replace("-", "-\n") for policy in policies])
         ax.set_xlabel(f"policy ({counts[0]} jobs)")
     ax.set_ylabel("total utility")
     ax.set_ylim(bottom=0.0)

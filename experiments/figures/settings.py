@@ -207,7 +207,7 @@ class FigureSettings:
         ValueError
             If `policy_options` are of a policy that is not among `policies`.
         """
-        run = [policy["name"] for policy in policies]
+        run = list(dict.fromkeys(policy["name"] for policy in policies))
         for name in self.policy_options:
             if name not in run:
                 raise InputError(

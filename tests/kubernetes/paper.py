@@ -25,7 +25,7 @@ from experiments.evaluation.policies import FLOOR, OASIS, POLICIES
 from experiments.figures import FIGURES as PUBLISHED
 from experiments.figures.figure import PublishedFigure, Row, write_csv
 from experiments.figures.oasis import TESTBED, TESTBED_JOBS
-from experiments.figures.settings import PAPER, FigureSettings
+from experiments.figures.settings import PAPER, FigureSettings, policy_label
 from experiments.plotting import save
 from experiments.plotting.canvas import SMALL, new_figure
 from oasis.model.utility import Sigmoid
@@ -87,15 +87,15 @@ def run_live(plane: ControlPlane, settings: FigureSettings, slot_seconds: float 
         instance = oasis.generate(TESTBED, jobs=jobs, seed=seed)
         home = Cluster(plane, f"paper-{seed}")
         scenes = {
-            entry["name"]: scene_for(home, entry["name"], instance.cluster)
+            label(entry): scene_for(home, label(entry), instance.cluster)
             for entry in settings.compared()
         }
         for name, amount in drive(scenes, instance, settings, slot_seconds).items():
             lost[seed, name] = amount
         for entry in settings.compared():
-            name, options = entry["name"], {k: v for k, v in entry.items() if k != "name"}
+            name, options = label(entry), {k: v for k, v in entry.items() if k != "name"}
             there = ended_on(scenes[name], instance.horizon)
-            run = oasis.simulate(instance, POLICIES[name].make(instance, options))
+            run = oasis.simulate(instance, POLICIES[entry["name"]].make(instance, options))
             here = {
                 d.job_id: (d.completion, d.utility)
                 for d in run.decisions
@@ -109,7 +109,7 @@ def run_live(plane: ControlPlane, settings: FigureSettings, slot_seconds: float 
                 (CLUSTER, there, admitted_on(scenes[name])),
                 (SIMULATOR, here, run.admitted),
             ):
-                cells[where].append(cell_of(instance, name, seed, ends, admitted))
+                cells[where].append(cell_of(instance, entry, seed, ends, admitted))
         plane.nodes.clear()
     return Live(cells, lost, tuple(differ))
 
@@ -121,7 +121,7 @@ def drive(
     slot_seconds: float | None,
 ) -> dict[str, float]:
     """One instance under all policies; worker-slots lost by policy."""
-    policies = {entry["name"]: policy_for(instance, entry) for entry in settings.compared()}
+    policies = {label(entry): policy_for(instance, entry) for entry in settings.compared()}
     if slot_seconds is not None:
         return on_the_wall(scenes, instance, policies, slot_seconds)
     stepped = {
@@ -165,9 +165,14 @@ def admitted_on(scene: Scene) -> int:
     return sum("arrivalSlot" in status for status in scene.statuses().values())
 
 
+def label(entry: Mapping[str, Any]) -> str:
+    """Name of a policy in the figures, which has OASiS in two forms."""
+    return policy_label(entry["name"], entry.get(FLOOR))
+
+
 def cell_of(
     instance: oasis.Instance,
-    policy: str,
+    entry: Mapping[str, Any],
     seed: int,
     ends: Mapping[str, tuple[int, float]],
     admitted: int,
@@ -183,7 +188,8 @@ def cell_of(
     return {
         "instance.jobs": len(instance.jobs),
         "seed": seed,
-        "policy.name": policy,
+        "policy.name": entry["name"],
+        f"policy.{FLOOR}": entry.get(FLOOR),
         "total_utility": math.fsum(utility for _, utility in ends.values()),
         "admitted": admitted,
         "finished": len(ends),
@@ -231,7 +237,7 @@ def table(live: Live, settings: FigureSettings) -> None:
     """Print what each policy earned, here and there."""
     found = {(row["where"], row["policy"]): row for row in rows_of(FIG8, live, settings)}
     rows = []
-    for name in settings.names():
+    for name in map(label, settings.compared()):
         there, here = found[CLUSTER, name], found[SIMULATOR, name]
         lost = math.fsum(amount for (_, policy), amount in live.lost.items() if policy == name)
         values = (there["utility"], here["utility"], there["finished"], here["finished"], lost)

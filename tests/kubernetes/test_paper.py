@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.figures.figure import read_csv
-from experiments.figures.settings import PAPER
+from experiments.figures.settings import PAPER, PRINTED
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.paper import CLUSTER, FIGURES, SIMULATOR, run_live, settings_for, write
 
@@ -27,6 +27,6 @@ def test_figures_from_the_cluster_are_those_from_the_simulator(
     write(live, settings, "nightly", tmp_path)
     for figure in FIGURES:
         rows = read_csv(tmp_path / f"{figure.name}.csv")
-        assert [row["policy"] for row in rows] == [*PAPER, *PAPER]
-        assert [row["where"] for row in rows] == [CLUSTER] * 5 + [SIMULATOR] * 5
+        assert [row["policy"] for row in rows] == 2 * [PRINTED, *PAPER]
+        assert [row["where"] for row in rows] == [CLUSTER] * 6 + [SIMULATOR] * 6
         assert (tmp_path / f"{figure.name}.svg").read_text().lstrip().startswith("<?xml")

@@ -12,7 +12,6 @@ from functools import cache
 
 from baselines import Dragon
 from experiments.evaluation.comparison import SLOT_SECONDS
-from experiments.evaluation.policies import PAPER_FLOOR
 from experiments.figures import controllers
 from experiments.figures import controllers as elastic
 from experiments.figures import priority_queue as scenarios
@@ -141,7 +140,6 @@ FLOOR_CLAIMS = [
         "jobs away",
         lambda: turns_jobs_away(FEW) and turns_jobs_away(SHORT),
     ),
-    says(FLOOR, "The figures of the [paper] use @", f"{PAPER_FLOOR:g}"),
 ]
 
 CONTROLLERS_CLAIMS = [

@@ -17,6 +17,7 @@ from experiments.cli import console, exit_codes, progress
 from experiments.cli.commands import sweep as sweep_command
 from experiments.evaluation import intervals
 from experiments.evaluation.limits import read_share
+from experiments.figures.oasis import FIG8
 from experiments.library import Library
 from experiments.library.store import BETTER
 from experiments.plotting import canvas, schedule, utilities
@@ -41,6 +42,7 @@ from offline.column_generation.params import ConfigurationParams
 from offline.periods.bound import PeriodParams
 from offline.solve import LONG_COUNTS, SHORT, AutoParams
 from tests.packaging.commands import EXAMPLE, JOB
+from tests.packaging.figure_rows import row
 from tests.packaging.page_numbers import ROOT, Claim, fixed, spelled, text_of
 
 GALLERY = [path for path in sorted((ROOT / "docs/gallery").glob("*.md")) if path.stem != "index"]
@@ -410,6 +412,21 @@ DRAWN = [
         lambda: sizes_of("calibrated"),
     ),
     Claim(WORKLOADS, "| `testbed` | @ | @ + @ | @ | @ s |", lambda: sizes_of("testbed")),
+    Claim(
+        WORKLOADS,
+        "| `testbed-observed` | @ | @ + @ | @ | @ s |",
+        lambda: sizes_of("testbed-observed"),
+    ),
+    Claim(
+        WORKLOADS,
+        "The jobs of `testbed` with @ of their epochs",
+        lambda: (f"{PRESETS['testbed-observed'].epochs_kept:g}",),
+    ),
+    Claim(
+        WORKLOADS,
+        "by the total utility of FIFO in Fig. 8 alone: @ for the published @",
+        lambda: (f"{row('fig8', policy='fifo')['utility']:.0f}", str(FIG8["fifo"])),
+    ),
     Claim(WORKLOADS, "| `kinds` | @ | @ + @ | @ | @ s |", lambda: sizes_of("kinds")),
     Claim(
         WORKLOADS,
@@ -636,6 +653,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     WORKLOADS: {
         "ResNet-50/101/152, VGG-11": "names of networks",
+        '"Each job runs 40 minutes to two hours"': "the paper's words",
         "dual-port 10 GbE card": "the paper's",
         "machines with GPUs of three kinds": "the claim of their names",
         "K80, P100 and V100": "names of GPUs",

@@ -162,7 +162,7 @@ def test_families_of_the_studies() -> None:
     assert len(studies.floor_grid(settings)["instances"]) == 5
     assert studies.calibrated(settings, 100, 50, 300)["worker_servers"] == 5
     assert studies.family({"instance.preset": "testbed"}) == "testbed, 12 jobs"
-    assert studies.policy_label({"policy.name": "rrh"}) == "rrh"
+    assert studies.variant({"policy.name": "rrh"}) == "rrh"
     for figure in studies.FIGURES:
         with pytest.raises(ValueError, match=r"^jobs: expected none"):
             figure.grid(figure.settings(jobs=(10,)))
@@ -183,10 +183,12 @@ def test_the_share_of_a_machine_that_hosts_both() -> None:
 
 
 def test_a_command_may_have_a_default_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """The figures of the paper are made with its utility floor, and their help says so."""
+    """The figures of the paper show both forms of OASiS, and their help says so."""
     with pytest.raises(SystemExit, match=r"^0$"):
         main(["figure", "--help"])
-    assert "[default: 0.001]" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "[default: 0 and 0.7, side by side]" in " ".join(
+        capsys.readouterr().out.replace("│", " ").split()
+    )
 
 
 def test_list_of_figures_says_what_each_shows(capsys: pytest.CaptureFixture[str]) -> None:

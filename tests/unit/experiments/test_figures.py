@@ -43,6 +43,7 @@ SMALL = FigureSettings(seeds=2, scale=0.1)
 def cell(policy="oasis", seed=0, utility=1.0, **more):
     return {
         "policy.name": policy,
+        "policy.min_utility_fraction": 0.7 if policy == "oasis" else None,
         "instance.jobs": 100,
         "seed": seed,
         "total_utility": utility,
@@ -51,6 +52,8 @@ def cell(policy="oasis", seed=0, utility=1.0, **more):
         **more,
     }
 
+
+NAMES = ["fig3", "fig4", "fig5", "fig6", "fig8", "fig9"]
 
 # --- numbers ------------------------------------------------------------------------------------
 
@@ -80,6 +83,23 @@ def test_rows_of_fig3_hold_means_firsts_and_published_numbers():
     assert (rrh["utility"], rrh["first"], rrh["published"]) == (15.0, 1, FIG3["rrh"][100])
     small, _ = FIGURES["fig3"].table(cells, replace(SMALL, jobs=(100,)))
     assert small["published"] is None
+
+
+def test_a_form_of_oasis_is_first_against_the_rivals_alone():
+    printed = {"policy.min_utility_fraction": 0.0}
+    cells = [
+        cell(seed=seed, utility=u, **form)
+        for form, earned in ((printed, (5.0, 9.0)), ({}, (8.0, 9.5)))
+        for seed, u in enumerate(earned)
+    ]
+    cells += [cell("rrh", seed, u) for seed, u in enumerate((6.0, 7.0))]
+    rows = FIGURES["fig3"].table(cells, FigureSettings())
+    assert [(row["policy"], row["first"]) for row in rows] == [
+        ("oasis-printed", 1),
+        ("oasis", 2),
+        ("rrh", 0),
+    ]
+    assert [row["published"] for row in rows] == [FIG3["oasis"][100]] * 2 + [FIG3["rrh"][100]]
 
 
 def test_rows_of_fig4_leave_out_what_did_not_finish_and_say_so():
@@ -157,7 +177,7 @@ def test_people_see_value_and_interval():
 
 
 def test_registry_has_every_figure_under_its_name():
-    names = ["fig3", "fig4", "fig5", "fig6", "fig8", "fig9", "floor", "commitment"]
+    names = [*NAMES, "floor", "commitment"]
     assert list(FIGURES) == names
     assert [figure.name for figure in FIGURES.values()] == names
     assert all(isinstance(figure, PublishedFigure) for figure in FIGURES.values())
@@ -182,8 +202,14 @@ def test_full_size_is_the_papers():
     assert late == (0.0, 0.5, 0.5)
     scales = {c.policy_options["scale"] for c in cells_of("fig6")}
     assert scales == {0.2, 0.5, 1.0, 3.0, 5.0, 10.0}
-    (testbed,) = {c.source.labels["preset"] for c in cells_of("fig8")}
-    assert testbed == "testbed"
+    for name in NAMES:
+        ours = [c.policy_options for c in cells_of(name) if c.policy == "oasis"]
+        assert {options["min_utility_fraction"] for options in ours} == {0.0, 0.7}, name
+    presets = {
+        c.source.labels["preset"] for name in ("fig5", "fig8", "fig9") for c in cells_of(name)
+    }
+    assert presets == {"testbed-observed"}
+    assert {c.source.labels["preset"] for c in cells_of("fig8", preset="testbed")} == {"testbed"}
 
 
 @pytest.mark.parametrize("name", ["fig3", "fig4", "fig8", "fig9"])
@@ -218,7 +244,9 @@ def test_options_change_what_is_run():
     ],
 )
 def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
-    with pytest.raises(ValueError, match=f"{next(iter(option))}.*: expected n"):
+    with pytest.raises(
+        ValueError, match=f"{next(iter(option))}.*: expected (none|one of testbed-)"
+    ):
         cells_of(name, **option)
 
 
@@ -382,16 +410,16 @@ def test_command_writes_data_and_picture_and_resumes(tmp_path, capfd):
     document = json.loads(capfd.readouterr().out)
     files = [tmp_path / name for name in ("fig8.parquet", "fig8.csv", "fig8.svg")]
     assert document["files"] == [str(path) for path in files]
-    assert document["runs"] == 4
+    assert document["runs"] == 6
     with files[1].open(newline="") as stream:
         written = list(csv.DictReader(stream))
     assert [float(row["utility"]) for row in written] == [r["utility"] for r in document["rows"]]
     frame = parquet.read_table(files[0]).to_pandas()
     drf = frame[frame["policy.name"] == "drf"]["total_utility"]
-    assert document["rows"][1]["utility"] == pytest.approx(drf.mean())
+    assert document["rows"][2]["utility"] == pytest.approx(drf.mean())
     before = [path.read_bytes() for path in files]
     records = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.cells/*")}
-    assert len(records) == 4
+    assert len(records) == 6
     assert call(*words) == 0
     assert [path.read_bytes() for path in files] == before
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.cells/*")} == records

@@ -176,8 +176,8 @@ def test_metadata_are_plain_and_name_the_counts_by_their_fingerprint() -> None:
 @pytest.mark.parametrize(
     ("preset", "changes", "message"),
     [
-        ("big", {}, "preset: expected one of paper, calibrated, testbed, kinds, got 'big'"),
-        (["paper"], {}, "preset: expected one of paper, calibrated, testbed, kinds, got ['paper']"),
+        ("big", {}, f"preset: expected one of {', '.join(PRESETS)}, got 'big'"),
+        (["paper"], {}, f"preset: expected one of {', '.join(PRESETS)}, got ['paper']"),
         ("paper", {"jobs": 0}, "jobs: expected an integer >= 1, got 0"),
         ("paper", {"horizon": 2.5}, "horizon: expected an integer >= 1, got 2.5"),
         ("paper", {"seed": -1}, "seed: expected an integer >= 0, got -1"),

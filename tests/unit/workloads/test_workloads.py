@@ -16,7 +16,7 @@ PUBLISHED = {
     "calibrated": (100, 50, 50, 300),
     "testbed": (12, 7, 2, 10),
 }
-SIZES = PUBLISHED | {"kinds": (40, 9, 6, 24)}
+SIZES = PUBLISHED | {"testbed-observed": PUBLISHED["testbed"], "kinds": (40, 9, 6, 24)}
 
 
 @pytest.fixture(scope="module", params=PUBLISHED)
@@ -44,7 +44,18 @@ def test_sizes_default_to_the_preset(preset):
     cluster = instance.cluster
     found = (len(instance.jobs), len(cluster.worker_ids), len(cluster.ps_ids), instance.horizon)
     assert found == SIZES[preset]
-    assert instance.slot_seconds == (1200.0 if preset in ("testbed", "kinds") else 3600.0)
+    assert instance.slot_seconds == (3600.0 if preset in ("paper", "calibrated") else 1200.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_testbed_as_observed_has_the_same_jobs_with_fewer_epochs(seed):
+    shortest, observed = (
+        generate(name, jobs=40, seed=seed) for name in ("testbed", "testbed-observed")
+    )
+    assert observed.cluster == shortest.cluster
+    for long, short in zip(shortest.jobs, observed.jobs, strict=True):
+        # half a job is rounded to the even number, as Python does
+        assert short == replace(long, epochs=max(1, round(0.4 * long.epochs)))
 
 
 def test_sizes_are_as_asked(drawn):
