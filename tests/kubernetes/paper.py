@@ -28,6 +28,7 @@ from experiments.figures.oasis import TESTBED, TESTBED_JOBS
 from experiments.figures.settings import PAPER, FigureSettings, policy_label
 from experiments.plotting import save
 from experiments.plotting.canvas import SMALL, new_figure
+from oasis.model.resources import BANDWIDTH
 from oasis.model.utility import Sigmoid
 from oasis.online.prices import PriceBounds
 from tests.kubernetes.cluster import Cluster
@@ -84,7 +85,7 @@ def run_live(plane: ControlPlane, settings: FigureSettings, slot_seconds: float 
     differ = []
     (jobs,) = settings.job_counts((TESTBED_JOBS,))
     for seed in range(settings.first_seed, settings.first_seed + settings.seeds):
-        instance = oasis.generate(TESTBED, jobs=jobs, seed=seed)
+        instance = as_objects_say(oasis.generate(TESTBED, jobs=jobs, seed=seed))
         home = Cluster(plane, f"paper-{seed}")
         scenes = {
             label(entry): scene_for(home, label(entry), instance.cluster)
@@ -112,6 +113,20 @@ def run_live(plane: ControlPlane, settings: FigureSettings, slot_seconds: float 
                 cells[where].append(cell_of(instance, entry, seed, ends, admitted))
         plane.nodes.clear()
     return Live(cells, lost, tuple(differ))
+
+
+def as_objects_say(instance: oasis.Instance) -> oasis.Instance:
+    """The jobs with bandwidths that an OasisJob can ask for: whole bits per second, rounded up.
+
+    A difference in the tenth digit decides between placements of the same cost, and with these
+    about jobs that come later.
+    """
+
+    def whole(demand: Mapping[str, float]) -> dict[str, float]:
+        return {**demand, BANDWIDTH: math.ceil(demand[BANDWIDTH] * 1e9) / 1e9}
+
+    jobs = tuple(replace(job, worker=whole(job.worker), ps=whole(job.ps)) for job in instance.jobs)
+    return replace(instance, jobs=jobs)
 
 
 def drive(
