@@ -200,7 +200,7 @@ class PublishedFigure:
     def note(self, settings: FigureSettings) -> str:
         """What the picture says of the runs: settings, and what to know of the policies."""
         lines, run = [settings.describe()], self.grid(settings)["policies"]
-        if [policy[FLOOR] for policy in run if policy["name"] == OASIS] == list(FORMS.values()):
+        if [policy.get(FLOOR) for policy in run if policy["name"] == OASIS] == list(FORMS.values()):
             lines.append(FORMS_REMARK)
         if "rrh" in [policy["name"] for policy in run]:
             lines.append(RRH_REMARK)

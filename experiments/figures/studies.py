@@ -154,7 +154,7 @@ def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
     refuse_what_is_fixed(settings)
     instances = [testbed(), calibrated(settings, 100, 20, 100)]
     policies: list[dict[str, Any]] = [
-        *settings.forms(),
+        settings.oasis(),
         {"name": "rrh"},
         {"name": "srtf"},
         {"name": "recourse", "commitment": ["arrival", "start"]},

@@ -84,7 +84,7 @@ COMMANDS: tuple[str, ...] = (
     "oasis sweep grid.toml -o grid.parquet --json",
     "oasis sweep ratios.toml -o ratios.parquet --json",
     "oasis figure fig3 --size 0.04 --seeds 2 -o fig3 --json",
-    "oasis figure fig5 --seeds 1 --time-limit inf -o fig5 --json",
+    "oasis figure fig5 --seeds 1 --time-limit inf -o fig5 --json --preset calibrated",
     "oasis figure fig8 --size 0.5 --seeds 2 -o fig8 --json",
     "oasis figure --list",
     "oasis run bad.json",
