@@ -474,8 +474,9 @@ def draw_fig5(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     ax.plot([], [], "x", color=ink(), markersize=5, label="median")
     ax.plot([], [], "_", color="0.35", markersize=7, label="smallest, largest")
     ax.axhline(1.0, color="0.6", linewidth=0.8)
-    ax.set_yscale("log")
+    ax.set_yscale("log", subs=[1.2, 1.5, 2, 3, 5])
     ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter("{x:g}")
     names = [f"{workers + ps} ({workers} + {ps})" for workers, ps in sizes]
     ax.set_xticks(range(len(sizes)), names)
     ax.set_xlabel("servers (count: worker servers + parameter-server hosts)")

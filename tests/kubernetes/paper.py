@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 import oasis
 from experiments.cli import console
 from experiments.evaluation.live import Bounds, cluster_policy
-from experiments.evaluation.policies import FLOOR, OASIS, POLICIES
+from experiments.evaluation.policies import FLOOR, OASIS, POLICIES, PRINTED_FLOOR
 from experiments.figures import FIGURES as PUBLISHED
 from experiments.figures.figure import PublishedFigure, Row, write_csv
 from experiments.figures.oasis import TESTBED, TESTBED_JOBS
@@ -74,8 +74,9 @@ class Live:
 
 
 def settings_for(seeds: int, first_seed: int = 0) -> FigureSettings:
-    """The paper's five policies on its testbed."""
-    return FIG8.settings(seeds=seeds, first_seed=first_seed, policies=PAPER)
+    """The paper's five policies on its testbed, OASiS as printed."""
+    printed = {OASIS: {FLOOR: PRINTED_FLOOR}}
+    return FIG8.settings(seeds=seeds, first_seed=first_seed, policies=PAPER, policy_options=printed)
 
 
 def run_live(plane: ControlPlane, settings: FigureSettings, slot_seconds: float | None) -> Live:
