@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -93,7 +93,7 @@ def _go_on(
     # The policy's state is indexed by machine and resource, and fits no other site.
     same = (
         found["policy"] == driver.policy.name
-        and found["site"] == site_text(reconciler.site)
+        and _without_amounts(found["site"]) == _without_amounts(site_text(reconciler.site))
         and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
         and found["state"] is not None  # it cannot be written down, or knew nothing yet
     )
@@ -107,12 +107,17 @@ def _go_on(
             log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
     if same:
         driver.bring_policy(found["state"])
+        driver.note_amounts([amounts for _, amounts, _ in found["site"]])
         _go_on_counting(reconciler, seen, now)
     else:
         log.warning(
             "the checkpoint is of other machines or of another policy, or has no state of the "
             "policy: all live jobs arrive once more"
         )
+
+
+def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:
+    return [(name, hosts) for name, _, hosts in site]
 
 
 def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: float) -> float:

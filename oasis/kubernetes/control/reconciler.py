@@ -90,7 +90,6 @@ class Reconciler:
         self._telling: set[str] = set()  # uids of jobs whose training has told its progress
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
-        self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
         self._orphans: set[tuple[str, str]] = set()  # namespaces and jobs of pods without owner
         longest = min(LONGEST_WAIT, settings.slot_seconds)
@@ -124,6 +123,11 @@ class Reconciler:
                 self._check_groups(self.driver.policy, machines.site)
                 self.driver.rebuild(machines.site)
                 self.machines = machines
+                return
+            machines = self.machines.resized(seen, self.settings, set(self._short.values()))
+            if machines is not self.machines:
+                self.driver.resize(machines.site)
+                self.machines = machines
         except NodesError as error:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
@@ -133,18 +137,6 @@ class Reconciler:
         """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
         if isinstance(policy, PlanningInModel):
             check_groups(site)
-
-    def _down(self, seen: Seen) -> frozenset[int]:
-        """Machines that are lost, or whose room others took when a gang needed it."""
-        crowded = self.machines.crowded(seen)
-        # A node stays blocked while foreign pods ask more of it than the policy was told. Otherwise
-        # the same gang would be sent there again at every boundary.
-        self._blocked = {
-            node for node in self._blocked | set(self._short.values()) if node in crowded
-        }
-        return self.machines.lost(seen) | frozenset(
-            k for k, place in enumerate(self.places) if place.node in self._blocked
-        )
 
     @property
     def statuses(self) -> dict[str, StatusWriter]:
@@ -193,7 +185,7 @@ class Reconciler:
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
         specs = self._ready_in_time(self._with_nodes(specs, now), ours, now)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
+        facts = Facts(specs, dict(self.done), dict(self.losses), ended, self.machines.lost(seen))
         begin = time.perf_counter()
         outcome = self.driver.boundary(slot, facts)
         seconds = time.perf_counter() - begin

@@ -374,7 +374,12 @@ def test_what_failed_leaves_and_what_is_edited_is_read_again() -> None:
     assert reader.read(seen, drives, 0.0).keys() == {"u"}
     found["status"] = {"conditions": [{"type": "Failed", "status": "True", "reason": "Why"}]}
     assert reader.read(seen, drives, 0.0) == {}
-    assert reader.statuses["u"].phase == "GivenUp"
+    said = reader.statuses["u"].said("Complete")
+    assert (reader.statuses["u"].phase, said["reason"]) == ("Failed", "JobFailed")
+    assert said["message"] == "its Job failed: Why"
+    found["metadata"]["annotations"][names.WORK] = '{"workerSeconds": 61}'
+    assert reader.read(seen, drives, 0.0) == {}, "an edit brings no Job back that failed"
+    assert reader.statuses["u"].phase == "Failed"
     again = JobReader(CLOCK, DEFAULT_RESOURCES)
     again.recall({"u": {"phase": "Waiting"}}, seen)
     assert again.statuses["u"].phase == "Waiting"
