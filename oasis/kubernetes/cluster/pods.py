@@ -29,7 +29,7 @@ from oasis.kubernetes.objects.network import (
     with_variables,
 )
 from oasis.kubernetes.objects.node_affinity import NAME, narrowed
-from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, identity
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.job import Allocation, Tasks
 
@@ -105,7 +105,7 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     assert template is not None  # parameter servers are planned only where there is a template
     made = deepcopy(dict(template))
     meta = made.get("metadata") or {}
-    labels = {**(meta.get("labels") or {}), **identity(spec), names.TASK: str(pod.task)}
+    labels = {**(meta.get("labels") or {}), **identity(spec.name, spec.uid, pod.task)}
     notes = {**(meta.get("annotations") or {}), names.PLAN: plan, names.SLOT: str(slot)}
     notes[names.NODE] = pod.node
     # A gate cannot be added to a pod that exists, so each is made with it.
@@ -130,12 +130,6 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
         },
         "spec": pod_spec,
     }
-
-
-def identity(spec: JobSpec) -> dict[str, str]:
-    """Labels by which the pods of a job are known."""
-    # A label holds 63 characters and ends with a letter or a digit; the uid tells what is cut off.
-    return {names.JOB_NAME: spec.name[:63].rstrip("-."), names.JOB_UID: spec.uid}
 
 
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
@@ -418,7 +412,7 @@ def sending_patch(
     pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int, told: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod of another controller to its node, and says why."""
-    labels = {**identity(spec), names.TASK: wanted.task}
+    labels = identity(spec.name, spec.uid, wanted.task)
     notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node, **told}
     marks = marking_patch(pod, labels, notes)
     return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]

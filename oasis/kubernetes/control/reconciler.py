@@ -40,6 +40,7 @@ from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.names import JOB_UID
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
+from oasis.kubernetes.objects.neighbours import Neighbours
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.kubernetes.objects.volumes import Volumes
@@ -99,7 +100,7 @@ class Reconciler:
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.admission = Admission(self.places, seen["nodes"], Volumes(seen))
+        self.admission = Admission(self.places, seen["nodes"], Volumes(seen), self.requests)
         self._check_groups(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
 
@@ -146,7 +147,7 @@ class Reconciler:
     def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
         """Unfinished jobs that make sense, by uid, in order of creation, with their nodes."""
         specs, ours = self.reader.read(seen, self.driver, now), self.pods_of(seen)
-        self.admission.look(self.places, seen["nodes"], Volumes(seen))
+        self.admission.look(self.places, seen["nodes"], Volumes(seen), seen["pods"])
         self.admission.forget_others(specs)
         return {
             uid: self.admission.required(spec, ours.get(uid, {}).values())
@@ -451,11 +452,13 @@ class Reconciler:
         ]
         free: dict[str, dict[str, Fraction]] = {}
         nodes: dict[str, Any] = {}
+        beside: Neighbours | None = None
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
             free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
-        steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes)
+            beside = w.neighbours(nodes, seen["pods"], p.uids_of(ours))
+        steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes, beside)
         steps.actions += [
             Switch(uid, found, kind, suspend=True)
             for uid, (kind, found) in self.existing.items()
@@ -524,6 +527,9 @@ class Reconciler:
                 self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
                 self.statuses[uid].in_trouble("NotAdmitted", message, now)
+        for uid, why in steps.unfit.items():
+            if uid in self.statuses:
+                self.statuses[uid].in_trouble("NotAdmitted", why, now)
         for uid, node in steps.short.items():
             self.patience.excuse(uid, now)
             if uid not in self._short:
