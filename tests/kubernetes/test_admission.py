@@ -23,11 +23,11 @@ from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 from tests.unit.kubernetes.test_neighbours import (
     ELSEWHERE,
     beside,
-    labels,
     refusals,
     there,
 )
 from tests.unit.kubernetes.test_neighbours import NODES as ZONES
+from tests.unit.kubernetes.test_neighbours import labels as own_labels
 from tests.unit.kubernetes.test_node_affinity import (
     KEYS,
     NODES,
@@ -112,7 +112,7 @@ def test_the_scheduler_admits_what_the_rules_admit_beside_other_pods(cluster: Cl
         for _ in range(ROUNDS):
             found = {}
             for world, pods in zip(worlds, beside_it, strict=True):
-                spec, own, node = beside(draw), labels(draw), draw.choice(list(ZONES))
+                spec, own, node = beside(draw), own_labels(draw), draw.choice(list(ZONES))
                 here = json.loads(json.dumps(spec).replace(ELSEWHERE, elsewhere.namespace))
                 why = refusals(here, own, [*pods, *far], nodes, world.namespace)
                 world.create(one_node(here, own, node))
@@ -124,7 +124,7 @@ def test_the_scheduler_admits_what_the_rules_admit_beside_other_pods(cluster: Cl
                 assert verdicts(world)["one"] == admits, world.read()["one"]["spec"]
                 world.delete("one", grace=0)
                 wanted.append(admits)
-            until(lambda: not any("one" in world.read() for world in found), "they are gone")
+            until(lambda: not any("one" in world.read() for world in worlds), "they are gone")
     finally:
         for world in (elsewhere, *worlds):
             world.clear_namespace()

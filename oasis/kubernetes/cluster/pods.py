@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from oasis.kubernetes import names
@@ -168,6 +169,27 @@ def is_ending(pod: Mapping[str, Any]) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
+ASKED = "asked for"  # for the time of a deletion that the watch has not told of yet
+
+
+def lingers(pod: Mapping[str, Any], by: float) -> bool:
+    """Whether `pod` was to be gone `by` a moment, and is not: a finalizer, or nobody, ends it.
+
+    Examples
+    --------
+    >>> pod = {"metadata": {"deletionTimestamp": "1970-01-01T00:01:00Z"}}
+    >>> lingers(pod, by=59.0), lingers(pod, by=60.0)
+    (False, True)
+    """
+    end = pod["metadata"].get("deletionTimestamp")  # with its grace period
+    return end not in (None, ASKED) and seconds_of(end) <= by
+
+
+def seconds_of(text: str) -> float:
+    """A time as Kubernetes writes it, in seconds since 1970."""
+    return datetime.fromisoformat(text).timestamp()
+
+
 def condition(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
     """The condition of an object of that kind; None if it has none."""
     for entry in (found.get("status") or {}).get("conditions") or ():
@@ -226,6 +248,9 @@ def last_failure(pod: Mapping[str, Any]) -> str:
 def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
     """What the first pod says of why it does not run, such as ``ImagePullBackOff``; or nothing."""
     for pod in pods:
+        if is_ending(pod):
+            name = pod["metadata"]["name"]
+            return f"pod {name} is deleted and does not go: look at its finalizers, and its node"
         for one in (pod.get("status") or {}).get("containerStatuses") or ():
             waiting = (one.get("state") or {}).get("waiting") or {}
             if waiting.get("reason"):
@@ -260,7 +285,7 @@ def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
     for name, pod in pods.items():
         meta = pod["metadata"]
         if meta["uid"] in ending and not meta.get("deletionTimestamp"):
-            pod = {**pod, "metadata": {**meta, "deletionTimestamp": "asked for"}}  # noqa: PLW2901
+            pod = {**pod, "metadata": {**meta, "deletionTimestamp": ASKED}}  # noqa: PLW2901
         found[name] = pod
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +17,7 @@ from oasis.kubernetes.cluster.nodes import (
     places_of,
     site_of,
 )
-from oasis.kubernetes.cluster.pods import by_job, claims_of, is_working, uids_of
+from oasis.kubernetes.cluster.pods import by_job, claims_of, is_working, lingers, uids_of
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -52,14 +53,22 @@ class Machines:
         known = set(self.places)
         return any(place not in known for place in places_of(_by_name(seen).values(), ps_share))
 
-    def resized(self, seen: Seen, settings: ControllerSettings, short: Container[str]) -> Machines:
+    def resized(
+        self,
+        seen: Seen,
+        settings: ControllerSettings,
+        short: Container[str],
+        late: float = -math.inf,
+    ) -> Machines:
         """The same machines with the amounts that they have now; this object if none changed.
 
         What pods of others give back counts at once, and what they take only on nodes that were
         `short` of room for a gang: pods of others come and go all the time, and each time jobs are
-        placed again where a machine is smaller.
+        placed again where a machine is smaller. Pods of ours that were to be gone by the time
+        `late` count as pods of others: nobody knows when they go.
         """
-        nodes, using = _by_name(seen), foreign_use(seen["pods"], _ours(seen))
+        stay = {pod["metadata"]["uid"] for pod in seen["pods"] if lingers(pod, late)}
+        nodes, using = _by_name(seen), foreign_use(seen["pods"], _ours(seen) - stay)
         foreign, machines = dict(self.foreign), list(self.site.machines)
         for k, place in enumerate(self.places):
             node, used = nodes.get(place.node), using.get(place.node, {})

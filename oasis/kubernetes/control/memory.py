@@ -6,13 +6,12 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.cluster.pods import condition
+from oasis.kubernetes.cluster.pods import condition, seconds_of
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.meter import JUMP
 from oasis.kubernetes.control.metrics import Metrics
@@ -157,9 +156,5 @@ def _go_on_counting(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: 
         for pod in pods.values():
             ready = condition(pod, "Ready")
             if ready is not None and ready["status"] == "True":
-                since.append(_seconds(ready["lastTransitionTime"]) + 1.0)
+                since.append(seconds_of(ready["lastTransitionTime"]) + 1.0)
         reconciler.note(uid, pods, min(now, max(since)))
-
-
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()

@@ -125,13 +125,16 @@ class Reconciler:
                 self.driver.rebuild(machines.site)
                 self.machines = machines
                 return
-            machines = self.machines.resized(seen, self.settings, set(self._short.values()))
+            machines = self._resized(seen, set(self._short.values()))
             if machines is not self.machines:
                 self.driver.resize(machines.site)
                 self.machines = machines
         except NodesError as error:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
+
+    def _resized(self, seen: Seen, short: set[str]) -> Machines:
+        return self.machines.resized(seen, self.settings, short, self._late)
 
     @staticmethod
     def _check_groups(policy: Policy, site: Site) -> None:
@@ -293,6 +296,8 @@ class Reconciler:
         """Give up room in which not all pods are ready; less is planned if less will do."""
         uid, planned = spec.uid, entry.allocation.worker_count
         why = self.patience.refusal(uid) or p.complaint(pods.values())
+        if not why and uid in self._short:
+            why = f"node {self._short[uid]} has no room for them"
         message = f"its pods were not ready within {self.settings.pods_ready_timeout:g} s"
         message += f" ({why})" if why else ""
         # What works, or else what the API server took, says how many there can be.
@@ -392,10 +397,19 @@ class Reconciler:
             count = entry.allocation.worker_count + entry.allocation.ps_count
             ready = sum(p.is_ready_or_done(pods[pod.name]) for pod in wanted if pod.name in pods)
             self.patience.note(uid, ready == count if count else None, at)
-            if any(p.is_ending(pod) for pod in pods.values()):
+            if any(self._goes(pod) for pod in pods.values()):
                 self.patience.excuse(uid, at)
             if uid in self.statuses:
                 self.statuses[uid].works(bool(gang))
+
+    def _goes(self, pod: Mapping[str, Any]) -> bool:
+        """Whether a pod is on its way out, and not for too long."""
+        return p.is_ending(pod) and not p.lingers(pod, self._late)
+
+    @property
+    def _late(self) -> float:
+        """Pods that were to be gone by then do not go by themselves."""
+        return self.clock.wall(self.now()) - self.settings.pods_ready_timeout
 
     def _has_failed(self, entry: Entry[JobSpec], pods: Mapping[str, Any], now: float) -> bool:
         """Whether more of its pods and containers failed than its owner allows; then it is told."""
@@ -466,7 +480,7 @@ class Reconciler:
         ]
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
-        self._withdraw(steps, now)
+        self._withdraw(steps, seen, now)
         steps.actions = [
             action
             for action in steps.actions
@@ -513,7 +527,7 @@ class Reconciler:
         limit = STUCK * self.settings.slot_seconds
         return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
 
-    def _withdraw(self, steps: Steps, now: float) -> None:
+    def _withdraw(self, steps: Steps, seen: Seen, now: float) -> None:
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
@@ -531,9 +545,11 @@ class Reconciler:
             if uid in self.statuses:
                 self.statuses[uid].in_trouble("NotAdmitted", why, now)
         for uid, node in steps.short.items():
-            self.patience.excuse(uid, now)
-            if uid not in self._short:
-                self._short[uid] = node
+            self._short.setdefault(uid, node)
+            on_it = (pod for pod in seen["pods"] if pod["spec"].get("nodeName") == node)
+            # Others give the room back, or the node is told to be smaller in the next slot.
+            if any(map(self._goes, on_it)) or self._resized(seen, {node}) is not self.machines:
+                self.patience.excuse(uid, now)
 
     def refused(self, failures: Iterable[Failure], now: float) -> None:
         """Write on the jobs' statuses which writes the API server refused, or could not be made.

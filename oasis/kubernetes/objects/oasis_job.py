@@ -15,7 +15,7 @@ from oasis.kubernetes.objects.neighbours import PodRules
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules, label_value
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, part, requests_of
-from oasis.model.document import mapping, object_of
+from oasis.model.document import mapping, object_of, text
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import Form
 from oasis.model.groups import GROUPS, TaskGroup
@@ -319,6 +319,7 @@ def _beside(meta: Mapping[str, Any], group: TaskGroup, template: Any, path: str)
     """What the pods of a group say of those beside them, with the labels that they get."""
     own = part(template, "metadata", mapping, path) or {}
     said = part(own, "labels", object_of(label_value), f"{path}.metadata") or {}
+    part(own, "annotations", object_of(text), f"{path}.metadata")  # ours are put beside them
     labels = {**said, **identity(meta["name"], meta["uid"], group)}
     return PodRules.of(meta["namespace"], labels, template["spec"], f"{path}.spec")
 

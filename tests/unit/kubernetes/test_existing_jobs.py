@@ -298,7 +298,7 @@ TWO = Allocation(((0, 1), (1, 1)))
 
 def test_a_suspended_job_is_resumed_when_its_last_pod_is_gone() -> None:
     assert steps(job(), TWO, {})[0] == ["resume"]
-    old = pod("old", "n0", deletionTimestamp="now")
+    old = pod("old", "n0", deletionTimestamp="2026-01-01T00:00:00Z")
     assert steps(job(), TWO, {"old": old})[0] == []
     assert steps(job(), TWO, {}, withdrawn=True)[0] == []
     found = job(MINIMUM="1", MAXIMUM="4")
