@@ -213,7 +213,7 @@ def test_a_pod_that_does_not_go_takes_its_room_and_keeps_no_job_waiting_for_ever
     status, reason, message = played.said(bad, "Placed") or ("", "", "")
     assert (status, reason) == ("False", "PodsNotReady")
     assert f"pod {stuck} is deleted and does not go: look at its finalizers" in message
-    other = played.submit(rigid("other", 4, 2))
+    other = played.submit(rigid("other", 3, 2))  # as many as there is room for beside it
     played.run(8)
     assert played.phase(other) == "Completed", played.status(other)
     assert stuck in played.pods
