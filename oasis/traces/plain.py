@@ -189,7 +189,7 @@ def plain_jobs(
         )
     begin = rows[0].job.submitted
     return PlainTrace(
-        tuple(_plain(row, begin) for row in rows),
+        tuple(_plain(row.job, begin) for row in rows),
         trace.name,
         table.malformed,
         left_out,
@@ -209,9 +209,10 @@ def _kept(
     return kept_sentence(count, [*malformed_counts(malformed), *by_rule])
 
 
-def _plain(row: TraceRow, begin: float) -> PlainJob:
-    owner = row.job.owner or row.labels.get("user", "")
-    return replace(row.job, submitted=row.job.submitted - begin, owner=owner)
+def _plain(job: PlainJob, begin: float) -> PlainJob:
+    started = None if job.started is None else job.started - begin
+    ended = None if job.ended is None else job.ended - begin
+    return replace(job, submitted=job.submitted - begin, started=started, ended=ended)
 
 
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
