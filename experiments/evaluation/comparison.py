@@ -20,7 +20,7 @@ from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
 from oasis.simulator.outcome import JobTimes, figure_reader
 from oasis.simulator.result import Run, read_latency
-from oasis.solvers.answers import Status
+from oasis.solvers import Status
 
 if TYPE_CHECKING:
     from offline import OfflineResult
@@ -566,7 +566,7 @@ def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
     >>> instance = oasis.generate("testbed", jobs=4, seed=1)
     >>> found = with_optimum(compare(instance, {"fifo": FIFO, "drf": DRF}), solve(instance))
     >>> {name: round(row["certified_share_lower"], 2) for name, row in found.policies.items()}
-    {}
+    {'fifo': 0.25, 'drf': 0.18}
     """
     proven = offline.status is Status.OPTIMAL
     about = {

@@ -6,7 +6,7 @@ Each column is a heading, and whether it holds numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from experiments.evaluation.comparison import OF_FINISHED, OVER_SEEDS, SHARES, Comparison
@@ -325,11 +325,14 @@ def comparison_table(found: Comparison) -> tuple[Columns, list[tuple[str, ...]]]
 
     The shares of an optimum, where the comparison has them, stand behind the utility.
     """
-    columns, row_of = COMPARED, _compared
+    columns: Columns
+    row_of: Callable[[str, Mapping[str, Any], str], tuple[str, ...]]
     if found.kind == "replay":
         columns, row_of = REPLAYED, _replayed
     elif "format" in found.about:
         columns, row_of = ELASTIC, _elastic
+    else:
+        columns, row_of = COMPARED, _compared
     rows = [row_of(name, row, _mark(found, name)) for name, row in found.policies.items()]
     if any(SHARES[0] in row for row in found.policies.values()):
         columns = *columns[:2], ("of optimum", True), *columns[2:]
