@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from oasis.kubernetes.objects.utility_class import Budget
+from oasis.kubernetes.objects.utility_class import NamespaceBudget
 
 Payer = tuple[str, str]  # utility class and namespace
 # What is paid within this part of a window rolls out of it together, when the last of it does.
@@ -16,7 +16,7 @@ class Payments:
 
     Examples
     --------
-    >>> payments, budget = Payments(), Budget(amount=10.0, window_seconds=100.0)
+    >>> payments, budget = Payments(), NamespaceBudget(amount=10.0, window_seconds=100.0)
     >>> payments.pay(("research", "team-a"), 7.0, budget, now=0.0)
     >>> payments.spent(("research", "team-a"), budget, now=99.0)
     7.0
@@ -27,7 +27,7 @@ class Payments:
     def __init__(self) -> None:
         self._paid: dict[Payer, list[list[float]]] = {}  # first time, last time, amount
 
-    def pay(self, payer: Payer, amount: float, budget: Budget, now: float) -> None:
+    def pay(self, payer: Payer, amount: float, budget: NamespaceBudget, now: float) -> None:
         """Note what is paid now."""
         if amount <= 0.0:
             return
@@ -39,12 +39,14 @@ class Payments:
         else:
             paid.append([now, now, amount])
 
-    def spent(self, payer: Payer, budget: Budget, now: float) -> float:
+    def spent(self, payer: Payer, budget: NamespaceBudget, now: float) -> float:
         """What counts against the budget now."""
         window = budget.window_seconds
         return sum(amount for _, last, amount in self._paid.get(payer, ()) if last + window > now)
 
-    def fits_at(self, payer: Payer, amount: float, budget: Budget, now: float) -> float | None:
+    def fits_at(
+        self, payer: Payer, amount: float, budget: NamespaceBudget, now: float
+    ) -> float | None:
         """The first time from `now` on at which so much more can be paid; None: never."""
         if amount > budget.amount:
             return None

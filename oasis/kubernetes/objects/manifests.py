@@ -160,8 +160,8 @@ def everything(
 
     Examples
     --------
-    >>> [made["kind"] for made in everything()][:3]
-    ['CustomResourceDefinition', 'Namespace', 'ServiceAccount']
+    >>> [made["metadata"]["name"] for made in everything()][:2]
+    ['oasisjobs.oasis-scheduler.io', 'utilityclasses.oasis-scheduler.io']
     """
     return [
         custom_resource(),

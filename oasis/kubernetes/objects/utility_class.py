@@ -25,7 +25,7 @@ OVERRUN = 2.0  # times the work that a job declared
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class NamespaceBudget:
     """What the jobs of one namespace may pay in any stretch of time of a given length."""
 
     amount: float
@@ -49,7 +49,7 @@ class UtilityClass:
     namespaces: tuple[str, ...] | None = None  # whose jobs may be of this class; None: all
     is_default: bool = False  # of jobs that name no class
     overrun_factor: float = OVERRUN  # beyond so much of its declared work a job is worth nothing
-    budget: Budget | None = None  # of each namespace; None: without limit
+    budget: NamespaceBudget | None = None  # of each namespace; None: without limit
 
     def serves(self, namespace: str) -> bool:
         """Whether the jobs of a namespace may be of this class."""
@@ -115,13 +115,13 @@ def parse_class(found: Object) -> UtilityClass:
         )
 
 
-def _budget(data: Any) -> Budget | None:
+def _budget(data: Any) -> NamespaceBudget | None:
     if data is None:
         return None
     with located_at("budget"):
         check_keys(data, ("amount", "windowSeconds"))
         amount = number(data["amount"], "amount")
-        return Budget(amount, number(data["windowSeconds"], "windowSeconds", above=True))
+        return NamespaceBudget(amount, number(data["windowSeconds"], "windowSeconds", above=True))
 
 
 class Classes:
@@ -136,7 +136,7 @@ class Classes:
     >>> classes.find(None, "team-a").name
     'small'
     >>> classes.find(None, "team-b")
-    "names no utility class, and no class is the default of namespace team-b"
+    'names no utility class, and no class is the default of namespace team-b'
     """
 
     def __init__(self, found: Iterable[Object]) -> None:
@@ -184,6 +184,41 @@ def class_resource() -> dict[str, Any]:
     >>> class_resource()["spec"]["scope"]
     'Cluster'
     """
+    schema = object_schema(
+        "What administrators let jobs claim.",
+        {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": _spec_schema(),
+        },
+        ("spec",),
+    )
+    columns = [
+        ("Maximum", "number", ".spec.maximum"),
+        ("Default", "boolean", ".spec.default"),
+        ("Budget", "number", ".spec.budget.amount"),
+        ("Window", "number", ".spec.budget.windowSeconds"),
+    ]
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "additionalPrinterColumns": [
+            {"name": name, "type": kind, "jsonPath": path} for name, kind, path in columns
+        ],
+    }
+    names = {"plural": CLASS_PLURAL, "singular": CLASS_SINGULAR, "kind": CLASS_KIND}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{CLASS_PLURAL}.{GROUP}"},
+        "spec": {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]},
+    }
+
+
+def _spec_schema() -> dict[str, Any]:
     budget = object_schema(
         "What the jobs of each namespace may pay; a namespace that has spent it waits.",
         {
@@ -196,7 +231,7 @@ def class_resource() -> dict[str, Any]:
         },
         ("amount", "windowSeconds"),
     )
-    spec = object_schema(
+    return object_schema(
         "What a job may claim.",
         {
             "maximum": number_schema("The most that a job may claim."),
@@ -226,35 +261,3 @@ def class_resource() -> dict[str, Any]:
         },
         ("maximum",),
     )
-    schema = object_schema(
-        "What administrators let jobs claim.",
-        {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object"},
-            "spec": spec,
-        },
-        ("spec",),
-    )
-    columns = [
-        ("Maximum", "number", ".spec.maximum"),
-        ("Default", "boolean", ".spec.default"),
-        ("Budget", "number", ".spec.budget.amount"),
-        ("Window", "number", ".spec.budget.windowSeconds"),
-    ]
-    version = {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "additionalPrinterColumns": [
-            {"name": name, "type": kind, "jsonPath": path} for name, kind, path in columns
-        ],
-    }
-    names = {"plural": CLASS_PLURAL, "singular": CLASS_SINGULAR, "kind": CLASS_KIND}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{CLASS_PLURAL}.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]},
-    }

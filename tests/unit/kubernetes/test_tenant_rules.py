@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
+from oasis.kubernetes.control.budgets import Payments
+from oasis.kubernetes.control.tenants import NEXT_TO_NOTHING
 from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.manifests import tenant_roles
 from oasis.kubernetes.objects.utility_class import (
     Classes,
+    NamespaceBudget,
     UtilityClass,
     class_resource,
     parse_class,
@@ -224,6 +227,8 @@ def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
             assert said is not None
             if made.phase(uid) == "Running":  # what nobody else wants it may have
                 assert "2 times the 8 that it declared and one slot more" in said[2]
+                counts = made.reconciler.driver.by_uid[uid].spec.job.utility(0)
+                assert counts == 100 * NEXT_TO_NOTHING
                 made.edit(uid, work={"workerSeconds": 1e5})
                 made.run(1)
                 assert made.said(uid, "Overrun") is None
@@ -291,3 +296,11 @@ def test_what_is_installed_for_tenants() -> None:
         ("oasis-scheduler-edit", "oasisjobs"),
         ("oasis-scheduler-admin", "oasisjobs"),
     }
+
+
+def test_a_steady_stream_rolls_out_too() -> None:
+    payments, budget = Payments(), NamespaceBudget(amount=10.0, window_seconds=100.0)
+    for second in range(1000):
+        payments.pay(("c", "ns"), 0.01, budget, float(second))
+    assert 1.0 <= payments.spent(("c", "ns"), budget, 999.0) <= 1.03
+    assert len(payments.state()[0][2]) <= 105
