@@ -55,7 +55,7 @@ class Pods:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class PodTerm:
     """A part of a required affinity, or of an anti-affinity: where some pods are, or are not."""
 
     pods: Pods
@@ -63,7 +63,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class TopologySpread:
     """A constraint of topology that the scheduler keeps."""
 
     pods: Pods
@@ -89,9 +89,9 @@ class PodRules:
 
     namespace: str
     labels: frozenset[tuple[str, str]]
-    near: tuple[Term, ...] = ()
-    apart: tuple[Term, ...] = ()
-    spread: tuple[Spread, ...] = ()
+    near: tuple[PodTerm, ...] = ()
+    apart: tuple[PodTerm, ...] = ()
+    spread: tuple[TopologySpread, ...] = ()
 
     @classmethod
     def of(cls, namespace: str, labels: Labels, spec: Object, path: str = "spec") -> PodRules:
@@ -103,7 +103,7 @@ class PodRules:
             Naming the field, if the API server would refuse such a pod.
         """
         affinity = part(spec, "affinity", mapping, path) or {}
-        terms: list[tuple[Term, ...]] = []
+        terms: list[tuple[PodTerm, ...]] = []
         for name in BETWEEN:
             place = f"{path}.affinity.{name}"
             of_pods = part(affinity, name, mapping, f"{path}.affinity") or {}
@@ -154,18 +154,18 @@ def is_judged(term: Object) -> bool:
     return not part(term, "namespaceSelector", mapping, "")
 
 
-def _term(data: Object, namespace: str, labels: Labels) -> Term:
+def _term(data: Object, namespace: str, labels: Labels) -> PodTerm:
     named = part(data, "namespaces", list_of(text), "") or ()
     within = None if data.get("namespaceSelector") is not None else frozenset(named or (namespace,))
-    return Term(Pods(_asked(data, labels), within), entry(data, "topologyKey", label_name))
+    return PodTerm(Pods(_asked(data, labels), within), entry(data, "topologyKey", label_name))
 
 
-def _spread(data: Object, namespace: str, labels: Labels) -> Spread:
+def _spread(data: Object, namespace: str, labels: Labels) -> TopologySpread:
     affinity, taints = (
         part(data, name, text, "") or default
         for name, default in (("nodeAffinityPolicy", "Honor"), ("nodeTaintsPolicy", "Ignore"))
     )
-    return Spread(
+    return TopologySpread(
         Pods(_asked(data, labels), frozenset((namespace,))),
         entry(data, "topologyKey", label_name),
         part(data, "maxSkew", count, "") or 1,
@@ -202,7 +202,7 @@ class Bound:
     node: str
     namespace: str
     labels: Labels
-    apart: tuple[Term, ...] = ()  # of its own anti-affinity
+    apart: tuple[PodTerm, ...] = ()  # of its own anti-affinity
     is_ending: bool = False  # then it does not count where pods are spread
 
     @classmethod
@@ -210,7 +210,7 @@ class Bound:
         """`pod` on `node`."""
         meta, spec = pod["metadata"], pod["spec"]
         labels = meta.get("labels") or {}
-        apart: tuple[Term, ...] = ()
+        apart: tuple[PodTerm, ...] = ()
         if (spec.get("affinity") or {}).get("podAntiAffinity"):
             apart = PodRules.of(meta["namespace"], labels, {"affinity": spec["affinity"]}).apart
         return cls(node, meta["namespace"], labels, apart, bool(meta.get("deletionTimestamp")))
@@ -251,7 +251,9 @@ class Neighbours:
             found.enters(pod)
         return found
 
-    def _spread_over(self, constraint: Spread, rules: PodRules, at: NodeRules) -> dict[str, str]:
+    def _spread_over(
+        self, constraint: TopologySpread, rules: PodRules, at: NodeRules
+    ) -> dict[str, str]:
         """The nodes that count where pods are spread, each with the part that it is in."""
         keys = {each.key for each in rules.spread}
         return {

@@ -15,7 +15,8 @@ from oasis.kubernetes.objects.neighbours import PodRules
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules, label_value
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, part, requests_of
-from oasis.model.document import mapping, object_of, text
+from oasis.model.document import mapping, object_of
+from oasis.model.document import text as text_of
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import Form
 from oasis.model.groups import GROUPS, TaskGroup
@@ -23,7 +24,7 @@ from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import check_keys, integer, number
+from oasis.model.validation import check_keys, integer, number, text
 
 DEFAULT_GRACE = 30
 RESIZE = ("elastic", "restart")
@@ -39,6 +40,7 @@ UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
 DECIDED = ("nodeName", "schedulingGates")
 REQUIRED = ("utility", "work", "workers")  # of a spec
 OPTIONAL = (
+    "utilityClassName",
     "parameterServers",
     "resizePolicy",
     "gracePeriodSeconds",
@@ -136,6 +138,7 @@ class JobSpec:
     rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)  # of groups with a template
     beside: Mapping[TaskGroup, PodRules] = field(default_factory=dict)  # as the one before
     network: PodNetwork | None = None  # how its pods find each other; None: they do not
+    utility_class: str | None = None  # that it names
     forms: tuple[JobSpec, ...] = ()  # the job in each, as if it had no others; empty: it has one
 
     @property
@@ -247,7 +250,12 @@ def _in_one_form(
         completion=choice(spec.get("completion", COMPLETION[0]), COMPLETION, "completion"),
         backoff_limit=integer(spec.get("backoffLimit", BACKOFF_LIMIT), "backoffLimit"),
         network=network,
+        utility_class=_class_name(spec.get("utilityClassName")),
     )
+
+
+def _class_name(said: Any) -> str | None:
+    return None if said is None else text(said, "utilityClassName")
 
 
 def job_spec(
@@ -319,7 +327,7 @@ def _beside(meta: Mapping[str, Any], group: TaskGroup, template: Any, path: str)
     """What the pods of a group say of those beside them, with the labels that they get."""
     own = part(template, "metadata", mapping, path) or {}
     said = part(own, "labels", object_of(label_value), f"{path}.metadata") or {}
-    part(own, "annotations", object_of(text), f"{path}.metadata")  # ours are put beside them
+    part(own, "annotations", object_of(text_of), f"{path}.metadata")  # ours are put beside them
     labels = {**said, **identity(meta["name"], meta["uid"], group)}
     return PodRules.of(meta["namespace"], labels, template["spec"], f"{path}.spec")
 

@@ -347,7 +347,7 @@ def hosts(made: Played, uid: str) -> set[str]:
 def test_pods_of_others_keep_a_job_off_or_draw_it_near(name: str) -> None:
     made = played(name)
     made.pods["db"] = foreign("db", "n2", "db")
-    made.pods["loner"] = foreign("loner", "n1", "loner", **apart(term("shy", HOST_LABEL)))
+    made.pods["hermit"] = foreign("hermit", "n1", "hermit", **apart(term("shy", HOST_LABEL)))
     far = made.submit(asking("far", 2, **apart(term("db"))))
     close = made.submit(asking("close", 2, **near(term("db"))))
     shy = made.submit(asking("shy", 12, app="shy"))
