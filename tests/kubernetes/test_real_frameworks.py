@@ -89,6 +89,7 @@ def run(
 ) -> None:
     """The job trains, the rival comes when so much of that is done, and both complete."""
     controller = start_controller(scene, nodes, *words)
+    job["spec"]["workers"]["initial"] = job["spec"]["workers"]["maximum"]
     scene.submit(job)
     name = job["metadata"]["name"]
     try:
