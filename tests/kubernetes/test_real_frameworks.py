@@ -161,7 +161,7 @@ def test_workers_of_a_sparse_tensorflow_cluster_come_and_go(
     add_machines(scene, process_nodes, 3)
     spec = {"network": {"framework": "tensorflow"}, "resizePolicy": "elastic"}
     sparse = training("tensorflow", ["tensorflow_sparse"], spec, servers=True, env=TENSORFLOW)
-    job, steps = sparse.job("tf", (1, 3), 12)
+    job, steps = sparse.job("tf", (1, 3), 18)
     run(scene, process_nodes, job, sleeper(scene, "rival", 2, 1), *DRAGON)
     with np.load(sparse.file("tf")) as found:
         assert found["step"] == steps
@@ -170,8 +170,7 @@ def test_workers_of_a_sparse_tensorflow_cluster_come_and_go(
     assert [index for index, _ in starts].count("0") == 1, "the others go on without it"
     assert len(starts) > 3, "one that left comes again"
     assert process_nodes.logs("tf-ps").count("serving") == 1
-    last = max(int(step) for _, step in starts)
-    assert 0 < last < steps, "it joins a training that goes on"
+    assert any(0 < int(step) < steps for index, step in starts if index != "0")
 
 
 def test_dragon_scales_tensorflow(
