@@ -21,7 +21,7 @@ import pytest
 
 from oasis.kubernetes.objects.existing import TFJOB
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.adapter import elastic, wait_phases
+from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.access import define
 from tests.kubernetes.controlplane.waiting import until
@@ -96,7 +96,7 @@ def run(
         until(lambda: "progress" in scene.statuses()[name], "it is known")
         until(lambda: progress(scene, name) >= percent, "it trains", PATIENCE)
         scene.submit(rival)
-        wait_phases(scene, {name: "Completed", "rival": "Completed"}, PATIENCE)
+        wait_completed(scene, name, "rival")
     finally:
         print(controller.read_text(), nodes.logs())  # noqa: T201 (shown if it fails)
     ended = scene.statuses()[name]
@@ -104,9 +104,22 @@ def run(
     assert ended["progress"]["percent"] == 100
 
 
+def wait_completed(scene: Scene, *names: str) -> None:
+    """Wait until these jobs are complete; that one fails is found out at once."""
+
+    def are_over() -> bool:
+        phases = scene.phases()
+        assert "Failed" not in phases.values(), scene.statuses()
+        return all(phases[name] == "Completed" for name in names)
+
+    until(are_over, f"{names} complete", PATIENCE)
+
+
 def progress(scene: Scene, name: str) -> float:
     """Percent of a job's work that are done."""
-    return float(scene.statuses()[name]["progress"]["percent"])
+    found = scene.statuses()[name]
+    assert found.get("phase") != "Failed", found
+    return float(found["progress"]["percent"])
 
 
 def gangs(log: str, what: str) -> tuple[list[int], list[int]]:
@@ -208,7 +221,7 @@ def test_a_tfjob_is_paused_and_goes_on(
         try:
             until(lambda: percent() >= 20, "it trains", PATIENCE)
             scene.submit(sleeper(scene, "rival", 2, 1))
-            wait_phases(scene, {"rival": "Completed"}, PATIENCE)
+            wait_completed(scene, "rival")
             until(
                 lambda: status(scene, TFJOB, "mnist")["phase"] == "Completed",
                 "it goes on to its end",
@@ -248,7 +261,7 @@ def test_specon_moves_a_training_whose_loss_has_converged(
     try:
         for made, _ in jobs.values():
             scene.submit(made)
-        wait_phases(scene, dict.fromkeys(jobs, "Completed"), PATIENCE)
+        wait_completed(scene, *jobs)
     finally:
         print(controller.read_text(), process_nodes.logs())  # noqa: T201
     torch.check_weights("converges", jobs["converges"][1])

@@ -25,7 +25,8 @@ def resolver() -> Resolver:
         cluster = {**cluster, "chief": [chief], "worker": workers}
         if task == "worker":
             task, index = ("chief", 0) if index == 0 else (task, index - 1)
-    return Resolver(tf.train.ClusterSpec(cluster), task, index, rpc_layer="grpc")
+    found = tf.train.ClusterSpec(cluster)
+    return Resolver(found, task_type=task, task_id=index, rpc_layer="grpc")
 
 
 def coordinate(found: Resolver) -> None:
