@@ -280,7 +280,7 @@ def test_taints_and_labels_of_running_jobs(cluster: Cluster) -> None:
         ]
 
     def sees(node: str, what: str) -> bool:
-        store = stepped.controller.watchers["nodes"].store
+        store = stepped.controller.stores["nodes"]
         found = {each["metadata"]["name"]: each for each in store.items()}[node]
         return what in str(found["spec"].get("taints")) + str(found["metadata"]["labels"])
 
