@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -66,6 +68,47 @@ LITTLE = 1e-6  # worker-slots that are nothing but rounding
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
+@dataclass(slots=True)
+class _Planning:
+    """A plan that is being made, here or in a thread."""
+
+    driver: Driver[JobSpec]
+    slot: int  # that it is for
+    facts: Facts[JobSpec]
+    now: float  # when it was begun
+    slot_before: int | None  # that of the plan that is acted on meanwhile
+    live_before: Mapping[str, Entry[JobSpec]]  # copies of its entries, by uid
+    seconds: float = 0.0
+    ended: threading.Event = field(default_factory=threading.Event)
+    _found: Decided[JobSpec] | BaseException | None = None
+
+    def start(self, on_end: Callable[[], None]) -> None:
+        """Decide in a thread, which ends with the process."""
+
+        def run() -> None:
+            self.decide()
+            on_end()
+
+        threading.Thread(target=run, name="planning", daemon=True).start()
+
+    def decide(self) -> None:
+        """Ask the policy; what is raised is raised by `outcome`."""
+        begin = time.perf_counter()
+        try:
+            self._found = self.driver.boundary(self.slot, self.facts)
+        except BaseException as error:  # noqa: BLE001 (a thread has nobody to tell it to)
+            self._found = error
+        self.seconds = time.perf_counter() - begin
+        self.ended.set()
+
+    def outcome(self) -> Decided[JobSpec]:
+        """What was decided."""
+        if isinstance(self._found, BaseException):
+            raise self._found
+        assert self._found is not None
+        return self._found
+
+
 class Reconciler:
     """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes."""
 
@@ -97,6 +140,7 @@ class Reconciler:
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
+        self._planning: _Planning | None = None
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
@@ -172,16 +216,77 @@ class Reconciler:
     # -- slots -------------------------------------------------------------------------------------
 
     @property
+    def slot(self) -> int | None:
+        """The slot whose plan is acted on; None before the first plan."""
+        return self.driver.slot if self._planning is None else self._planning.slot_before
+
+    @property
+    def live(self) -> Mapping[str, Entry[JobSpec]]:
+        """Live jobs by uid, with what they hold by the plan that is acted on."""
+        return self.driver.by_uid if self._planning is None else self._planning.live_before
+
+    @property
+    def is_planning(self) -> bool:
+        """Whether the next slot has begun and is still being planned."""
+        return self._planning is not None
+
+    @property
     def next_boundary(self) -> float:
         """When the next slot begins."""
-        slot = self.driver.slot
+        slot = self.slot if self._planning is None else self._planning.slot
         return self.clock.epoch if slot is None else self.clock.begin(slot + 1)
 
     def boundary_if_due(self, now: float, seen: Seen) -> bool:
         """Begin the present slot if it has not begun yet, and return whether it did."""
+        planning = self._prepare(now, seen)
+        if planning is None:
+            return False
+        planning.decide()
+        self._follow(planning, seen)
+        return True
+
+    def plan_if_due(
+        self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
+    ) -> bool:
+        """As `boundary_if_due`, but the caller can go on while the plan is made in a thread.
+
+        Parameters
+        ----------
+        now : float
+            The time.
+        look : callable
+            What is there at the moment.
+        patience : float
+            Seconds that a plan is waited for here.
+        on_end : callable
+            Called by the thread at its end; `plan_if_due` is then to be called again.
+
+        Returns
+        -------
+        bool
+            Whether there is a new plan to act on. Until then `live` and `slot` are those of the
+            plan before it.
+        """
+        planning = self._planning
+        if planning is None:
+            planning = self._prepare(now, look())
+            if planning is None:
+                return False
+            if self.driver.arriving_again & self.pods_of(look()).keys():
+                planning.decide()  # without a plan their pods would go meanwhile
+            else:
+                planning.start(on_end)
+                planning.ended.wait(patience)
+        if not planning.ended.is_set():
+            return False
+        self._follow(planning, look())
+        return True
+
+    def _prepare(self, now: float, seen: Seen) -> _Planning | None:
+        """What is to be planned for the present slot; None if it has begun before."""
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
-            return False
+            return None
         self.existing = existing_objects(seen)
         # The work of the slots that end is counted first, by the plan under
         # which it was done; new nodes may make all jobs arrive again.
@@ -194,17 +299,30 @@ class Reconciler:
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
         specs = self._ready_in_time(self._with_nodes(specs, now), ours, now)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
-        begin = time.perf_counter()
-        outcome = self.driver.boundary(slot, facts)
-        seconds = time.perf_counter() - begin
-        self.metrics.policy_seconds.observe(seconds)
+        # The driver changes its entries while it plans: until then the others look at copies.
+        before = {uid: entry.copy() for uid, entry in self.driver.by_uid.items()}
+        self._planning = _Planning(self.driver, slot, facts, now, self.driver.slot, before)
+        return self._planning
+
+    def _follow(self, planning: _Planning, seen: Seen) -> None:
+        """Act on a new plan from now on: say what was decided, and keep it."""
+        self._planning = None
+        slot, now, outcome = planning.slot, planning.now, planning.outcome()
+        ours = self.pods_of(seen)
+        self.metrics.policy_seconds.observe(planning.seconds)
         log.info(
             "slot %d: %d jobs, %d changed",
             slot,
             len(self.driver.entries),
             len(outcome.changed),
-            extra={"slot": slot, "count": len(outcome.changed), "seconds": round(seconds, 6)},
+            extra={
+                "slot": slot,
+                "count": len(outcome.changed),
+                "seconds": round(planning.seconds, 6),
+            },
         )
+        # What failed while the plan was made leaves at the next boundary, and was told why.
+        outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
         self._tell(slot, outcome, now)
@@ -228,7 +346,6 @@ class Reconciler:
         self.patience.forget(self.statuses, live)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
-        return True
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
         """The jobs but those that no node admits, which wait for one.
@@ -384,7 +501,7 @@ class Reconciler:
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
     ) -> None:
         """Which workers of a job do work from `at` on; those that ceased to, from `broken_at`."""
-        entry = self.driver.by_uid.get(uid)
+        entry = self.live.get(uid)
         if entry is None:
             return
         with self.handling(uid, "following", at):
@@ -435,7 +552,7 @@ class Reconciler:
 
     def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
         """What has to be done so that the pods are those of the plan."""
-        if self.driver.slot is None:
+        if self.slot is None:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
@@ -488,10 +605,10 @@ class Reconciler:
             if not item["metadata"].get("deletionTimestamp")
         }
         there &= self.reader.specs.keys()
-        return {uid: entry for uid, entry in self.driver.by_uid.items() if uid in there}
+        return {uid: entry for uid, entry in self.live.items() if uid in there}
 
     def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
-        uid, slot = entry.spec.uid, self.driver.slot
+        uid, slot = entry.spec.uid, self.slot
         assert slot is not None
         spec = begun_in(entry.spec, entry.form)
         return Target(
@@ -528,7 +645,7 @@ class Reconciler:
         for uid, refusal in steps.refused.items():
             wanted = refusal.wanted
             if uid in self.reader.specs and uid in self.statuses:
-                form = begun_in(self.reader.specs[uid], self.driver.by_uid[uid].form)
+                form = begun_in(self.reader.specs[uid], self.live[uid].form)
                 self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
                 self.statuses[uid].in_trouble("NotAdmitted", message, now)

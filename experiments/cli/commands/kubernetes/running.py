@@ -250,7 +250,7 @@ def _run(controller: Controller, stop_after: int | None) -> None:
     }
 
     def over(reconciler: Reconciler | None) -> bool:
-        slot = None if reconciler is None else reconciler.driver.slot
+        slot = None if reconciler is None else reconciler.slot
         return bool(asked) or (stop_after is not None and slot is not None and slot >= stop_after)
 
     try:
