@@ -20,6 +20,16 @@ from oasis.traces.plain_job import PlainJob
 class Workload(Summarised):
     """Machines and the jobs that arrive at them; jobs of one instant in the order given.
 
+    Parameters
+    ----------
+    site : Site
+        The machines.
+    jobs : tuple of PolicyJob
+        In order of arrival, numbered by their ``index``.
+    recorded : tuple of PlainJob
+        What the trace says of each of `jobs`, such as when it really started; empty if the
+        workload was not made of a trace. No policy sees it.
+
     Examples
     --------
     >>> site = Site(("gpu",), (Machine("n0", (4.0,)),))
@@ -30,6 +40,7 @@ class Workload(Summarised):
 
     site: Site
     jobs: tuple[PolicyJob, ...]
+    recorded: tuple[PlainJob, ...] = ()
 
     def summary(self) -> tuple[str, Facts]:
         """Jobs, machines and resources."""
@@ -104,9 +115,11 @@ def rigid_workload(
     if placement == "pooled":
         servers, gpus_per_server = 1, servers * gpus_per_server
     machines = tuple(Machine(f"s{k}", (float(gpus_per_server),)) for k in range(servers))
-    return Workload.of(
-        Site(("gpu",), machines), (_rigid(k, job, gpus_per_server) for k, job in enumerate(jobs))
-    )
+    recorded = tuple(jobs)
+    made = [_rigid(k, job, gpus_per_server) for k, job in enumerate(recorded)]
+    workload = Workload.of(Site(("gpu",), machines), made)
+    # The same stable sort as of the jobs.
+    return replace(workload, recorded=tuple(sorted(recorded, key=lambda job: job.submitted)))
 
 
 def _rigid(k: int, job: PlainJob, most: int) -> PolicyJob:

@@ -29,15 +29,12 @@ class TraceRow:
         Its GPUs and times; submitted in seconds after a moment that the whole trace shares.
     labels : mapping of str to str
         Such as its user or its queue, by the name of the option that selects by it.
-    started : float or None
-        When it began to run, on the clock of ``job.submitted``; None if the trace does not say.
     is_share : bool
         Whether it held only a part of a GPU, which `job` counts as a whole one.
     """
 
     job: PlainJob
     labels: Mapping[str, str]
-    started: float | None = None
     is_share: bool = False
 
 
@@ -106,7 +103,7 @@ class JobTrace:
         source = read_source(path)
         table = self.table(source, options)
         rows, left_out = chosen_rows(table, options)
-        records = [options.record(row.job, row.started) for row in rows]
+        records = [options.record(row.job) for row in rows]
         clock = table.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
         if fixed is not None:

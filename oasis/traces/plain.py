@@ -189,7 +189,7 @@ def plain_jobs(
         )
     begin = rows[0].job.submitted
     return PlainTrace(
-        tuple(_plain(row, begin) for row in rows),
+        tuple(_plain(row.job, begin) for row in rows),
         trace.name,
         table.malformed,
         left_out,
@@ -209,9 +209,10 @@ def _kept(
     return kept_sentence(count, [*malformed_counts(malformed), *by_rule])
 
 
-def _plain(row: TraceRow, begin: float) -> PlainJob:
-    owner = row.job.owner or row.labels.get("user", "")
-    return replace(row.job, submitted=row.job.submitted - begin, owner=owner)
+def _plain(job: PlainJob, begin: float) -> PlainJob:
+    started = None if job.started is None else job.started - begin
+    ended = None if job.ended is None else job.ended - begin
+    return replace(job, submitted=job.submitted - begin, started=started, ended=ended)
 
 
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
@@ -287,8 +288,9 @@ def read_philly_plain(
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory, "philly.csv")
     ...     _ = path.write_text(rows)
-    ...     read_philly_plain(path)
-    [PlainJob(id='philly-2', submitted=0.0, duration=3600.0, gpus=4, owner='a')]
+    ...     jobs = read_philly_plain(path)
+    >>> [(job.id, job.submitted, job.duration, job.gpus, job.owner) for job in jobs]
+    [('philly-2', 0.0, 3600.0, 4, 'a')]
     """
     trace = read_plain(
         path,

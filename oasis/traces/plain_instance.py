@@ -81,20 +81,18 @@ def _read(source: TraceSource, options: PlainOptions) -> TraceTable[TraceRow]:
 
     def parse(line: int, row: Mapping[str, str]) -> TraceRow:
         submitted = clock.read(row["submitted"], "submitted")
-        started = None
+        started = ended = None
         if has_run:
-            started = clock.read(row["start"], "start")
-            duration = clock.read(row["end"], "end") - started
+            started, ended = clock.read(row["start"], "start"), clock.read(row["end"], "end")
+            duration = ended - started
             if duration < 0:
                 raise MalformedError("end is before start")
         else:
             duration = durations.read(row[DURATION], DURATION)
         if duration == 0:
             raise MalformedError(NEVER_RAN)
-        job = PlainJob(
-            row["id"], submitted, duration, whole(row["gpus"], "gpus"), row.get("owner", "")
-        )
-        return TraceRow(job, {}, started)
+        gpus, owner = whole(row["gpus"], "gpus"), row.get("owner", "")
+        return TraceRow(PlainJob(row["id"], submitted, duration, gpus, owner, started, ended), {})
 
     table = read_table(
         source,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+COMPLETED, FAILED, KILLED = "completed", "failed", "killed"  # how a job ended
+
 
 @dataclass(frozen=True, slots=True)
 class PlainJob:
@@ -20,7 +22,15 @@ class PlainJob:
     gpus : int
         GPUs it holds all that time.
     owner : str
-        The virtual cluster or the user that submitted it; empty if the trace does not say.
+        The user that submitted it, or the virtual cluster or the organisation where the trace
+        names no user; empty if it names none of them.
+    started : float or None
+        When it really began to run, on the clock of `submitted`; None if the trace does not say.
+    ended : float or None
+        When it really ended. With a pause in between, this is later than ``started + duration``.
+    state : {"", "completed", "failed", "killed"}
+        How it ended; ``killed`` if a user, a limit or the scheduler ended it, empty if the trace
+        does not say.
 
     Examples
     --------
@@ -35,3 +45,6 @@ class PlainJob:
     duration: float
     gpus: int
     owner: str = ""
+    started: float | None = None
+    ended: float | None = None
+    state: str = ""
