@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -37,6 +35,7 @@ from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
+from oasis.kubernetes.control.planning import Planning
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
@@ -71,47 +70,6 @@ LITTLE = 1e-6  # worker-slots that are nothing but rounding
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
-@dataclass(slots=True)
-class _Planning:
-    """A plan that is being made, here or in a thread."""
-
-    driver: Driver[JobSpec]
-    slot: int  # that it is for
-    facts: Facts[JobSpec]
-    now: float  # when it was begun
-    slot_before: int | None  # that of the plan that is acted on meanwhile
-    live_before: Mapping[str, Entry[JobSpec]]  # copies of its entries, by uid
-    seconds: float = 0.0
-    ended: threading.Event = field(default_factory=threading.Event)
-    _found: Decided[JobSpec] | BaseException | None = None
-
-    def start(self, on_end: Callable[[], None]) -> None:
-        """Decide in a thread, which ends with the process."""
-
-        def run() -> None:
-            self.decide()
-            on_end()
-
-        threading.Thread(target=run, name="planning", daemon=True).start()
-
-    def decide(self) -> None:
-        """Ask the policy; what is raised is raised by `outcome`."""
-        begin = time.perf_counter()
-        try:
-            self._found = self.driver.boundary(self.slot, self.facts)
-        except BaseException as error:  # noqa: BLE001 (a thread has nobody to tell it to)
-            self._found = error
-        self.seconds = time.perf_counter() - begin
-        self.ended.set()
-
-    def outcome(self) -> Decided[JobSpec]:
-        """What was decided."""
-        if isinstance(self._found, BaseException):
-            raise self._found
-        assert self._found is not None
-        return self._found
-
-
 class Reconciler:
     """Makes the pods follow the plan: counts work, asks the policy at each slot, lists writes."""
 
@@ -143,7 +101,7 @@ class Reconciler:
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
-        self._planning: _Planning | None = None
+        self._planning: Planning | None = None
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
@@ -245,31 +203,17 @@ class Reconciler:
         planning = self._prepare(now, seen)
         if planning is None:
             return False
-        planning.decide()
+        planning.make()
         self._follow(planning, seen)
         return True
 
     def plan_if_due(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
     ) -> bool:
-        """As `boundary_if_due`, but the caller can go on while the plan is made in a thread.
+        """As `boundary_if_due`, but a plan that takes more than `patience` seconds is not waited for.
 
-        Parameters
-        ----------
-        now : float
-            The time.
-        look : callable
-            What is there at the moment.
-        patience : float
-            Seconds that a plan is waited for here.
-        on_end : callable
-            Called by the thread at its end; `plan_if_due` is then to be called again.
-
-        Returns
-        -------
-        bool
-            Whether there is a new plan to act on. Until then `live` and `slot` are those of the
-            plan before it.
+        `look` says what is there, and `on_end` is called by the thread when the plan is made: then
+        call this again. Until it returns True, `live` and `slot` are those of the plan before.
         """
         planning = self._planning
         if planning is None:
@@ -277,7 +221,7 @@ class Reconciler:
             if planning is None:
                 return False
             if self.driver.arriving_again & self.pods_of(look()).keys():
-                planning.decide()  # without a plan their pods would go meanwhile
+                planning.make()  # without a plan their pods would go meanwhile
             else:
                 planning.start(on_end)
                 planning.ended.wait(patience)
@@ -286,7 +230,7 @@ class Reconciler:
         self._follow(planning, look())
         return True
 
-    def _prepare(self, now: float, seen: Seen) -> _Planning | None:
+    def _prepare(self, now: float, seen: Seen) -> Planning | None:
         """What is to be planned for the present slot; None if it has begun before."""
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
@@ -306,26 +250,18 @@ class Reconciler:
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.driver.by_uid.items()}
-        self._planning = _Planning(self.driver, slot, facts, now, self.driver.slot, before)
+        self._planning = Planning(self.driver, slot, facts, now, self.driver.slot, before)
         return self._planning
 
-    def _follow(self, planning: _Planning, seen: Seen) -> None:
+    def _follow(self, planning: Planning, seen: Seen) -> None:
         """Act on a new plan from now on: say what was decided, and keep it."""
         self._planning = None
         slot, now, outcome = planning.slot, planning.now, planning.outcome()
         ours = self.pods_of(seen)
         self.metrics.policy_seconds.observe(planning.seconds)
-        log.info(
-            "slot %d: %d jobs, %d changed",
-            slot,
-            len(self.driver.entries),
-            len(outcome.changed),
-            extra={
-                "slot": slot,
-                "count": len(outcome.changed),
-                "seconds": round(planning.seconds, 6),
-            },
-        )
+        count, jobs = len(outcome.changed), len(self.driver.entries)
+        told = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
+        log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=told)
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash

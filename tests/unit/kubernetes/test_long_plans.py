@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from baselines import FIFO
+from oasis.driver.entry import Facts
+from oasis.kubernetes.control.planning import Planning
 from oasis.scheduling.policy import Plan, View
 from tests.unit.kubernetes.played import Played, job, job_of, node
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
@@ -32,7 +34,7 @@ class Slow(FIFO):
         return super().decide(view)
 
 
-class Planning(Played):
+class InThread(Played):
     """Slots whose plans are made in a thread."""
 
     def __init__(self, policy: Slow, **settings: Any) -> None:
@@ -57,11 +59,11 @@ class Planning(Played):
 
 
 @pytest.fixture
-def played() -> Planning:
-    return Planning(Slow())
+def played() -> InThread:
+    return InThread(Slow())
 
 
-def test_what_happens_while_a_plan_is_made_is_acted_on(played: Planning) -> None:
+def test_what_happens_while_a_plan_is_made_is_acted_on(played: InThread) -> None:
     first = played.submit(rigid("first", 4, 40))
     second = played.submit(rigid("second", 2, 40))
     played.step()
@@ -85,7 +87,7 @@ def test_what_happens_while_a_plan_is_made_is_acted_on(played: Planning) -> None
     assert played.phase(late) == "Running"
 
 
-def test_a_job_that_fails_while_it_is_planned_stays_failed(played: Planning) -> None:
+def test_a_job_that_fails_while_it_is_planned_stays_failed(played: InThread) -> None:
     bad = played.submit(job("bad", slots=1.0, minimum=4, maximum=4))
     played.jobs[bad]["spec"]["backoffLimit"] = 0
     played.step()
@@ -103,7 +105,7 @@ def test_a_job_that_fails_while_it_is_planned_stays_failed(played: Planning) -> 
 
 
 def test_a_plan_of_several_slots_is_acted_on_and_the_present_slot_begins_after_it(
-    played: Planning,
+    played: InThread,
 ) -> None:
     uid = played.submit(rigid("first", 4, 40))
     played.begin()
@@ -116,7 +118,7 @@ def test_a_plan_of_several_slots_is_acted_on_and_the_present_slot_begins_after_i
 
 
 def test_new_machines_are_planned_at_once_and_no_pod_is_deleted_meanwhile(
-    played: Planning,
+    played: InThread,
 ) -> None:
     uid = played.submit(rigid("first", 4, 40))
     played.step()
@@ -129,7 +131,15 @@ def test_new_machines_are_planned_at_once_and_no_pod_is_deleted_meanwhile(
     assert len(pods) == len(played.pods)
 
 
-def test_an_error_of_the_policy_is_told_as_without_a_thread(played: Planning) -> None:
+def test_what_the_driver_raises_is_raised_where_the_plan_is_taken_in() -> None:
+    planning: Any = Planning(None, 0, Facts({}), 0.0, None, {})  # type: ignore[arg-type]
+    planning.start(lambda: None)
+    assert planning.ended.wait(LONG)
+    with pytest.raises(AttributeError, match="boundary"):
+        planning.outcome()
+
+
+def test_an_error_of_the_policy_is_told_as_without_a_thread(played: InThread) -> None:
     uid = played.submit(rigid("first", 4, 40))
     played.step()
     played.submit(rigid("other", 4, 40))
