@@ -210,7 +210,7 @@ class Reconciler:
     def plan_if_due(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
     ) -> bool:
-        """As `boundary_if_due`, but a plan that takes more than `patience` seconds is not waited for.
+        """As `boundary_if_due`, but a plan is waited for no longer than `patience` seconds.
 
         `look` says what is there, and `on_end` is called by the thread when the plan is made: then
         call this again. Until it returns True, `live` and `slot` are those of the plan before.
