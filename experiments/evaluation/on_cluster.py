@@ -117,8 +117,6 @@ def actual_figures(
         "unfinished": len(jobs) - len(done),
         "mean_completion": math.fsum(times) / len(times) if times else None,
         "p95_completion": last,
-        "makespan": None,
-        "given_up_after_start": None,
         "wasted_share": None,
         "utilisation": {},
         "parameters": {},

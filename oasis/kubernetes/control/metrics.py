@@ -69,6 +69,15 @@ class Metrics:
         )
         self.checkpoint_bytes = gauge("oasis_checkpoint_bytes", "Size of the checkpoint.")
         self.slot = gauge("oasis_slot", "The present slot.")
+        self.certified = gauge(
+            "oasis_certified_share",
+            "Share of the offline optimum that recent jobs earned: its lower and its upper end.",
+            ("end",),
+        )
+        self.certified_at = gauge(
+            "oasis_certified_timestamp_seconds",
+            "When that share was measured, in seconds since 1970; 0: not yet.",
+        )
 
     def attempt(self, method: str, status: int, seconds: float) -> None:
         """Count a request."""

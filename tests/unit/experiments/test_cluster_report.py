@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 import oasis
+from baselines import FIFO
 from experiments.cli.commands.kubernetes import reporting
-from experiments.evaluation.comparison import compare
+from experiments.evaluation.comparison import Comparison, compare
 from experiments.evaluation.on_cluster import (
     ACTUAL,
     actual_figures,
@@ -17,6 +19,7 @@ from experiments.evaluation.on_cluster import (
     with_actual,
 )
 from experiments.evaluation.tables import comparison_table
+from experiments.plotting import comparison_page
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.schema import PHASES
 from offline import solve
@@ -93,3 +96,11 @@ def test_more_than_the_bound_is_said() -> None:
 def test_a_job_that_nobody_has_read_arrives_in_the_slot_after_its_creation() -> None:
     clock = SlotClock(60.0, 0.0, 0.0)
     assert reporting.slot_of(clock, "1970-01-01T00:02:05Z") == 3
+
+
+def test_the_document_can_be_read_again_and_drawn() -> None:
+    instance = oasis.generate("testbed", jobs=4, seed=1)
+    found = with_actual(compare(instance, {"fifo": FIFO}), actual_figures([], {}))
+    document = json.loads(json.dumps(found.to_dict()))
+    assert Comparison.from_dict(document).to_dict() == document
+    assert comparison_page(Comparison.from_dict(document)).axes

@@ -28,6 +28,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     JobNamespace,
     Kubeconfig,
     Name,
+    Nodes,
     PsShare,
     StartupSeconds,
     Storage,
@@ -103,12 +104,15 @@ class Reach:
         Part of a machine of both groups that is for parameter servers.
     namespace : str or None
         Of the jobs; None: all.
+    nodes : str or None
+        Labels that nodes must have; None: all nodes.
     """
 
     clock: SlotClock
     resources: ResourceMap
     ps_share: Fraction | None
     namespace: str | None
+    nodes: str | None
 
 
 def import_cluster(
@@ -122,6 +126,7 @@ def import_cluster(
     bandwidth: BandwidthResource = "oasis-scheduler.io/bandwidth",
     storage: Storage = STORAGE,
     jobs: JobNamespace = None,
+    nodes: Nodes = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -136,7 +141,7 @@ def import_cluster(
     """
     with naming_flags(("slot_seconds", "startup_seconds")):
         clock = SlotClock(slot_seconds, startup_seconds)
-    reach = Reach(clock, resource_map(gpu, bandwidth, storage), share(ps_share), jobs)
+    reach = Reach(clock, resource_map(gpu, bandwidth, storage), share(ps_share), jobs, nodes)
     objects = connect(kubeconfig, context)
     there = _jobs_there(_jobs_seen(objects, jobs), reach)
     known = [slot for slot, _, _ in there if slot is not None]
@@ -175,6 +180,7 @@ def report(
     bandwidth: BandwidthResource = BANDWIDTH,
     storage: Storage = STORAGE,
     jobs: JobNamespace = None,
+    nodes: Nodes = None,
     namespace: System = SYSTEM,
     name: Name = NAME,
     kubeconfig: Kubeconfig = None,
@@ -202,7 +208,7 @@ def report(
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     objects = connect(kubeconfig, context)
     clock = clock_of(memory_of(objects, namespace, name))
-    reach = Reach(clock, resource_map(gpu, bandwidth, storage), share(ps_share), jobs)
+    reach = Reach(clock, resource_map(gpu, bandwidth, storage), share(ps_share), jobs, nodes)
     now = time.time()
     seen, summaries = _submitted(objects, jobs, now - since, (namespace, name))
     arrived = [
@@ -317,7 +323,8 @@ def _instance(
     """The nodes as they are now, and jobs by slot of arrival, of which `first` becomes slot 0."""
     from oasis.kubernetes.api.resources import NODES, PODS  # noqa: PLC0415 (needs an extra)
 
-    nodes = {node["metadata"]["name"]: node for node in objects.list_all(NODES)[0]}
+    listed, _ = objects.list_all(NODES, selector=reach.nodes)
+    nodes = {node["metadata"]["name"]: node for node in listed}
     pods, _ = objects.list_all(PODS)
     places = places_of(nodes.values(), reach.ps_share)
     ours = uids_of(by_job(pods, claims_of(_jobs_seen(objects, None))))

@@ -6,6 +6,8 @@ import logging
 import os
 import signal
 import socket
+from contextlib import nullcontext
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +16,12 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.commands.kubernetes.certifying import (
+    EVERY_SECONDS,
+    PROCESSOR_SECONDS,
+    Certifier,
+    report_command,
+)
 from experiments.cli.commands.kubernetes.cluster import (
     DRY,
     GPU,
@@ -26,6 +34,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     JobNamespace,
     Kubeconfig,
     Name,
+    Nodes,
     PsShare,
     StartupSeconds,
     Storage,
@@ -35,6 +44,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     share,
 )
 from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
+from experiments.evaluation.limits import read_seconds
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
@@ -142,12 +152,7 @@ def run(
     bandwidth: BandwidthResource = BANDWIDTH,
     storage: Storage = STORAGE,
     jobs: JobNamespace = None,
-    nodes: Annotated[
-        str | None,
-        typer.Option(
-            help="Only nodes with these labels, such as pool=a. [default: all with a role]"
-        ),
-    ] = None,
+    nodes: Nodes = None,
     namespace: System = SYSTEM,
     name: Name = NAME,
     lease_seconds: Annotated[
@@ -159,6 +164,17 @@ def run(
     metrics_port: Annotated[
         int, typer.Option(help="Answer Prometheus at /metrics of this port; 0: do not.")
     ] = 0,
+    certify: Annotated[
+        float | None,
+        typer.Option(
+            parser=partial(read_seconds, what="a time"),
+            metavar="TIME",
+            help="Also export which share of the optimum the jobs of so long earned, such as 7d: "
+            f"measured every {EVERY_SECONDS / 60:.0f} minutes, by a process that gets "
+            f"{PROCESSOR_SECONDS} s of processor time. [default: not]",
+            show_default=False,
+        ),
+    ] = None,
     log_format: Annotated[
         str, typer.Option(help="Of the log: text, or json, an object a line.")
     ] = "text",
@@ -232,7 +248,28 @@ def run(
             metrics.serve(metrics_port)
         except (OSError, OverflowError) as error:
             raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
-    _run(controller, stop_after)
+    certifier = None
+    if certify is not None:
+        import offline  # noqa: F401, PLC0415 (the error that names its extra comes at the start)
+
+        of_report: dict[str, object] = {
+            "--since": certify,
+            "--namespace": jobs,
+            "--nodes": nodes,
+            "--system-namespace": namespace,
+            "--controller-name": name,
+            "--ps-share": ps_share,
+            "--gpu-resource": gpu,
+            "--bandwidth-resource": bandwidth,
+            "--storage-resource": storage,
+            "--kubeconfig": kubeconfig,
+            "--context": context,
+        }
+        given = {flag: str(value) for flag, value in of_report.items() if value is not None}
+        words = [word for pair in given.items() for word in pair]
+        certifier = Certifier(report_command(words), metrics)
+    with certifier or nullcontext():
+        _run(controller, stop_after, certifier)
 
 
 def _check_clock(settings: ControllerSettings) -> None:
@@ -241,7 +278,7 @@ def _check_clock(settings: ControllerSettings) -> None:
     SlotClock(settings.slot_seconds, settings.startup_seconds)
 
 
-def _run(controller: Controller, stop_after: int | None) -> None:
+def _run(controller: Controller, stop_after: int | None, certifier: Certifier | None) -> None:
     """Until the given slot, a signal, or an error that will not go away."""
     asked: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
     former = {
@@ -251,6 +288,8 @@ def _run(controller: Controller, stop_after: int | None) -> None:
 
     def over(reconciler: Reconciler | None) -> bool:
         slot = None if reconciler is None else reconciler.driver.slot
+        if certifier is not None:
+            certifier.is_leading = slot is not None
         return bool(asked) or (stop_after is not None and slot is not None and slot >= stop_after)
 
     try:
