@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from importlib import resources
@@ -51,9 +52,11 @@ from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, h
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.kubernetes.objects.manifests import IMAGE, everything
 from oasis.model.errors import located_at
+from oasis.simulator import Policy
 
 if TYPE_CHECKING:
     from oasis.kubernetes.control.controller import Controller
+    from oasis.kubernetes.control.metrics import Metrics
     from oasis.kubernetes.control.reconciler import Reconciler
 
 
@@ -199,13 +202,7 @@ def run(
 
     Example: oasis kubernetes run --policy recourse --slot-seconds 300 --startup-seconds 20
     """
-    policy = known_policy(policy, "--policy")
-    (options,) = choose_options([policy], assignments).values()
-    of = None
-    if bounds is not None:
-        with located_at(source=bounds):
-            of = read_bounds(bounds, horizon or lookahead)
-    make = cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
+    make = _maker(policy, assignments, bounds, lookahead, horizon)
     with naming_flags(
         tuple(ControllerSettings.__dataclass_fields__),
         namespace="--system-namespace",
@@ -237,39 +234,62 @@ def run(
 
     metrics = Metrics()
     objects.connection.on_attempt = metrics.attempt
-    # With the process id, because two controllers of one name would both hold the lease.
+    # With the process id: two controllers of one name would both hold the lease.
     who = identity or os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
     controller = Controller(objects, make, settings, who, metrics)
     if dry_run:
         _show(controller, as_json)
         return
     if metrics_port:
-        try:
-            metrics.serve(metrics_port)
-        except (OSError, OverflowError) as error:
-            raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
-    certifier = None
-    if certify is not None:
-        import offline  # noqa: F401, PLC0415 (the error that names its extra comes at the start)
-
-        of_report: dict[str, object] = {
-            "--since": certify,
-            "--namespace": jobs,
-            "--nodes": nodes,
-            "--system-namespace": namespace,
-            "--controller-name": name,
-            "--ps-share": ps_share,
-            "--gpu-resource": gpu,
-            "--bandwidth-resource": bandwidth,
-            "--storage-resource": storage,
-            "--kubeconfig": kubeconfig,
-            "--context": context,
-        }
-        given = {flag: str(value) for flag, value in of_report.items() if value is not None}
-        words = [word for pair in given.items() for word in pair]
-        certifier = Certifier(report_command(words), metrics)
+        _serve(metrics, metrics_port)
+    of_report: dict[str, object] = {
+        "--since": certify,
+        "--namespace": jobs,
+        "--nodes": nodes,
+        "--system-namespace": namespace,
+        "--controller-name": name,
+        "--ps-share": ps_share,
+        "--gpu-resource": gpu,
+        "--bandwidth-resource": bandwidth,
+        "--storage-resource": storage,
+        "--kubeconfig": kubeconfig,
+        "--context": context,
+    }
+    certifier = None if certify is None else _certifier(of_report, metrics)
     with certifier or nullcontext():
         _run(controller, stop_after, certifier)
+
+
+def _maker(
+    policy: str,
+    assignments: list[str] | None,
+    bounds: Path | None,
+    lookahead: int,
+    horizon: int | None,
+) -> Callable[[], Policy]:
+    """What makes the policy that was asked for."""
+    policy = known_policy(policy, "--policy")
+    (options,) = choose_options([policy], assignments).values()
+    of = None
+    if bounds is not None:
+        with located_at(source=bounds):
+            of = read_bounds(bounds, horizon or lookahead)
+    return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
+
+
+def _serve(metrics: Metrics, port: int) -> None:
+    try:
+        metrics.serve(port)
+    except (OSError, OverflowError) as error:
+        raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
+
+
+def _certifier(of_report: Mapping[str, object], metrics: Metrics) -> Certifier:
+    """What measures the share of the optimum, with these options of the report."""
+    import offline  # noqa: F401, PLC0415 (the error that names its extra comes at the start)
+
+    given = {flag: str(value) for flag, value in of_report.items() if value is not None}
+    return Certifier(report_command([word for pair in given.items() for word in pair]), metrics)
 
 
 def _check_clock(settings: ControllerSettings) -> None:
