@@ -116,7 +116,7 @@ class TableFormat:
     states: Mapping[str, str] = field(default_factory=dict)
 
 
-class _Reader:
+class _TableReader:
     """Makes jobs of the rows of one table."""
 
     def __init__(self, columns: Columns, form: TableFormat, options: PlainOptions) -> None:
@@ -202,7 +202,7 @@ def _read(form: TableFormat, source: TraceSource, options: PlainOptions) -> Trac
     split = partial(csv_cells, delimiter=delimiter)
     layout = RowLayout(split(source.header), source.first + 1, split)
     columns = columns_of(layout.header, parse_map(options.map), source.name, form.columns)
-    reader = _Reader(columns, form, options)
+    reader = _TableReader(columns, form, options)
     table = read_table(
         source,
         tuple(dict.fromkeys(columns.of.values())),

@@ -16,8 +16,15 @@ from baselines import EASY, FIFO
 from oasis.model.errors import InstanceError
 from oasis.simulator import replay, rigid_workload
 from oasis.traces import read_plain
+from oasis.traces.batsim import BATSIM
+from oasis.traces.documents import cell, numbered
+from oasis.traces.gavel import GAVEL
+from oasis.traces.pai import PAI
+from oasis.traces.plain import FORMATS as READ
 from oasis.traces.plain import PlainTrace
 from oasis.traces.plain_job import COMPLETED, FAILED, KILLED, PlainJob
+from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
+from oasis.traces.table import MalformedError
 from tests.oracle import fifo_easy
 
 BEGIN = 1_600_000_000  # of the dated traces
@@ -413,6 +420,22 @@ def test_an_option_that_is_needed_is_named(
     with pytest.raises(InstanceError) as caught:
         read_plain(tmp_path / "jobs", options=given)
     assert str(caught.value).startswith(message)
+
+
+def test_each_preset_is_a_format() -> None:
+    presets = (HELIOS, ACME, SUPERCLOUD, TIRESIAS, PAI, GAVEL, BATSIM)
+    assert {trace.name: trace for trace in presets}.items() <= READ.items()
+
+
+def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:
+    assert [cell({"a": 1.5}, "a"), cell({"a": None}, "a"), cell({}, "a")] == ["1.5", "", ""]
+    for value in (True, [1], {}):
+        with pytest.raises(MalformedError, match="^bad a$"):
+            cell({"a": value}, "a")
+    with pytest.raises(InstanceError, match=r"^jobs\[1\]: expected an object, got 7"):
+        list(numbered([{}, 7], "jobs", "id"))
+    with pytest.raises(InstanceError, match=r"^jobs: expected a list of jobs, got None"):
+        list(numbered(None, "jobs", "id"))
 
 
 def test_the_table_of_tasks_must_be_there(tmp_path: Path) -> None:
