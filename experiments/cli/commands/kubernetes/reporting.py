@@ -28,6 +28,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     JobNamespace,
     Kubeconfig,
     Name,
+    Namespaced,
     Nodes,
     PsShare,
     StartupSeconds,
@@ -37,6 +38,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     connect,
     jobs_of,
     memory_of,
+    namespaces_of,
     of_controller,
     resource_map,
     share,
@@ -102,8 +104,10 @@ class Reach:
         Names of resources.
     ps_share : Fraction or None
         Part of a machine of both groups that is for parameter servers.
-    namespace : str or None
+    namespaces : tuple of str or None
         Of the jobs; None: all.
+    spaces : tuple of str or None
+        Where pods can be seen; None: everywhere.
     nodes : str or None
         Labels that nodes must have; None: all nodes.
     """
@@ -111,7 +115,8 @@ class Reach:
     clock: SlotClock
     resources: ResourceMap
     ps_share: Fraction | None
-    namespace: str | None
+    namespaces: tuple[str | None, ...]
+    spaces: tuple[str | None, ...]
     nodes: str | None
 
 
@@ -141,9 +146,10 @@ def import_cluster(
     """
     with naming_flags(("slot_seconds", "startup_seconds")):
         clock = SlotClock(slot_seconds, startup_seconds)
-    reach = Reach(clock, resource_map(gpu, bandwidth, storage), share(ps_share), jobs, nodes)
+    resources = resource_map(gpu, bandwidth, storage)
+    reach = Reach(clock, resources, share(ps_share), (jobs,), (None,), nodes)
     objects = connect(kubeconfig, context)
-    there = _jobs_there(_jobs_seen(objects, jobs), reach)
+    there = _jobs_there(_jobs_seen(objects, reach.namespaces), reach)
     known = [slot for slot, _, _ in there if slot is not None]
     last = max(known, default=0)
     arrived = [(last if slot is None else slot, age, spec) for slot, age, spec in there]
@@ -180,6 +186,7 @@ def report(
     bandwidth: BandwidthResource = BANDWIDTH,
     storage: Storage = STORAGE,
     jobs: JobNamespace = None,
+    spaces: Namespaced = None,
     nodes: Nodes = None,
     namespace: System = SYSTEM,
     name: Name = NAME,
@@ -207,22 +214,27 @@ def report(
     chosen = [] if policies == "none" else known_policies(policies, "--policies")
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     objects = connect(kubeconfig, context)
-    clock = clock_of(memory_of(objects, namespace, name))
-    reach = Reach(clock, resource_map(gpu, bandwidth, storage), share(ps_share), jobs, nodes)
+    clock, resources = (
+        clock_of(memory_of(objects, namespace, name)),
+        resource_map(gpu, bandwidth, storage),
+    )
+    within = namespaces_of(spaces)
+    reach = Reach(clock, resources, share(ps_share), within or (jobs,), within or (None,), nodes)
     now = time.time()
-    seen, summaries = _submitted(objects, jobs, now - since, (namespace, name))
+    seen, summaries = _submitted(objects, reach.namespaces, now - since, (namespace, name))
+    last = clock.slot(now)
     arrived = [
-        (slot_of(clock, age) if slot is None else slot, age, spec)
+        (at, age, spec)
         for slot, age, spec in _jobs_there(seen, reach)
+        if (at := slot_of(clock, age) if slot is None else slot) <= last
     ]
     said: dict[str, Any] = {"since": time_text(now - since), "until": time_text(now)}
     said["namespaces"] = by_namespace(summaries)
     if not arrived:
         raise oasis.InputError(
-            "--since", f"no job that makes sense was submitted after {said['since']}"
+            "--since", f"no job that makes sense has arrived since {said['since']}"
         )
-    first, last = min(slot for slot, _, _ in arrived), clock.slot(now)
-    arrived = [entry for entry in arrived if entry[0] <= last]
+    first = min(slot for slot, _, _ in arrived)
     instance = _instance(objects, reach, arrived, first, last - first + 1)
     ids = {spec.id: slot for slot, _, spec in arrived}
     figures = actual_figures([job for job in summaries if job["job"] in ids], ids)
@@ -248,7 +260,10 @@ def report(
 
 
 def _submitted(
-    objects: Objects, jobs: str | None, begin: float, controller: tuple[str, str]
+    objects: Objects,
+    namespaces: tuple[str | None, ...],
+    begin: float,
+    controller: tuple[str, str],
 ) -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, Any]]]:
     """The jobs of a controller that were made after `begin`, as objects and as `status` says."""
 
@@ -256,12 +271,13 @@ def _submitted(
         made = item["metadata"].get("creationTimestamp")
         return made is not None and datetime.fromisoformat(made).timestamp() >= begin
 
-    items, _ = of_controller(jobs_of(objects, jobs), *controller)
+    there = [item for namespace in namespaces for item in jobs_of(objects, namespace)]
+    items, _ = of_controller(there, *controller)
     recent = [item for item in items if is_recent(item)]
     uids = {item["metadata"]["uid"] for item in recent}
     seen = {
         plural: [item for item in found if item["metadata"]["uid"] in uids]
-        for plural, found in _jobs_seen(objects, jobs).items()
+        for plural, found in _jobs_seen(objects, namespaces).items()
     }
     return seen, [summary(item) for item in recent]
 
@@ -325,9 +341,9 @@ def _instance(
 
     listed, _ = objects.list_all(NODES, selector=reach.nodes)
     nodes = {node["metadata"]["name"]: node for node in listed}
-    pods, _ = objects.list_all(PODS)
+    pods = [pod for space in reach.spaces for pod in objects.list_all(PODS, space)[0]]
     places = places_of(nodes.values(), reach.ps_share)
-    ours = uids_of(by_job(pods, claims_of(_jobs_seen(objects, None))))
+    ours = uids_of(by_job(pods, claims_of(_jobs_seen(objects, reach.namespaces))))
     site = site_of(
         places, nodes, foreign_use(pods, ours), reach.resources, reach.clock.work_seconds
     )
@@ -341,13 +357,18 @@ def _instance(
     return instance_of(((spec, at) for at, _, _, spec in rows), site, horizon, metadata)
 
 
-def _jobs_seen(objects: Objects, namespace: str | None) -> dict[str, list[dict[str, Any]]]:
+def _jobs_seen(
+    objects: Objects, namespaces: tuple[str | None, ...]
+) -> dict[str, list[dict[str, Any]]]:
     """The jobs of all kinds, by plural of their kind."""
     from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
 
-    seen = {OASIS_JOBS.plural: objects.list_all(OASIS_JOBS, namespace)[0]}
-    for existing in EXISTING:
-        seen[existing.where.plural] = objects.list_if_served(existing.where, namespace, SELECTOR)
+    seen: dict[str, list[dict[str, Any]]] = {}
+    for namespace in namespaces:
+        seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
+        for existing in EXISTING:
+            found = objects.list_if_served(existing.where, namespace, SELECTOR)
+            seen.setdefault(existing.where.plural, []).extend(found)
     return seen
 
 
