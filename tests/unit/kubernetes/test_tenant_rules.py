@@ -304,3 +304,34 @@ def test_a_steady_stream_rolls_out_too() -> None:
         payments.pay(("c", "ns"), 0.01, budget, float(second))
     assert 1.0 <= payments.spent(("c", "ns"), budget, 999.0) <= 1.03
     assert len(payments.state()[0][2]) <= 105
+
+
+def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> None:
+    made = Played(policy("fifo"))
+    opened = made.opens
+
+    def opens(pod: dict[str, Any]) -> bool:
+        assert made.policies, "others reach the pod before the policy is there"
+        return opened(pod)
+
+    made.opens = opens
+    isolated = made.submit(
+        claiming("isolated", 20, network={"isolated": True}, resizePolicy="restart")
+    )
+    made.run(1)
+    assert made.phase(isolated) == "Running"
+    (found,) = made.policies
+    mine = {"matchLabels": {names.JOB_UID: isolated}}
+    assert found["spec"]["podSelector"] == mine
+    assert found["spec"]["ingress"] == [{"from": [{"podSelector": mine}]}]
+    assert found["metadata"]["ownerReferences"][0]["uid"] == isolated
+    assert all(pod["metadata"]["labels"][names.JOB_UID] == isolated for pod in made.pods.values())
+    made.opens = opened
+    made.submit(claiming("open", 20, network={}))
+    made.run(3)
+    assert len(made.policies) == 1
+    wrong = made.submit(claiming("wrong", 20, network={"isolated": "yes"}))
+    made.run(1)
+    said = made.said(wrong, "Valid")
+    assert said is not None
+    assert said[2].startswith("spec.network.isolated: expected true or false")
