@@ -55,6 +55,9 @@ def kept_pod(found: Mapping[str, Any]) -> Object:
     """
     spec, status = found["spec"], found.get("status") or {}
     kept_spec = _parts(spec, POD_SPEC if not spec.get("schedulingGates") else GATED_SPEC)
+    apart = (spec.get("affinity") or {}).get("podAntiAffinity")
+    if apart and "affinity" not in kept_spec:  # it keeps others off as long as it is there
+        kept_spec["affinity"] = {"podAntiAffinity": apart}
     for name in ("containers", "initContainers"):
         if spec.get(name):
             kept_spec[name] = [_parts(container, CONTAINER) for container in spec[name]]
