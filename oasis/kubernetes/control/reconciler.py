@@ -655,7 +655,7 @@ class Reconciler:
     def _tell_payments(self, now: float) -> None:
         for uid, job in self.statuses.items():
             if paid := self.tenants.paid(uid):
-                job.status["paid"] = round(paid, 6)
+                job.status["paid"] = round(paid, 9)
         for payer, spent in self.tenants.spent(now).items():
             self.metrics.spent.labels(*payer).set(spent)
 

@@ -226,12 +226,30 @@ def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
             said = made.said(uid, "Overrun") or made.said(uid, "Complete")
             assert said is not None
             if made.phase(uid) == "Running":  # what nobody else wants it may have
-                assert "2 times the 8 that it declared and one slot more" in said[2]
+                assert "2 times the 8 that count as declared and one slot more" in said[2]
                 counts = made.reconciler.driver.by_uid[uid].spec.job.utility(0)
                 assert counts == 100 * NEXT_TO_NOTHING
-                made.edit(uid, work={"workerSeconds": 1e5})
-                made.run(1)
-                assert made.said(uid, "Overrun") is None
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
+    """Who raises the work each time before it is used up is overrun in the end."""
+    made = Shared(policy("recourse"), utility_class())
+    uid = made.submit(claiming("j", 100, slots=5.0, completion="chief"))
+    made.jobs[uid]["spec"]["workers"]["maximum"] = 1
+    made.run(4)
+    overrun = []
+    for slot in range(30):
+        if slot == 0 or not honest:
+            work = 9.0 if honest else 7.0 + slot
+            made.edit(uid, work={"workerSeconds": work * SLOT})
+        made.step()
+        overrun.append(made.said(uid, "Overrun"))
+        if honest and slot > 12:  # it needs twice of that
+            break
+    assert (overrun[-1] is None) is honest
+    if not honest:
+        assert "; submit what is left as a new job" in overrun[-1][2]
 
 
 def test_a_report_of_little_progress_hides_no_overrun() -> None:
