@@ -25,7 +25,7 @@ from oasis.kubernetes.acting import (
 )
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.gangs import has_service, wanted_of
+from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
 from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission
@@ -602,7 +602,7 @@ class Reconciler:
             uid in self.withdrawn,
             self.existing[uid][1] if uid in self.existing else None,
             entry.allocation.worker_count,
-            has_service(spec, seen.get("services", ())),
+            network_objects(spec, seen.get("services", ()), seen.get("networkpolicies", ())),
         )
 
     def _stuck(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
@@ -715,7 +715,7 @@ class Reconciler:
     def _tell_payments(self, now: float) -> None:
         for uid, job in self.statuses.items():
             if paid := self.tenants.paid(uid):
-                job.status["paid"] = round(paid, 6)
+                job.status["paid"] = round(paid, 9)
         for payer, spent in self.tenants.spent(now).items():
             self.metrics.spent.labels(*payer).set(spent)
 
