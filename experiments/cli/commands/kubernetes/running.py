@@ -157,7 +157,11 @@ def run(
         str | None, typer.Option(help="Name among the controllers. [default: pod or host name]")
     ] = None,
     metrics_port: Annotated[
-        int, typer.Option(help="Answer Prometheus at /metrics of this port; 0: do not.")
+        int,
+        typer.Option(
+            help="Answer /metrics for Prometheus and the probes /healthz and /readyz at this port; "
+            "0: do not."
+        ),
     ] = 0,
     log_format: Annotated[
         str, typer.Option(help="Of the log: text, or json, an object a line.")
@@ -229,7 +233,8 @@ def run(
         return
     if metrics_port:
         try:
-            metrics.serve(metrics_port)
+            probes = {"/healthz": controller.stuck, "/readyz": controller.unready}
+            metrics.serve(metrics_port, probes)
         except (OSError, OverflowError) as error:
             raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
     _run(controller, stop_after)
