@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.cli.commands.kubernetes import reading, running
+from experiments.cli.commands.kubernetes import installing, reading, running
 from experiments.cli.verbose import CommandGroup
 
 app = CommandGroup(
@@ -12,7 +12,8 @@ app = CommandGroup(
     "To begin: `install --apply`, label the nodes oasis-scheduler.io/role=worker and =ps, `run`, "
     "`kubectl create -f job.yaml`, then `status` and `explain`.",
 )
-app.command("install")(running.install)
+app.command("install")(installing.install)
+app.command("uninstall")(installing.uninstall)
 app.command("run")(running.run)
 app.command("status")(reading.status)
 app.command("plan")(reading.plan)

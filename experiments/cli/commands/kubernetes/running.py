@@ -1,4 +1,4 @@
-"""The controller: ``install`` puts its rights on a cluster, ``run`` is it."""
+"""The controller itself, and what a training process reports with: ``run`` and ``reporter``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import signal
 import socket
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes.cluster import (
-    DRY,
     GPU,
     NAME,
     STORAGE,
@@ -39,57 +38,11 @@ from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
 from oasis.kubernetes.names import BANDWIDTH
-from oasis.kubernetes.objects.manifests import IMAGE, everything
 from oasis.model.errors import located_at
 
 if TYPE_CHECKING:
     from oasis.kubernetes.control.controller import Controller
     from oasis.kubernetes.control.reconciler import Reconciler
-
-
-def install(
-    *,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Apply them to the cluster instead of printing them.")
-    ] = False,
-    namespace: System = SYSTEM,
-    image: Annotated[str, typer.Option(help="Container image of the controller.")] = IMAGE,
-    arguments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--argument", help="For `oasis kubernetes run`, such as --policy=recourse; repeatable."
-        ),
-    ] = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY)] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Print the OasisJob resource, the rights and the Deployment, as YAML.
-
-    The controller gets exactly these rights: it sees nodes, pods and jobs, makes, opens and
-    deletes pods, makes Services, suspends and resumes Jobs, JobSets, TrainJobs and TFJobs, and
-    writes the status of OasisJobs, events, its lease and its checkpoint.
-
-    Example: oasis kubernetes install --argument --policy=recourse | kubectl apply -f -
-    """
-    made = everything(namespace, image, arguments or ())
-    if not (apply or dry_run):
-        if as_json:
-            console.print_json(made)
-        else:
-            console.print_text(yaml_text(made).rstrip("\n"))
-        return
-    from oasis.kubernetes.api.resources import apply_object  # noqa: PLC0415 (needs an extra)
-
-    objects = connect(kubeconfig, context, dry_run=dry_run)
-    done = []
-    for body in made:
-        apply_object(objects, body)
-        done.append(f"{body['kind']} {body['metadata']['name']}")
-        console.note(f"{'would apply' if dry_run else 'applied'} {done[-1]}")
-    if as_json:
-        console.print_json({"applied": [] if dry_run else done, "dry_run": dry_run})
 
 
 def reporter() -> None:
@@ -99,14 +52,6 @@ def reporter() -> None:
     """
     file = resources.files("oasis.kubernetes") / "reporter.py"
     console.print_text(file.read_text(encoding="utf-8").rstrip("\n"))
-
-
-def yaml_text(objects: list[dict[str, Any]]) -> str:
-    """Objects as one YAML stream."""
-    import yaml  # noqa: PLC0415 (needs an extra)
-
-    text: str = yaml.safe_dump_all(objects, sort_keys=False, width=100)
-    return text
 
 
 def run(
