@@ -53,7 +53,7 @@ CONDITIONS = {
 }
 
 
-def made() -> dict[Path, str]:
+def files() -> dict[Path, str]:
     """The text of each file that is made."""
     objects = everything(NAMESPACE, IMAGE, (*ARGUMENTS, "HELM_ARGUMENTS"), NAME, monitored=True)
     shared, own = [], []
@@ -151,5 +151,5 @@ def schema() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    for path, text in made().items():
+    for path, text in files().items():
         path.write_text(text, encoding="utf-8")
