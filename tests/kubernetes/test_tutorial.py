@@ -6,6 +6,7 @@ its arguments, with its service account and the rights that the tutorial install
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,14 @@ def test_the_pages_say_what_is_true(controlplane_binary: Path, tmp_path: Path) -
         assert first.line.startswith("oasis kubernetes install")
         assert carry_out(first, tmp_path, reader) is None
         log = tmp_path / "controller.log"
-        with container(plane, words, log):
+        with ExitStack() as kubelet:
+            kubelet.enter_context(container(plane, words, log))
             for step in rest:
                 if isinstance(step, File):
                     (tmp_path / step.name).write_text(step.text, encoding="utf-8")
                     continue
+                if step.line.endswith("uninstall --with-jobs --apply"):
+                    kubelet.close()  # as a real one does when the Deployment goes
                 instead = carry_out(step, tmp_path, reader)
                 assert instead is None, f"{instead}\n\nexpected:\n{step.shown}\n{log.read_text()}"
         account = plane.service_account(FIELD_MANAGER, SYSTEM)
