@@ -39,7 +39,7 @@ kind: OasisJob
 metadata: {name: long, namespace: default}
 spec:
   utility: {kind: constant, value: 1}
-  work: {workerSeconds: 100000}
+  work: {workerSeconds: 1000}
   gracePeriodSeconds: 0
   workers:
     maximum: 2
