@@ -22,13 +22,14 @@ def shell(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Shell
 
 
 def keyed(objects: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
-    """By kind and name; without what only Helm has and what is Helm's own."""
+    """By kind and name; without what only Helm has, and the namespace, which Helm makes itself."""
     found = {}
     for body in objects:
         if body and body["kind"] != "Namespace":
-            if body["kind"] == "CustomResourceDefinition":
-                body["metadata"].pop("annotations", None)
-            found[body["kind"], body["metadata"]["name"]] = body
+            meta = body["metadata"]
+            if meta.get("annotations") == {"helm.sh/resource-policy": "keep"}:
+                del meta["annotations"]
+            found[body["kind"], meta["name"]] = body
     return found
 
 

@@ -32,7 +32,11 @@ from tests.kubernetes.tutorial.page import (
     words_on_path,
 )
 
-BEFORE = Path(__file__).with_name("before.yaml.xz")  # deploy/oasis.yaml of an earlier version
+BEFORE = Path(__file__).with_name(
+    "before.yaml.xz"
+)  # deploy/oasis.yaml of an earlier version# As docs/kubernetes-operate.md has it.
+SHARED = "crd,clusterroles,validatingadmissionpolicies,validatingadmissionpolicybindings"
+
 JOB = """
 apiVersion: oasis-scheduler.io/v1alpha1
 kind: OasisJob
@@ -111,7 +115,8 @@ def test_a_release_of_helm_is_upgraded_and_uninstalled(shell: Shell, tmp_path: P
     assert shell(image) != "oasis-scheduler:0.0.9"
     shell(f"helm uninstall o -n {SYSTEM} --wait")
     assert "long" in shell("kubectl get oasisjobs")  # jobs outlive the release
-    shell(f"kubectl delete crd oasisjobs.oasis-scheduler.io && kubectl delete namespace {SYSTEM}")
+    shell(f"kubectl delete {SHARED} -l app.kubernetes.io/name=oasis-scheduler")
+    shell(f"kubectl delete namespace {SYSTEM}")
 
 
 @pytest.mark.usefixtures("nothing_is_left")

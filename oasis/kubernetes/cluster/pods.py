@@ -108,6 +108,8 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     labels = {**(meta.get("labels") or {}), **identity(spec), names.TASK: str(pod.task)}
     notes = {**(meta.get("annotations") or {}), names.PLAN: plan, names.SLOT: str(slot)}
     notes[names.NODE] = pod.node
+    for told in (names.PROGRESS, names.LOSS):  # by the training alone, which has not begun
+        notes.pop(told, None)
     # A gate cannot be added to a pod that exists, so each is made with it.
     pod_spec = {"restartPolicy": "OnFailure", **made["spec"]}
     pod_spec["schedulingGates"] = [{"name": names.GATE}]

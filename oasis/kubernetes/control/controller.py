@@ -15,6 +15,7 @@ from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateEr
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import (
     CLAIMS,
+    CLASSES,
     NODES,
     OASIS_JOBS,
     PODS,
@@ -77,6 +78,7 @@ class Controller:
             (SERVICES, watched, names.JOB_UID, False),
             (CLAIMS, watched, None, False),
             (VOLUMES, None, None, False),
+            (CLASSES, None, None, True),
             *((existing.where, watched, SELECTOR, True) for existing in EXISTING),
         ]
         self.watchers = {

@@ -57,6 +57,8 @@ def restored(
     deleted or edited meanwhile leaves or changes at the next boundary, as if the controller had
     been there.
     """
+    # What was paid stays paid, whatever else of the checkpoint is of no use any more.
+    paid = None if found is None else found.get("tenants")
     # Work is counted in worker-slots, which mean nothing in slots of another length.
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
@@ -65,6 +67,8 @@ def restored(
     epoch = _epoch(seen, settings, now()) if found is None else found["epoch"]
     clock = SlotClock(settings.slot_seconds, settings.startup_seconds, epoch)
     reconciler = Reconciler(make(), settings, clock, checkpoint, metrics, seen, now)
+    if paid is not None:
+        reconciler.tenants.restore(paid)
     if found is None:
         _from_objects(reconciler, reconciler.read_specs(seen, now()))
         return reconciler
@@ -75,7 +79,8 @@ def restored(
         # A damaged checkpoint must not keep the controller
         # from acting: the objects say enough to begin.
         log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
-        return restored(None, make, settings, metrics, seen, checkpoint, now)
+        kept = {"format": None, "tenants": paid}
+        return restored(kept, make, settings, metrics, seen, checkpoint, now)
     return reconciler
 
 
@@ -134,7 +139,8 @@ def _from_objects(reconciler: Reconciler, specs: Mapping[str, JobSpec]) -> None:
     """Jobs that were accepted before arrive again, with the work that their status says is left."""
     for uid, spec in specs.items():
         with reconciler.handling(uid, "reading", reconciler.now()):
-            if not reconciler.statuses[uid].is_without_node:  # they come back with their node
+            job = reconciler.statuses[uid]
+            if not (job.is_without_node or job.is_held_back):  # they come back when they may
                 reconciler.remember(uid, spec)
 
 

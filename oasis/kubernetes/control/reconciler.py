@@ -37,15 +37,18 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.names import JOB_UID
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.kubernetes.objects.volumes import Volumes
+from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling.capabilities import (
+    Bounded,
     Explaining,
     Forecasting,
     NamingStates,
@@ -103,6 +106,7 @@ class Reconciler:
         self.admission = Admission(self.places, seen["nodes"], Volumes(seen))
         self._check_groups(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
+        self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
 
     # -- the cluster -------------------------------------------------------------------------------
 
@@ -192,7 +196,8 @@ class Reconciler:
         ended = self._ended(ours, now)
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._ready_in_time(self._with_nodes(specs, now), ours, now)
+        specs = self._let_in(self._with_nodes(specs, now), seen, now)
+        specs = self._ready_in_time(specs, ours, now)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
         begin = time.perf_counter()
         outcome = self.driver.boundary(slot, facts)
@@ -207,6 +212,8 @@ class Reconciler:
         )
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
+        if outcome.error is None:
+            self.tenants.decided(self.driver.by_uid, self._decisions(), now)
         self._tell(slot, outcome, now)
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now)
@@ -226,6 +233,7 @@ class Reconciler:
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
+        self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
         return True
@@ -251,6 +259,27 @@ class Reconciler:
             if job.is_without_node and uid not in live:
                 self.remember(uid, spec)
             job.has_node()
+        return found
+
+    def _let_in(self, specs: Mapping[str, JobSpec], seen: Seen, now: float) -> dict[str, JobSpec]:
+        """The jobs but those that claim or pay more than their utility class allows."""
+        live, driver = self.driver.by_uid, self.driver
+        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
+        found, waiting = self.tenants.let_in(
+            specs.values(),
+            live,
+            lambda spec, form: driver.as_seen(spec, form, 0, None),
+            self.site,
+            now,
+        )
+        for uid, verdict in waiting.items():
+            self.statuses[uid].waits(verdict.reason, verdict.message, now)
+            self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+        for uid, spec in found.items():
+            job = self.statuses[uid]
+            if job.is_held_back and uid not in live:
+                self.remember(uid, spec)
+            job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
         return found
 
     def _reach(self) -> int | None:
@@ -348,6 +377,7 @@ class Reconciler:
             for uid, entry in self.driver.by_uid.items():
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
+            self.tenants.held(self.driver.by_uid.values(), self.site, self.clock.begin(s))
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             with self.handling(uid, "following", now):
@@ -569,6 +599,7 @@ class Reconciler:
             "driver": driver.state(),
             "done": self.done,
             "patience": self.patience.state(self.clock),
+            "tenants": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
@@ -580,10 +611,8 @@ class Reconciler:
     # -- what is said ------------------------------------------------------------------------------
 
     def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
-        policy = self.driver.policy
-        decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
+        policy, by_id = self.driver.policy, self._decisions()
         entries = self.driver.by_uid
-        by_id = {decision.job_id: decision for decision in decisions.values()}
         for uid in outcome.completed:
             with self.handling(uid, "telling of", now):
                 self._tell_completed(outcome.entries[uid], slot - 1, now)
@@ -601,12 +630,26 @@ class Reconciler:
                 entry = entries[uid]
                 promise = policy.promised(entry.job) if isinstance(policy, Promising) else None
                 self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
+        self._tell_payments(now)
         for uid in outcome.late:
             self.metrics.broken.inc()
             if uid not in entries:  # it was given up, which its status says
                 continue
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].late("its promised completion cannot be kept", now)
+
+    def _tell_payments(self, now: float) -> None:
+        for uid, job in self.statuses.items():
+            if paid := self.tenants.paid(uid):
+                job.status["paid"] = round(paid, 6)
+        for payer, spent in self.tenants.spent(now).items():
+            self.metrics.spent.labels(*payer).set(spent)
+
+    def _decisions(self) -> dict[str, Decision]:
+        """What the policy decided on the jobs that arrived last, by their ids."""
+        policy = self.driver.policy
+        decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
+        return {decision.job_id: decision for decision in decisions.values()}
 
     def _tell_orphans(self, seen: Seen) -> None:
         """Say once which pods run on without the job for which they were made."""

@@ -20,7 +20,7 @@ from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import check_keys, integer, number
+from oasis.model.validation import check_keys, integer, number, text
 
 DEFAULT_GRACE = 30
 RESIZE = ("elastic", "restart")
@@ -36,6 +36,7 @@ UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
 DECIDED = ("nodeName", "schedulingGates")
 REQUIRED = ("utility", "work", "workers")  # of a spec
 OPTIONAL = (
+    "utilityClassName",
     "parameterServers",
     "resizePolicy",
     "gracePeriodSeconds",
@@ -132,6 +133,7 @@ class JobSpec:
     part_names: tuple[str, str | None] = ("", None)
     rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)  # of groups with a template
     network: PodNetwork | None = None  # how its pods find each other; None: they do not
+    utility_class: str | None = None  # that it names
     forms: tuple[JobSpec, ...] = ()  # the job in each, as if it had no others; empty: it has one
 
     @property
@@ -243,7 +245,12 @@ def _in_one_form(
         completion=choice(spec.get("completion", COMPLETION[0]), COMPLETION, "completion"),
         backoff_limit=integer(spec.get("backoffLimit", BACKOFF_LIMIT), "backoffLimit"),
         network=network,
+        utility_class=_class_name(spec.get("utilityClassName")),
     )
+
+
+def _class_name(said: Any) -> str | None:
+    return None if said is None else text(said, "utilityClassName")
 
 
 def job_spec(

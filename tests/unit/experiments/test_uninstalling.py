@@ -126,7 +126,8 @@ def test_jobs_and_what_others_put_there_stay(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job(server, "a")
-    kept = {path for path in server.objects if "/team/" in path or "customresource" in path}
+    two = {kind_of(body).path(name=body["metadata"]["name"]) for body in everything("two")}
+    kept = {path for path in server.objects if "/team/" in path or path in two}
     installing.uninstall(apply=True)
     left = set(server.objects)
     notes = "/api/v1/namespaces/oasis-system/configmaps/oasis-scheduler-notes"

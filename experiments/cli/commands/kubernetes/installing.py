@@ -197,8 +197,7 @@ class _Installed:
 
     def goes(self) -> Iterator[str]:
         """What is deleted."""
-        for body in [*self._own, *(self._shared if self._with_jobs else ())]:
-            yield f"{body['kind']} {body['metadata']['name']}"
+        yield from _by_kind([*self._own, *(self._shared if self._with_jobs else ())])
         yield "its lease and its checkpoint"
         if self._with_jobs:
             yield from self._told([job for job in self._jobs if _is_ours(job)])
@@ -206,7 +205,7 @@ class _Installed:
     def stays(self) -> Iterator[str]:
         """What is left as it is."""
         if not self._with_jobs:
-            yield from (f"{body['kind']} {body['metadata']['name']}" for body in self._shared)
+            yield from _by_kind(self._shared)
             yield from self._told([job for job in self._jobs if _is_ours(job)])
         yield from self._told([job for job in self._jobs if not _is_ours(job)])
         yield f"labels of nodes: kubectl label nodes --all {names.NODE_ROLE}-"
@@ -277,6 +276,15 @@ def _is_own(body: Object, namespace: str) -> bool:
     meta = body["metadata"]
     within: str | None = meta.get("namespace")
     return within == namespace or str(meta["name"]).startswith(f"{namespace}:")
+
+
+def _by_kind(bodies: list[Object]) -> Iterator[str]:
+    """Kinds with the names of their objects."""
+    found: dict[str, list[str]] = {}
+    for body in bodies:
+        found.setdefault(body["kind"], []).append(body["metadata"]["name"])
+    for kind, named in found.items():
+        yield f"{kind} {', '.join(named)}"
 
 
 def _is_ours(job: Object) -> bool:
