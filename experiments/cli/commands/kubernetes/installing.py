@@ -40,7 +40,7 @@ TAKEN = ("--system-namespace", "--controller-name", "--metrics-port")
 # In every namespace, so that one with nothing else is empty.
 ALWAYS = {("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")}
 PATIENCE = 300.0  # seconds for pods to end, which may save a checkpoint first
-SETTLE = 15.0  # seconds in which the cluster itself tidies up behind what was deleted
+SETTLE = 5.0  # seconds in which the cluster itself tidies up behind what was deleted
 SHOWN = 10  # jobs that are named one by one
 
 
