@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from oasis.kubernetes.objects.manifests import everything
+from oasis.kubernetes.objects.namespaced import namespaced
+from tests.kubernetes.scene import SYSTEM
 from tests.kubernetes.tutorial.page import DEPLOY, Shell, environment, typed, words_on_path
 
 
@@ -21,19 +23,26 @@ def shell(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Shell
     return partial(typed, environment(directory, tmp_path / "none", tmp_path))
 
 
-def keyed(objects: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
-    """By kind and name; without what only Helm has, and the namespace, which Helm makes itself."""
+Keyed = dict[tuple[str, ...], dict[str, Any]]
+
+
+def keyed(objects: list[dict[str, Any]]) -> Keyed:
+    """By kind, name and, but for the controller's own, namespace.
+
+    Without what only Helm has, and without the namespace, which Helm makes itself.
+    """
     found = {}
     for body in objects:
         if body and body["kind"] != "Namespace":
             meta = body["metadata"]
             if meta.get("annotations") == {"helm.sh/resource-policy": "keep"}:
                 del meta["annotations"]
-            found[body["kind"], meta["name"]] = body
+            space = [] if meta.get("namespace") in (None, "ml", SYSTEM) else [meta["namespace"]]
+            found[body["kind"], meta["name"], *space] = body
     return found
 
 
-def rendered(shell: Shell, *options: str) -> dict[tuple[str, str], dict[str, Any]]:
+def rendered(shell: Shell, *options: str) -> Keyed:
     text = shell(f"helm template x chart -n ml {' '.join(options)}")
     return keyed(list(yaml.safe_load_all(text)))
 
@@ -75,12 +84,18 @@ def test_the_chart_renders_what_install_prints(
     assert rendered(shell, *options) == keyed(everything("ml", **wanted))
 
 
+def test_rights_in_some_namespaces_alone(shell: Shell) -> None:
+    arguments = [*("--policy=recourse", "--slot-seconds=60"), "--namespaced=team-a,team-b"]
+    wanted = namespaced(everything("ml", arguments=arguments), ["team-a", "team-b"])
+    assert rendered(shell, "--set=namespaces={team-a,team-b}") == keyed(wanted)
+
+
 def test_what_else_can_be_set(shell: Shell) -> None:
     options = ("--set=crds.enabled=false", "--set=podDisruptionBudget=false", "--set=replicas=3")
     options += ("--set=pod.priorityClassName=high", "--set=resources.limits.memory=2Gi")
     options += ("--set=serviceMonitor.enabled=true", "--set=serviceMonitor.labels.release=prom")
     found = rendered(shell, *options)
-    assert not {"CustomResourceDefinition", "PodDisruptionBudget"} & {kind for kind, _ in found}
+    assert not {"CustomResourceDefinition", "PodDisruptionBudget"} & {key[0] for key in found}
     spec = found["Deployment", "oasis-scheduler"]["spec"]
     pod = spec["template"]["spec"]
     assert (spec["replicas"], pod["priorityClassName"]) == (3, "high")

@@ -134,8 +134,8 @@ def test_a_version_before_is_upgraded_and_uninstalled(
     with lzma.open(BEFORE, "rt") as text:
         for body in yaml.safe_load_all(text):
             apply_object(admin, body)
-    until(lambda: shell("kubectl get crd -o name"), "the resource is there")
-    job = JOB.replace("gracePeriodSeconds: 0", "gracePeriodSeconds: 0\n  completion: work")
+    shell("kubectl wait --for condition=established crd/oasisjobs.oasis-scheduler.io")
+    shell("kubectl create -f -", given=JOB)
     install = "oasis kubernetes install --apply --argument=--slot-seconds=2"
     assert "applied Deployment oasis-scheduler" in shell(install)
 
@@ -145,7 +145,6 @@ def test_a_version_before_is_upgraded_and_uninstalled(
         return sorted(pod["metadata"]["uid"] for pod in found if pod["spec"].get("nodeName"))
 
     with container(plane, words, tmp_path / "first.log"):
-        until(lambda: "created" in shell("kubectl create -f -", given=job), "it is created")
         until(lambda: len(pods()) == 2, "the job runs")
     ran = pods()
     memory = Checkpoint(admin, SYSTEM, "oasis-scheduler")

@@ -16,13 +16,16 @@ from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError, Connection
 from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, PODS, Objects, kind_of
+from oasis.kubernetes.names import FIELD_MANAGER
 from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.existing import JOB
-from oasis.kubernetes.objects.manifests import tenant_roles
+from oasis.kubernetes.objects.manifests import rights, tenant_roles
+from oasis.kubernetes.objects.namespaced import namespaced
 from oasis.kubernetes.objects.utility_class import class_resource
 from tests.kubernetes.adapter import elastic, rigid, running_workers, scene_of, wait_phases
 from tests.kubernetes.cluster import Cluster, pod, report_rights
 from tests.kubernetes.controlplane.access import Account, apply
+from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.existing import job_spec, make, marked, status
@@ -203,3 +206,45 @@ def test_a_claim_that_only_the_controller_can_read_gains_nothing(scene: Scene) -
         assert (said["status"], said["reason"]) == ("False", "ClaimRefused")
         assert said["message"] == "claims 1e+30, and UtilityClass small allows at most 100"
         assert running_workers(scene) == {"honest": 4}
+
+
+def test_rights_in_some_namespaces_are_enough_for_them(
+    scene: Scene, cluster: Cluster, installed: Objects
+) -> None:
+    """Jobs of two namespaces run, one of a third is not seen, and nothing is refused."""
+    system, plane = "oasis-namespaced", cluster.plane
+    others = [Cluster(plane, f"{cluster.namespace}-{k}") for k in "bc"]
+    try:
+        for other in others:
+            other.create_namespace()
+        spaces = (cluster.namespace, others[0].namespace)
+        account = plane.service_account(FIELD_MANAGER, system, ())
+        apply(plane.client, namespaced(rights(system), spaces))
+        begin = plane.audit_position()
+        scene.account = account
+        made = rigid(scene, "job", 2, 1.0)
+        with scene.controller(FIFO, namespace=system, watched=None, namespaced=spaces):
+            for space in (cluster.namespace, *(other.namespace for other in others)):
+                meta = {**made["metadata"], "namespace": space}
+                path = OASIS_JOBS.path(space)
+                installed.connection.request("POST", path, body={**made, "metadata": meta})
+
+            def phases() -> dict[str, str]:
+                found = installed.list_all(OASIS_JOBS)[0]
+                return {
+                    item["metadata"]["namespace"]: (item.get("status") or {}).get("phase", "")
+                    for item in found
+                }
+
+            ended = dict.fromkeys(spaces, "Completed")
+            until(lambda: phases().items() >= ended.items(), "both are done", 60.0)
+            assert phases()[others[1].namespace] == ""
+        asked = [one for one in plane.requests(account, begin) if one.resource]
+        assert denied(asked) == []
+        assert {one.namespace for one in asked} == {"", system, *spaces}
+        everywhere = {one.resource for one in asked if not one.namespace}
+        assert everywhere == {"nodes", "persistentvolumes", "utilityclasses"}
+        assert verbs(asked) <= granted(namespaced(rights(system), spaces))
+    finally:
+        for other in others:
+            other.clear()

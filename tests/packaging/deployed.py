@@ -12,17 +12,19 @@ from typing import Any
 
 import yaml
 
+from experiments.cli.commands.kubernetes import installing
 from experiments.cli.commands.kubernetes.installing import yaml_text
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes.objects.manifests import everything
+from oasis.kubernetes.objects.namespaced import namespaced
 from oasis.version import __version__
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
-NAMESPACE, NAME = "{{ .Release.Namespace }}", "{{ .Values.name }}"
+NAMESPACE, NAME, SPACE = "{{ $.Release.Namespace }}", "{{ $.Values.name }}", "{{ $namespace }}"
 IMAGE = '{{ .Values.image | default (printf "oasis-scheduler:%s" .Chart.AppVersion) }}'
 ARGUMENTS = ("--policy={{ .Values.policy }}", "--slot-seconds={{ .Values.slotSeconds }}")
-TAKEN = ("system-namespace", "controller-name", "metrics-port", "policy", "slot-seconds")
+TAKEN = ("policy", "slot-seconds", *(flag.removeprefix("--") for flag in installing.TAKEN))
 # What is no text, or a line that Helm replaces by several or by none: the words on the left stand
 # for it until the objects are written down.
 HELM = {
@@ -32,6 +34,9 @@ HELM = {
         {{{{- fail (printf "extraArgs: expected no option that the chart gives itself: %s" .) }}}}
         {{{{- end }}}}
         - {{{{ quote . }}}}
+        {{{{- end }}}}
+        {{{{- with .Values.namespaces }}}}
+        - --namespaced={{{{ join "," . }}}}
         {{{{- end }}}}""",
     "HELM_REPLICAS": "{{ .Values.replicas }}",
     " HELM_RESOURCES": "\n          {{- toYaml .Values.resources | nindent 10 }}",
@@ -47,9 +52,10 @@ HELM = {
     " | toJson }}",
 }
 CONDITIONS = {
-    "PodDisruptionBudget": ".Values.podDisruptionBudget",
-    "Service": ".Values.serviceMonitor.enabled",
-    "ServiceMonitor": ".Values.serviceMonitor.enabled",
+    "PodDisruptionBudget": "if .Values.podDisruptionBudget",
+    "Service": "if .Values.serviceMonitor.enabled",
+    "ServiceMonitor": "if .Values.serviceMonitor.enabled",
+    "ClusterRole": "if not .Values.namespaces",
 }
 
 
@@ -58,13 +64,19 @@ def files() -> dict[Path, str]:
     objects = everything(NAMESPACE, IMAGE, (*ARGUMENTS, "HELM_ARGUMENTS"), NAME, monitored=True)
     shared, own = [], []
     for body in objects:
+        meta = body["metadata"]
         if body["kind"] == "Namespace":  # Helm's own: --create-namespace
             continue
-        if NAMESPACE in (body["metadata"].get("namespace"), body["metadata"]["name"].split(":")[0]):
-            own.append(with_values(body))
+        if NAMESPACE in (meta.get("namespace"), meta["name"].partition(":")[0]):
+            own.append(template(with_values(body), CONDITIONS.get(body["kind"], "")))
         else:
-            body["metadata"]["annotations"] = "HELM_KEEP"
+            meta["annotations"] = "HELM_KEEP"
             shared.append(body)
+    for body in namespaced(objects, [SPACE]):
+        if body not in objects:
+            outside = body["kind"] == "ClusterRole"
+            loop = "if .Values.namespaces" if outside else "range $namespace := .Values.namespaces"
+            own.append(template(body, loop))
     chart, templates = DEPLOY / "chart", DEPLOY / "chart" / "templates"
     return {
         DEPLOY / "oasis.yaml": yaml_text(everything()),
@@ -73,7 +85,7 @@ def files() -> dict[Path, str]:
         templates / "shared.yaml": "{{- if .Values.crds.enabled }}\n"
         + in_helm(yaml_text(shared))
         + "{{- end }}\n",
-        templates / "controller.yaml": "".join(map(template, own)),
+        templates / "controller.yaml": "".join(own),
     }
 
 
@@ -91,15 +103,10 @@ def with_values(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def template(body: dict[str, Any]) -> str:
+def template(body: dict[str, Any], condition: str) -> str:
     """An object as a document of a template."""
-    text = in_helm(yaml.safe_dump(body, sort_keys=False, width=1000))
-    condition = CONDITIONS.get(body["kind"])
-    return (
-        f"---\n{text}"
-        if condition is None
-        else f"{{{{- if {condition} }}}}\n---\n{text}{{{{- end }}}}\n"
-    )
+    text = "---\n" + in_helm(yaml.safe_dump(body, sort_keys=False, width=1000))
+    return f"{{{{- {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
 
 
 def in_helm(text: str) -> str:
@@ -132,6 +139,7 @@ def schema() -> dict[str, Any]:
     found = fields(
         name=name,
         image={"type": "string"},
+        namespaces={"type": "array", "items": {**name, "maxLength": 63}, "uniqueItems": True},
         replicas={"type": "integer", "minimum": 0},
         policy={"type": "string", "enum": list(POLICIES)},
         slotSeconds={"type": "number", "exclusiveMinimum": 0},

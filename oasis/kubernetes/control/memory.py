@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.cluster.pods import condition
+from oasis.kubernetes.cluster.pods import condition, seconds_of
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.meter import JUMP
 from oasis.kubernetes.control.metrics import Metrics
@@ -98,7 +97,7 @@ def _go_on(
     # The policy's state is indexed by machine and resource, and fits no other site.
     same = (
         found["policy"] == driver.policy.name
-        and found["site"] == site_text(reconciler.site)
+        and _without_amounts(found["site"]) == _without_amounts(site_text(reconciler.site))
         and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
         and found["state"] is not None  # it cannot be written down, or knew nothing yet
     )
@@ -112,12 +111,17 @@ def _go_on(
             log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
     if same:
         driver.bring_policy(found["state"])
+        driver.note_amounts([amounts for _, amounts, _ in found["site"]])
         _go_on_counting(reconciler, seen, now)
     else:
         log.warning(
             "the checkpoint is of other machines or of another policy, or has no state of the "
             "policy: all live jobs arrive once more"
         )
+
+
+def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:
+    return [(name, hosts) for name, _, hosts in site]
 
 
 def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: float) -> float:
@@ -158,9 +162,5 @@ def _go_on_counting(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: 
         for pod in pods.values():
             ready = condition(pod, "Ready")
             if ready is not None and ready["status"] == "True":
-                since.append(_seconds(ready["lastTransitionTime"]) + 1.0)
+                since.append(seconds_of(ready["lastTransitionTime"]) + 1.0)
         reconciler.note(uid, pods, min(now, max(since)))
-
-
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()

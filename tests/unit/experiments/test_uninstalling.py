@@ -149,6 +149,13 @@ def test_with_jobs_nothing_is_left(server: Server) -> None:
         installing.uninstall()
 
 
+def test_rights_in_other_namespaces_go_too(server: Server) -> None:
+    installing.install(apply=True, spaces="team-a,team-b")
+    assert sum("/team-" in path for path in server.objects) == 4  # a Role and its binding in each
+    installing.uninstall(apply=True)
+    assert not [path for path in server.objects if "/team-" in path]
+
+
 @pytest.mark.parametrize("what", ["job", "controller"])
 def test_what_another_controller_needs_is_not_deleted(server: Server, what: str) -> None:
     if what == "job":

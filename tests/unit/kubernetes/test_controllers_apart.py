@@ -81,7 +81,7 @@ def test_an_annotation_that_makes_no_sense_names_no_controller(status: str) -> N
 def test_another_controller_is_named_once_for_each_job(caplog: pytest.LogCaptureFixture) -> None:
     settings = ControllerSettings(namespace="one", slot_seconds=60.0)
     made = Controller(Objects(FakeConnection()), FIFO, settings, "one")  # type: ignore[arg-type]
-    store = made.watchers[names.PLURAL].store
+    store = made.stores[names.PLURAL]
     store.replace([of(TWO)], 9)
     for _ in range(3):
         assert made._seen()[names.PLURAL] == []

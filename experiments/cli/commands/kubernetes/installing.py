@@ -19,14 +19,17 @@ from experiments.cli.commands.kubernetes.cluster import (
     Context,
     Kubeconfig,
     Name,
+    Namespaced,
     System,
     connect,
     jobs_of,
+    namespaces_of,
     of_controller,
 )
 from experiments.cli.options import AsJson
 from oasis.kubernetes import names
 from oasis.kubernetes.objects.manifests import IMAGE, LABELS, everything
+from oasis.kubernetes.objects.namespaced import namespaced
 
 if TYPE_CHECKING:
     from oasis.kubernetes.api.resources import Objects
@@ -36,7 +39,7 @@ Apply = Annotated[
     bool, typer.Option("--apply", help="Do it on the cluster, instead of printing it.")
 ]
 # What a Deployment says itself, because its probes and its rights stand on it.
-TAKEN = ("--system-namespace", "--controller-name", "--metrics-port")
+TAKEN = ("--system-namespace", "--controller-name", "--metrics-port", "--namespaced")
 # In every namespace, so that one with nothing else is empty.
 ALWAYS = {("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")}
 PATIENCE = 300.0  # seconds for pods to end, which may save a checkpoint first
@@ -58,6 +61,7 @@ def install(
             "[default: --policy=recourse]",
         ),
     ] = None,
+    spaces: Namespaced = None,
     monitored: Annotated[
         bool,
         typer.Option(
@@ -75,12 +79,19 @@ def install(
     deletes pods, makes Services, suspends and resumes Jobs, JobSets, TrainJobs and TFJobs, and
     writes the status of OasisJobs, events, its lease and its checkpoint.
 
+    With --namespaced it has them in these namespaces alone, which are to exist, and sees nodes,
+    volumes and utility classes of the cluster.
+
     Example: oasis kubernetes install --argument --policy=recourse | kubectl apply -f -
     """
     for argument in arguments or ():
         if argument.partition("=")[0] in TAKEN:
             raise oasis.InputError("--argument", f"expected none of {', '.join(TAKEN)}", argument)
-    made = everything(namespace, image, arguments or (), name, monitored)
+    within = namespaces_of(spaces)
+    arguments = [*(arguments or ()), *([f"--namespaced={','.join(within)}"] if within else ())]
+    made = everything(namespace, image, arguments, name, monitored)
+    if within:
+        made = namespaced(made, within)
     if not (apply or dry_run):
         if as_json:
             console.print_json(made)
@@ -144,6 +155,9 @@ def uninstall(
         console.print_json({"goes": goes, "stays": stays, "applied": apply})
 
 
+_SELECTOR = ",".join(f"{key}={value}" for key, value in LABELS.items())
+
+
 class _Installed:
     """A controller and its jobs as they are on the cluster now."""
 
@@ -153,6 +167,7 @@ class _Installed:
         made = everything(namespace, name=name, monitored=True)
         own = [body for body in made if _is_own(body, namespace)]
         self._own = [each for body in reversed(own) if (each := self._there(body))]
+        self._own += self._elsewhere(f"{namespace}:{name}")
         self._place = self._there(next(body for body in made if body["kind"] == "Namespace"))
         if not self._own and self._place is None:
             expected = "expected the namespace of a controller; there is none of that name"
@@ -166,6 +181,17 @@ class _Installed:
         if with_jobs:
             self._check_alone(everyones)
 
+    def _elsewhere(self, name: str) -> list[Object]:
+        """What gives rights in the namespaces of --namespaced."""
+        from oasis.kubernetes.api.resources import kind_of  # noqa: PLC0415 (needs an extra)
+
+        found = []
+        for kind in ("RoleBinding", "Role"):
+            head = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind}
+            listed, _ = self._objects.list_all(kind_of(head), selector=_SELECTOR)
+            found += [head | body for body in listed if body["metadata"]["name"] == name]
+        return found
+
     def _check_alone(self, everyones: list[Object]) -> None:
         """Refuse to delete what another controller needs."""
         from oasis.kubernetes.api.resources import kind_of  # noqa: PLC0415 (needs an extra)
@@ -173,8 +199,7 @@ class _Installed:
         mine = {job["metadata"]["uid"] for job in self._jobs}
         others = [job for job in everyones if job["metadata"]["uid"] not in mine]
         deployments = kind_of({"apiVersion": "apps/v1", "kind": "Deployment"})
-        selector = ",".join(f"{key}={value}" for key, value in LABELS.items())
-        others += self._objects.list_all(deployments, selector=selector)[0]
+        others += self._objects.list_all(deployments, selector=_SELECTOR)[0]
         left = {_job_name(each) for each in others} - {f"{self._namespace}/{self._name}"}
         if left:
             expected = "expected no other controller, and no job of another one"

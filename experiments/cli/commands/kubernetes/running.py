@@ -25,11 +25,13 @@ from experiments.cli.commands.kubernetes.cluster import (
     JobNamespace,
     Kubeconfig,
     Name,
+    Namespaced,
     PsShare,
     StartupSeconds,
     Storage,
     System,
     connect,
+    namespaces_of,
     resource_map,
     share,
 )
@@ -87,6 +89,7 @@ def run(
     bandwidth: BandwidthResource = BANDWIDTH,
     storage: Storage = STORAGE,
     jobs: JobNamespace = None,
+    spaces: Namespaced = None,
     nodes: Annotated[
         str | None,
         typer.Option(
@@ -156,6 +159,7 @@ def run(
             horizon=horizon,
             first_slot_at=first_slot_at,
             watched=jobs,
+            namespaced=namespaces_of(spaces),
             node_selector=nodes,
             lease_seconds=lease_seconds,
             pods_ready_timeout=pods_ready_timeout,
