@@ -120,9 +120,10 @@ class Controller:
 
     def unready(self) -> str | None:
         """For the readiness probe: what keeps us from acting, or from standing by, else None."""
-        missing = [name for name, each in self.watchers.items() if not each.store.synced.is_set()]
+        watched = zip(self._followed, self.watchers, strict=True)
+        missing = {kind.plural for (kind, *_), watcher in watched if not watcher.synced.is_set()}
         if missing:
-            return f"not listed yet: {', '.join(missing)}"
+            return f"not listed yet: {', '.join(sorted(missing))}"
         if not self.lease.is_held and not self.lease.other:
             return "the lease is not ours, and nobody else is known to hold it"
         return "; ".join(sorted(self._troubles)) or None

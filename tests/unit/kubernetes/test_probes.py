@@ -44,8 +44,8 @@ def ask(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
 
 
 def fill(one: Controller) -> None:
-    for watcher in one.watchers.values():
-        watcher.store.synced.set()
+    for watcher in one.watchers:
+        watcher.synced.set()
 
 
 def test_ready_once_all_is_listed_and_the_lease_is_ours_or_anothers(
