@@ -43,8 +43,6 @@ class Container:
         Value and growth (1) of the evaluation function when it was last looked at.
     largest : float
         The largest absolute value so far.
-    seen_at : float or None
-        When the evaluation function had the value that was looked at last.
     converged_at : float or None
         When it was found to have converged, if it is in that category.
     migrated, rebalanced : bool
@@ -68,7 +66,6 @@ class Container:
     def __init__(self, job: PolicyJob, observed: bool = True) -> None:
         self.job, self.observed = job, observed
         self.migrated = self.rebalanced = False
-        self.seen_at: float | None = None
         self.begin_again()
 
     def begin_again(self) -> None:
@@ -329,13 +326,13 @@ class SpeCon(GangController):
     workload.
 
     Read, beside what is said at the algorithms: all containers are looked at before any is moved,
-    at the multiples of the interval, if there is a new evaluation; after that, a request needs
-    ``|PC| + |WC| > 1`` (line 15), whose sets alone in Algorithm 1 are printed without their worker:
-    on its worker, as the algorithm runs on each, or, with ``counted="cluster"``, anywhere; requests
-    are answered in order of arrival; Algorithm 3 runs whenever the manager looks, as it is printed,
-    or, with ``rebalancing="converged"``, when all containers have converged, as the text of section
-    V-C has it; R(w, t), which the paper does not define, is what the tasks on a worker would keep
-    busy of its cores, and what they reserve, as shares of what it has. Jobs that span machines
+    at the multiples of the interval; after that, a request needs ``|PC| + |WC| > 1`` (line 15),
+    whose sets alone in Algorithm 1 are printed without their worker: on its worker, as the
+    algorithm runs on each, or, with ``counted="cluster"``, anywhere; requests are answered in order
+    of arrival; Algorithm 3 runs whenever the manager looks, as it is printed, or, with
+    ``rebalancing="converged"``, when all containers have converged, as the text of section V-C has
+    it; R(w, t), which the paper does not define, is what the tasks on a worker would
+    keep busy of its cores, and what they reserve, as shares of what it has. Jobs that span machines
     never move. Where nobody looks at a job (`View.observed`), it counts as progressing.
 
     Nothing bounds how long a container waits for a worker with room: smaller ones that come later
@@ -460,12 +457,7 @@ class SpeCon(GangController):
         for index in sorted(self._watched):
             container = self._containers[index]
             seen = view.observed(container.job)
-            # An evaluation that is not new shows no growth, and nobody who reports seldom has
-            # converged for that.
-            if not seen or seen[-1][0] == container.seen_at:
-                continue
-            container.seen_at, value = seen[-1]
-            if container.look(value, self.alpha, view.now):
+            if seen and container.look(seen[-1][1], self.alpha, view.now):
                 asking.append(container)
         everyone = [self._containers[job.index] for job in self._running]
         busy = (Category.PROGRESSING, Category.WATCHING)

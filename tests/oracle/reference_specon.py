@@ -21,7 +21,6 @@ class Reference:
         self.waiting, self.running, self.jobs, self.counted = [], {}, {}, counted
         self.always = always
         self.state, self.values, self.up, self.seen = {}, {}, [], Counter()
-        self.shown = {}  # when what was looked at last was evaluated
         self.weights = dict(zip((PC, WC, CC), weights, strict=True))
         self.looks, self.turn, self.task_turn = 0, 0, {"worker": 0, "ps": 0}
 
@@ -88,10 +87,8 @@ class Reference:
         asking = []
         for k in sorted(self.running):
             c, seen = self.state[k], self.values[k]
-            if c["moved"] or not seen or self.shown.get(k) == seen[-1][0]:
-                self.seen["nothing new"] += bool(seen) and not c["moved"]
+            if c["moved"] or not seen:
                 continue
-            self.shown[k] = seen[-1][0]
             value, last = seen[-1][1], c["value"]
             c["value"], c["largest"] = value, max(c["largest"], abs(value))
             if last is None:

@@ -338,16 +338,6 @@ def test_saving_and_resuming_takes_the_time_that_the_workload_says():
     assert dear.overhead == pytest.approx(free.overhead + 4.5 * len(dear.changes))
 
 
-def test_looking_more_often_than_there_are_evaluations_shows_no_convergence():
-    """The same evaluation twice is no growth of 0: whoever reports seldom has not converged."""
-    logs = []
-    for interval in (5.0, 2.0, 1.0):
-        policy = SpeCon(0.01, interval, rebalancing="converged")
-        run(policy, *mixed())
-        logs.append([move for move in policy.log if move.job == "fast"])
-    assert logs[0] == logs[1] == logs[2] != []
-
-
 def test_without_evaluations_nothing_moves_and_the_policy_is_not_called_for_nothing():
     policy = SpeCon(0.01, 10.0)
     engine = run(policy, *mixed(), observed=False)
