@@ -40,6 +40,7 @@ IMAGE = f"oasis-scheduler:{__version__}"
 # OASiS itself needs bounds of its prices, which a new cluster does not have.
 POLICY = "recourse"
 METRICS_PORT = 9090
+MONITORING = "monitoring.coreos.com/v1"  # of the Prometheus operator
 # On every object that is installed, whatever the name of the controller.
 LABELS = {"app.kubernetes.io/name": FIELD_MANAGER}
 READ = ("get", "list", "watch")
@@ -195,7 +196,7 @@ def service_monitor(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
             },
         ),
         _object(
-            "monitoring.coreos.com/v1",
+            MONITORING,
             "ServiceMonitor",
             meta,
             spec={

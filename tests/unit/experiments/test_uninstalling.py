@@ -176,8 +176,10 @@ def test_what_another_controller_needs_is_not_deleted(server: Server, what: str)
     )
 
 
-def test_an_option_that_the_deployment_says_itself_is_refused(
-    server: Server,
-) -> None:
+def test_what_cannot_be_is_refused_before_anything_is_done(server: Server) -> None:
+    server.objects.clear()
+    with pytest.raises(oasis.InputError, match="--service-monitor: expected a cluster that serves"):
+        installing.install(apply=True, monitored=True)
+    assert not server.objects
     with pytest.raises(oasis.InputError, match="--argument: expected none of"):
         installing.install(arguments=["--metrics-port=0"])

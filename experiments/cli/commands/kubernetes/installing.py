@@ -28,7 +28,7 @@ from experiments.cli.commands.kubernetes.cluster import (
 )
 from experiments.cli.options import AsJson
 from oasis.kubernetes import names
-from oasis.kubernetes.objects.manifests import IMAGE, LABELS, everything
+from oasis.kubernetes.objects.manifests import IMAGE, LABELS, MONITORING, everything
 from oasis.kubernetes.objects.namespaced import namespaced
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ def install(
     from oasis.kubernetes.api.resources import apply_object  # noqa: PLC0415 (needs an extra)
 
     objects = connect(kubeconfig, context, dry_run=dry_run)
+    if monitored and not _is_served(objects, MONITORING):
+        raise oasis.InputError("--service-monitor", f"expected a cluster that serves {MONITORING}")
     done = []
     for body in made:
         apply_object(objects, body)
@@ -108,6 +110,18 @@ def install(
         console.note(f"{'would apply' if dry_run else 'applied'} {done[-1]}")
     if as_json:
         console.print_json({"applied": [] if dry_run else done, "dry_run": dry_run})
+
+
+def _is_served(objects: Objects, version: str) -> bool:
+    from oasis.kubernetes.api.connection import ApiError  # noqa: PLC0415 (needs an extra)
+
+    try:
+        objects.connection.request("GET", f"/apis/{version}")
+    except ApiError as error:
+        if error.status == 404:
+            return False
+        raise
+    return True
 
 
 def yaml_text(objects: list[Object]) -> str:
