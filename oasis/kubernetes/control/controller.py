@@ -40,6 +40,7 @@ from oasis.scheduling.policy import Policy
 log = logging.getLogger("oasis.kubernetes")
 
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
+PLAN_WAIT = 0.5  # seconds for which a plan is waited for before what else happens is seen to
 AGAIN = 0.5  # seconds until a write that failed is tried again
 LONGEST_PAUSE = 60.0  # seconds after an error of ours, at most
 # Seconds that a turn may take before the controller counts as stuck. Planning for a large cluster
@@ -303,7 +304,13 @@ class Controller:
             reconciler.clock.drift = self._now.drift()
         # News are counted first: they tell of the slot that may end in the next line.
         self._count(reconciler, news)
-        begun = reconciler.boundary_if_due(self._now(), self._seen())
+        # A long plan is made in a thread: until then pods and statuses follow the one before it.
+        begun = reconciler.plan_if_due(
+            self._now(),
+            self._seen,
+            PLAN_WAIT,
+            lambda: self._news.put((self._now(), "plan", "", None)),
+        )
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
         if begun and self._starts is not None:
