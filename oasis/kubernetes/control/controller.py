@@ -16,6 +16,7 @@ from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import (
     CLAIMS,
     CLASSES,
+    NETWORK_POLICIES,
     NODES,
     OASIS_JOBS,
     PODS,
@@ -383,6 +384,7 @@ def followed(settings: ControllerSettings) -> list[Followed]:
         (PODS, everywhere, None, False),
         (NODES, (None,), settings.node_selector, False),
         (SERVICES, spaces, names.JOB_UID, False),
+        (NETWORK_POLICIES, spaces, names.JOB_UID, False),
         (CLAIMS, spaces, None, False),
         (VOLUMES, (None,), None, False),
         (CLASSES, (None,), None, True),
