@@ -399,20 +399,19 @@ def _ratio(_: Mapping[str, Any], result: Any, instance: Instance | None) -> Said
 
 
 def _compare(data: Mapping[str, Any], found: Any, _: Instance | None) -> Said:
+    columns, rows = tables.comparison_table(found)
     if data.get("format") == FORMAT:
-        rows = tables.elastic_rows(found)
         title = f"{len(found.policies)} policies on {data.get('jobs')} elastic jobs"
         bound = [("utility at most", texts.number(data.get("bound")))]
-        return title, bound, [table("Policies; times in seconds", tables.ELASTIC, rows)]
-    rows = tables.compared_rows(found)
+        return title, bound, [table("Policies; times in seconds", columns, rows)]
     title = f"{len(found.policies)} policies on {data.get('jobs')} jobs"
-    return title, [], [table("Policies", tables.COMPARED, rows)]
+    return title, tables.optimum_facts(found), [table("Policies", columns, rows)]
 
 
 def _replay(data: Mapping[str, Any], found: Any, _: Instance | None) -> Said:
-    rows = tables.replayed_rows(found)
+    columns, rows = tables.comparison_table(found)
     title = f"{len(found.policies)} policies replayed on {data.get('jobs')} jobs of a trace"
-    return title, [], [table("Policies; times in seconds", tables.REPLAYED, rows)]
+    return title, [], [table("Policies; times in seconds", columns, rows)]
 
 
 def _quote(_: Mapping[str, Any], decision: Any, __: Instance | None) -> Said:

@@ -288,8 +288,9 @@ def read_philly_plain(
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory, "philly.csv")
     ...     _ = path.write_text(rows)
-    ...     read_philly_plain(path)
-    [PlainJob(id='philly-2', submitted=0.0, duration=3600.0, gpus=4, owner='a')]
+    ...     jobs = read_philly_plain(path)
+    >>> [(job.id, job.submitted, job.duration, job.gpus, job.owner) for job in jobs]
+    [('philly-2', 0.0, 3600.0, 4, 'a')]
     """
     trace = read_plain(
         path,

@@ -1,4 +1,4 @@
-"""The tutorial of docs/kubernetes.md, as it stands there, on a control plane of its own.
+"""The commands of the pages on Kubernetes, as they stand there, on a control plane of its own.
 
 The pods of the Deployment that it installs are only played here, so the container of one is run:
 its arguments, with its service account and the rights that the tutorial installed.
@@ -53,9 +53,9 @@ def container(plane: ControlPlane, words: Path, log: Path) -> Iterator[None]:
             process.wait(timeout=60.0)
 
 
-def test_the_tutorial_says_what_is_true(controlplane_binary: Path, tmp_path: Path) -> None:
+def test_the_pages_say_what_is_true(controlplane_binary: Path, tmp_path: Path) -> None:
     words = tmp_path / "bin"
-    words_on_path(words)
+    words_on_path(words, controlplane_binary)
     first, *rest = steps()
     with ControlPlane(controlplane_binary) as plane:
         names = [f"node-{k}" for k in range(3)]
@@ -80,7 +80,7 @@ def test_the_tutorial_says_what_is_true(controlplane_binary: Path, tmp_path: Pat
 
 def test_another_output_than_the_pages_is_found(tmp_path: Path) -> None:
     words = tmp_path / "bin"
-    words_on_path(words)
+    words_on_path(words, tmp_path / "none")
     reader = environment(words, tmp_path / "none")
     (good, bad) = commands("$ printf 'a   1\\n'\na 1\n$ printf 'a 2\\n'\na 1\n")
     assert carry_out(good, tmp_path, reader) is None

@@ -25,7 +25,6 @@ from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
-from experiments.evaluation.tables import REPLAYED, replayed_rows
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC, read_content
 from oasis.model.instance_file import parse_json
@@ -164,7 +163,7 @@ def command(
     missing = [name for name in chosen if name not in found.policies]
     found = replace(found, about={**found.about, MISSING: missing}) if missing else found
 
-    return deliver_comparison(found, found.to_dict(), (REPLAYED, replayed_rows, title), delivery)
+    return deliver_comparison(found, found.to_dict(), title, delivery)
 
 
 def _say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:

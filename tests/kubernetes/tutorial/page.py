@@ -1,4 +1,4 @@
-"""The tutorial of the page for operators, taken out of it and carried out."""
+"""The commands of the pages on Kubernetes, taken out of them and carried out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "kubernetes.md"
-SECTION = "## Tutorial"
+NAMES = ("install", "submit", "observe", "operate")
+PAGES = [ROOT / f"docs/kubernetes-{name}.md" for name in NAMES]
 ASKS = tuple(f"oasis kubernetes {word}" for word in ("status", "plan", "quote", "explain"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 PATIENCE = 150.0  # seconds until what the page shows has to be so
@@ -39,24 +39,19 @@ class File:
 
 
 def steps() -> list[Command | File]:
-    """All blocks of the section, in order.
+    """What a reader of the pages types and saves, in order.
 
-    Raises
-    ------
-    ValueError
-        If the section has a block that nothing is done with.
+    Objects whose first line is no name of a file are parts of one, shown to be read.
     """
-    page = PAGE.read_text(encoding="utf-8")
-    section = page[page.index(f"\n{SECTION}\n") + 1 :]
-    section = section[: section.index("\n## ", 1)]
     found: list[Command | File] = []
-    for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL):
-        if language == "yaml":
-            found.append(File(text.partition("\n")[0].removeprefix("# "), text))
-        elif language == "console":
-            found += commands(text)
-        else:
-            raise ValueError(f"{PAGE.name}: expected console or yaml in the tutorial: {language!r}")
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            first = block.partition("\n")[0]
+            if language == "console":
+                found += commands(block)
+            elif language == "yaml" and first.startswith("# "):
+                found.append(File(first.removeprefix("# "), block))
     return found
 
 
@@ -67,15 +62,15 @@ def commands(block: str) -> Iterator[Command]:
         yield Command(line, shown)
 
 
-def words_on_path(directory: Path) -> None:
+def words_on_path(directory: Path, controlplane: Path) -> None:
     """Make `oasis` and `kubectl` commands in `directory`."""
     directory.mkdir()
     for name, target in (
-        ("oasis", ["-m", "experiments.cli"]),
-        ("kubectl", [str(Path(__file__).with_name("kubectl.py"))]),
+        ("oasis", [sys.executable, "-m", "experiments.cli"]),
+        ("kubectl", [str(controlplane), "kubectl"]),
     ):
         path = directory / name
-        path.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, *target])} "$@"\n')
+        path.write_text(f'#!/bin/sh\nexec {shlex.join(target)} "$@"\n')
         path.chmod(0o755)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from baselines.dragon import Dragon, IdleClock, LocalityAware
 from baselines.dragon_placing import FewestNodes, FullestStart, Ladder
-from baselines.dragon_scaling import make_room
+from baselines.dragon_scaling import give_until, make_room
 from oasis.simulator import (
     Allocation,
     Engine,
@@ -175,13 +175,28 @@ def test_an_urgent_job_gets_what_it_asks_for_or_in_the_code_its_minimum():
 
 
 def test_victims_are_cut_only_until_the_job_fits():
-    machines = Site(("gpu",), (Machine("n0", (8.0,)),))
-    able = [job("a", 1, 4), job("b", 1, 4)]
-    held = {-1: Allocation(((0, 4),))}
-    room = Room(machines, [(0,)])
-    made = make_room(room, able[:1], held, lambda room: None)
-    assert made is None
+    jobs = [job("a", 1, 4, asked=4), job("b", 1, 4, asked=4), job("c", 3, arrival=1.0)]
+    run = engine(Dragon(**QUIET), *jobs, until=200.0, gpus=(8,))
+    assert workers(run) == {"a": {0: 1}, "b": {0: 4}, "c": {0: 3}}
+    room = Room(Site(("gpu",), (Machine("n0", (8.0,)),)), [(0,)])
+    assert make_room(room, [jobs[0]], {-1: Allocation(((0, 4),))}, lambda room: None) is None
     assert room.free == [(0,)]
+
+
+def test_the_first_urgent_job_that_cannot_be_helped_ends_it():
+    """u asks for less of the cluster than v, and nobody can give it CPUs; v must wait with it."""
+    site = Site(("gpu", "cpu"), (Machine("a", (5.0, 2.0)), Machine("b", (4.0, 8.0))))
+    gpu, both = ((0, 1),), ((0, 1), (1, 4))
+    jobs = [
+        PolicyJob("x", 0.0, 1e4, gpu, min_workers=1, max_workers=5, initial_workers=5),
+        PolicyJob("y", 0.0, 1e4, gpu, min_workers=4, max_workers=4),
+        PolicyJob("u", 1.0, 1e4, both),
+        PolicyJob("v", 2.0, 1e4, gpu, min_workers=4, max_workers=4),
+    ]
+    run = Engine(Workload.of(site, jobs), Dragon(**QUIET))
+    while run._agenda.next_time <= 200.0 and run.step():
+        pass
+    assert workers(run) == {"x": {0: 5}, "y": {1: 4}, "u": {}, "v": {}}
 
 
 # --- scale-up -----------------------------------------------------------------------------------
@@ -232,6 +247,21 @@ def test_by_the_text_a_job_grows_on_each_of_its_machines_by_the_code_beside_its_
         for machine, count in workers(code)["a"].items()
     }
     assert {machine for machine, more in grown.items() if more} <= set(home)
+
+
+def test_an_attempt_in_vain_starts_the_one_clock_of_the_code_again():
+    """x ends at 100 s; d asked at 70 s, when nothing was free."""
+    jobs = [job("a", 1, 4, asked=2), job("x", 2, work=200.0), job("d", 4, arrival=70.0)]
+    code = Dragon(reading="code")
+    assert workers(engine(code, *jobs, until=129.0))["a"] == {0: 2}
+    assert workers(engine(code, *jobs, until=130.0))["a"] == {0: 4}
+
+
+def test_in_the_release_nobody_grows_while_a_job_is_urgent():
+    jobs = [job("a", 1, 4, asked=1), job("b", 4, arrival=1.0), job("c", 4, arrival=50.0)]
+    assert workers(engine(Dragon(reading="release"), *jobs, until=300.0))["a"] == {0: 1}
+    alone = engine(Dragon(reading="release"), jobs[0], until=100.0)
+    assert workers(alone)["a"] == {0: 4}
 
 
 def test_without_alarms_it_acts_only_when_something_happens():
@@ -293,6 +323,7 @@ def test_the_ladder_goes_from_all_on_one_machine_to_the_fewest_spread():
         return dict(held.workers)
 
     assert put(4, 4) == {0: 4}
+    assert put(2, 4) == {1: 4}
     assert put(3, 3) == {0: 3, 1: 1}
     assert put(3, 0) == {0: 2}
     assert put(1, 1) == {0: 1, 1: 1}
@@ -305,7 +336,7 @@ def test_the_fewest_machines_count_that_of_the_parameter_server():
     assert (held.workers, held.ps) == (((0, 4), (2, 2)), ((2, 1),))
     # and where the workers alone would take the room that the server needs
     one = PolicyJob("j", 0.0, 1.0, ((0, 1), (1, 1)), ((1, 2),), 1, 6, ps_rule=FixedPs(1))
-    held = FewestNodes().place(Room(site, [(3, 1), (2, 4), (1, 1)]), one, 4, 1)
+    held = FewestNodes().place(Room(site, [(3, 1), (3, 4), (1, 1)]), one, 4, 1)
     assert (held.workers, held.ps) == (((0, 1), (1, 2), (2, 1)), ((1, 1),))
 
 
@@ -324,5 +355,14 @@ def test_the_release_begins_where_most_tasks_fit_and_takes_as_many_as_there_are(
         return held and dict(held.workers)
 
     assert put(2, 3, 3) == {0: 2, 1: 3, 2: 1}
+    assert put(2, 2, 4) == {0: 2, 2: 4}
     assert put(1, 0, 3) == {0: 1, 2: 3}
     assert put(1, 0, 0) is None
+
+
+def test_in_the_release_workers_away_from_the_server_go_first():
+    site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "ab"))
+    one = PolicyJob("j", 0.0, 1.0, ((0, 1),), ((0, 1),), 1, 4, ps_rule=FixedPs(1), index=0)
+    held = {0: Allocation(((0, 2), (1, 2)), ((0, 1),))}
+    cut = give_until(Room(site, [(0,), (0,)]), [one], held, lambda room: bool(sum(room.free[1])))
+    assert cut == {0: Allocation(((0, 2), (1, 1)), ((0, 1),))}
