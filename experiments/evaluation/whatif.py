@@ -27,10 +27,10 @@ PERCENTILES = (50, 95, 99)
 SHORTEST = 10.0  # seconds: the slowdown of shorter jobs is that of jobs of this length
 SIZES = ((1, 1, "1 GPU"), (2, 4, "2-4 GPUs"), (5, 8, "5-8 GPUs"), (9, None, "9 GPUs or more"))
 POINTS = 240  # of a series over time
-SHARES = (*range(0, 100, 2), 99, 99.9, 100)  # percent of the jobs, of the distribution of waiting
+SHARES = (*range(0, 100, 5), 99, 99.9, 100)  # percent of the jobs, of the distribution of waiting
 NO_OWNER = "(none)"
 
-# What policies are told, or need, that a trace does not say; or why they take too long.
+# What policies go by that a trace does not say; or why they take too long.
 LEFT_OUT = {
     "rrh": "goes by what jobs are worth",
     "priority-queue": "goes by what jobs are worth",
@@ -39,9 +39,11 @@ LEFT_OUT = {
     "optimus": "goes by training curves",
     "elasticflow": "goes by deadlines",
     "dragon": "changes numbers of workers",
-    "gavel": "is for machines of several kinds",
-    "kubernetes-default": "is for pods of elastic jobs",
-    "dorm": "solves an integer programme at every event",
+    "kubernetes-default": "binds elastic jobs pod by pod",
+    "gavel": "is slow with many jobs",
+    "drf": "is slow with many jobs",
+    "finish-time-fairness": "is slow with many jobs",
+    "dorm": "is slow with many jobs",
 }
 CHOSEN = tuple(name for name in PLAIN if name not in LEFT_OUT)
 
@@ -215,6 +217,8 @@ class _Queue:
         waits = True
         self._change(progress.job.arrival, 1)
         for time, held in progress.history:
+            if progress.end is not None and time >= progress.end:
+                break  # it holds nothing any more, and waits for nothing
             if waits != (not held.workers):
                 waits = not held.workers
                 self._change(time, 1 if waits else -1)

@@ -164,7 +164,7 @@ _READERS: Mapping[str, Reader[Any]] = {
     **dict.fromkeys(("by_size", "by_owner"), LISTS),
     "waiting_at": list_of(optional(real)),
     "series": mapping,
-    "told": lambda value: bool(value),
+    "told": bool,
     "parameters": mapping,
 }
 
@@ -203,7 +203,7 @@ class Change:
 
     @property
     def verdict(self) -> int:
-        """-1: they wait less; 1: they wait longer; 0: the same, up to a second or half a percent."""
+        """-1: they wait less; 1: longer; 0: the same, up to a second or half a percent."""
         if abs(self.more) <= max(1.0, BETTER * self.before):
             return 0
         return 1 if self.more > 0 else -1

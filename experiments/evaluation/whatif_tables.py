@@ -12,7 +12,7 @@ from experiments.evaluation.whatif_result import Change, Setting, WhatIf, change
 Columns = tuple[tuple[str, bool], ...]
 
 BOUND = "lower bound"
-CALLED = {RECORDED: "what really happened"}
+CALLED = {RECORDED: "in reality"}
 TOLD = "+"  # behind the name of a policy that is told how long jobs take
 MOST_OWNERS = 12  # in a table or picture
 UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -192,7 +192,6 @@ OWNERS: Columns = (
     ("GPU-hours", True),
     ("waited", True),
     ("would wait", True),
-    ("change", True),
 )
 
 
@@ -207,14 +206,13 @@ def owner_changes(found: WhatIf, policy: str) -> list[Change]:
 def owner_rows(found: WhatIf, policy: str) -> tuple[list[tuple[str, ...]], int]:
     """Rows of the owners with most GPU-hours, and how many owners have none."""
     all_of_them = owner_changes(found, policy)
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             one.name,
             f"{one.jobs:,}",
             f"{brief(one.gpu_hours)}",
             lasting(one.before),
             lasting(one.after),
-            more(one.more),
         )
         for one in all_of_them[:MOST_OWNERS]
     ]
@@ -223,7 +221,13 @@ def owner_rows(found: WhatIf, policy: str) -> tuple[list[tuple[str, ...]], int]:
 
 def other_columns(found: WhatIf) -> Columns:
     """Headings of `other_rows`: the loads, or the machines."""
-    return (("policy", False), *((setting_text(found, one), True) for one in found.settings))
+    return (("policy", False), *((setting_text(found, one), True) for one in _by_load(found)))
+
+
+def _by_load(found: WhatIf) -> list[Setting]:
+    """All settings, by their load, and then those with fewer machines."""
+    most = len(found.first.machines)
+    return sorted(found.settings, key=lambda one: (most - len(one.machines), one.load))
 
 
 def setting_text(found: WhatIf, setting: Setting) -> str:
@@ -249,14 +253,14 @@ def other_rows(found: WhatIf) -> list[tuple[str, ...]]:
     rows = []
     for name in dict.fromkeys(name for one in found.settings for name in one.policies):
         texts = []
-        for setting in found.settings:
+        for setting in _by_load(found):
             row = setting.policies.get(name)
             mean = None if row is None else row["completion"]["mean"]
             mark = MARK if row is not None and row["unfinished"] and mean is not None else ""
             texts.append(lasting(mean) + mark)
         row = found.first.policies.get(name)
         rows.append((called(name, row), *texts))
-    rows.append((BOUND, *(lasting(setting.bound) for setting in found.settings)))
+    rows.append((BOUND, *(lasting(setting.bound) for setting in _by_load(found))))
     return rows
 
 
@@ -298,7 +302,9 @@ def _without_durations(found: WhatIf, best: str) -> str:
     if other is None or other == best or not rows[best]["told"]:
         return ""
     mean = lasting(rows[other]["completion"]["mean"])
-    return f" It is told how long jobs take; of the policies that are not, {other} is best ({mean})."
+    return (
+        f" It is told how long jobs take; of the policies that are not, {other} is best ({mean})."
+    )
 
 
 def _gain(setting: Setting, best: str, mean: float) -> str:
@@ -344,8 +350,10 @@ def _parts(found: WhatIf, best: str) -> str:
 def notes(found: WhatIf) -> list[str]:
     """Sentences below the tables: what marks and words mean, and what is left out or assumed."""
     rows = found.first.policies
-    said = [f"Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
-            f"below {SHORTEST:g} s count as {SHORTEST:g} s."]
+    said = [
+        f"Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
+        f"below {SHORTEST:g} s count as {SHORTEST:g} s."
+    ]
     if any(row["told"] for row in rows.values()):
         said.append(f"{TOLD}: is told how long each job will take, which real schedulers are not.")
     if any(row["preemptions"] for name, row in rows.items() if name != RECORDED):
@@ -356,7 +364,7 @@ def notes(found: WhatIf) -> list[str]:
         said.append(f"{MARK}: of the finished jobs only. Not finished: {named}.")
     said += _recorded_notes(found)
     if any(one.load != 1.0 for one in found.settings):
-        said.append("Load x 1.5: the same jobs, the times between submissions divided by 1.5.")
+        said.append("Load x 1.5: the same jobs, with the times between submissions divided by 1.5.")
     said.append(
         f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
         "with free preemption, has a smaller mean."
@@ -377,7 +385,7 @@ def _recorded_notes(found: WhatIf) -> list[str]:
         )
     if row["peak"] > found.first.gpus:
         said.append(
-            f"In reality up to {row['peak']:,} GPUs were in use at once, more than the machines here."
+            f"In reality up to {row['peak']:,} GPUs were in use at once, more than there are here."
         )
     return said
 

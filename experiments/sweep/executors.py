@@ -176,7 +176,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """This process, one cell after the other: for what takes less time than to start another."""
+    """One cell after the other in this process: for what is quicker than to start another."""
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
         """Run `cells`."""

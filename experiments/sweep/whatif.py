@@ -1,4 +1,4 @@
-"""Policies on the jobs of a trace, as cells of a sweep: on every core or a Dask cluster, resumed."""
+"""Policies on the jobs of a trace as cells of a sweep: on every core or a Dask cluster, resumed."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def refuse_binary(content: bytes) -> None:
         raise InstanceError("", "expected text, got binary data of no kind that is known here")
 
 
-RESULTS = ("run", "solve", "ratio", "compare", "replay", "quote")
+RESULTS = ("run", "solve", "ratio", "compare", "replay", "whatif", "quote")
 INSTANCE, ELASTIC, PRICES, JOB, SCHEDULES = "instance", "elastic", "prices", "job", "schedules"
 PLAIN, PHILLY, SLURM, SWF, OPENB = "plain", "philly", "slurm", "swf", "openb"
 TRACES = (PLAIN, PHILLY, SLURM, SWF, OPENB)

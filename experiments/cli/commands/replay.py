@@ -141,12 +141,9 @@ def command(
         found, title = _elastic(made, chosen, file), _elastic_title(made)
     else:
         given = {"virtual_cluster": virtual_cluster, **reading}
-        limits: dict[str, Any] = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
-        with located_at(source=file), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
-            kind = FORMATS[format or format_of(source, WANTED)]
-            trace = plain_jobs(source, kind, reading_options(kind, given), **limits)
+        trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
+        with located_at(source=file):
             workload = _workload(trace, servers, gpus_per_server, placement)
-        _say_how_it_was_read(trace, is_guessed=format is None)
         about = _about(trace, servers, gpus_per_server, placement) | {
             "cluster": virtual_cluster or None,
             "max_gpus": max_gpus,
@@ -164,6 +161,17 @@ def command(
     found = replace(found, about={**found.about, MISSING: missing}) if missing else found
 
     return deliver_comparison(found, found.to_dict(), title, delivery)
+
+
+def read_jobs(
+    source: TraceSource, format: str | None, given: dict[str, Any], **limits: int | None
+) -> PlainTrace:
+    """The plain jobs of a trace; standard error says how it was read, and what was left out."""
+    with located_at(source=source.path), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
+        kind = FORMATS[format or format_of(source, WANTED)]
+        trace = plain_jobs(source, kind, reading_options(kind, given), **limits)  # type: ignore[arg-type]
+    _say_how_it_was_read(trace, is_guessed=format is None)
+    return trace
 
 
 def _say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
