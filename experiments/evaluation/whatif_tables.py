@@ -95,16 +95,7 @@ WORKED: Columns = (
     ("preempted", True),
     ("moved", True),
 )
-WHOLE: Columns = (
-    ("policy", False),
-    ("completion: mean", True),
-    *((f"{k} %", True) for k in PERCENTILES),
-    ("above bound", True),
-    ("waiting: mean", True),
-    *((f"{k} %", True) for k in PERCENTILES),
-    ("slowdown", True),
-    *WORKED[1:],
-)
+WAITED_AND_WORKED: Columns = (*WAITED, *WORKED[1:])
 
 
 def served_rows(found: WhatIf) -> list[tuple[str, ...]]:
@@ -127,13 +118,9 @@ def worked_rows(found: WhatIf) -> list[tuple[str, ...]]:
 
 
 def whole_rows(found: WhatIf) -> list[tuple[str, ...]]:
-    """All of these side by side, for a page."""
-    parts = zip(served_rows(found), waited_rows(found), worked_rows(found), strict=False)
-    rows = [(*one, *other[1:], *third[1:]) for one, other, third in parts]
-    if found.first.bound is not None:
-        bound = served_rows(found)[-1]
-        rows.append((*bound, *("-" for _ in range(len(WHOLE) - len(bound)))))
-    return rows
+    """Waiting and use side by side, for a page."""
+    parts = zip(waited_rows(found), worked_rows(found), strict=True)
+    return [(*one, *other[1:]) for one, other in parts]
 
 
 def _times(times: Mapping[str, float | None]) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from experiments.plotting.canvas import (
     LINES,
     MARKERS,
     SMALL,
-    TINY,
     as_written,
     colour,
     fill,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from experiments.evaluation.whatif_result import WhatIf
 
 # Narrow enough to be read on a telephone, where a page shows it 10 % smaller.
-WIDTH = 4.4  # inches
+WIDTH = 3.9  # inches
 STRIP = 0.52  # inches a policy, in a picture of one row each
 TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0, 8640000.0)  # of a log of time
 DAY, HOUR, MINUTE = 86400.0, 3600.0, 60.0
@@ -86,9 +85,9 @@ def _time_ticks(ax: Axes) -> None:
     ax.xaxis.set_minor_locator(FixedLocator([]))
     # A job that waits for less than a second is drawn at one.
     ax.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: "0" if value <= 1 else lasting(value).replace("\xa0", " "))
+        FuncFormatter(lambda value, _: "0" if value <= 1 else lasting(value))
     )
-    ax.tick_params(axis="x", labelsize=TINY)
+    ax.tick_params(axis="x", labelsize=SMALL)
 
 
 def over_time_figure(found: WhatIf, series: str) -> Figure:
@@ -115,7 +114,7 @@ def over_time_figure(found: WhatIf, series: str) -> Figure:
         ax.set_ylim(0.0, 1.05 * top)
         ax.yaxis.set_major_locator(FixedLocator([0.0, _round(top)]))
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        ax.tick_params(axis="both", labelsize=TINY)
+        ax.tick_params(axis="both", labelsize=SMALL)
         ax.set_title(as_written(called(name)), fontsize=SMALL, loc="left", pad=1.5)
         ax.margins(x=0.0)
         for side in ("top", "right"):
@@ -172,7 +171,7 @@ def owners_figure(found: WhatIf, policies: Sequence[str]) -> Figure:
     ax.set_ylim(len(owners) - 0.5, -0.5)
     ax.set_xlim(0.0, max(ax.get_xlim()[1], 1e-9))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
-    ax.tick_params(axis="x", labelsize=TINY)
+    ax.tick_params(axis="x", labelsize=SMALL)
     ax.set_xlabel(f"mean waiting ({unit})", fontsize=SMALL)
     legend_below(ax, len(policies))
     return figure
@@ -216,8 +215,8 @@ def loads_figure(found: WhatIf) -> Figure:
         ax.fill_between([one.load for one in settings], bounds, color="0.85", label=BOUND)
     ax.set_ylim(bottom=0.0)
     ax.set_xticks([one.load for one in settings])
-    ax.tick_params(axis="both", labelsize=TINY)
+    ax.tick_params(axis="both", labelsize=SMALL)
     ax.set_xlabel("load (times as it is)", fontsize=SMALL)
     ax.set_ylabel(f"mean from submission to end ({unit})", fontsize=SMALL)
-    legend_below(ax, 3)
+    legend_below(ax, 2)
     return figure

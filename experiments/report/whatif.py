@@ -47,7 +47,7 @@ def whatif_section(
     missing += [f"Failed: {failure}" for failure in found.about.get("failed", ())]
     return Section(
         name=name,
-        title=f"What if? {jobs} on {tables.machines_text(found.first.machines)}",
+        title=f"{jobs} on {tables.machines_text(found.first.machines)}",
         was_run=_was_run(found),
         facts=[],
         tables=tuple(_tables(found)),
@@ -94,7 +94,12 @@ def _pictures(found: WhatIf) -> list[Drawn]:
 
 
 def _tables(found: WhatIf) -> list[ReportTable]:
-    made = [table("Policies", tables.WHOLE, tables.whole_rows(found))]
+    made = [
+        table("From submission to end", tables.SERVED, tables.served_rows(found)),
+        table(
+            "Waiting for GPUs, and their use", tables.WAITED_AND_WORKED, tables.whole_rows(found)
+        ),
+    ]
     reference, best = found.reference, found.best(found.first)
     if reference is None:
         return made

@@ -54,6 +54,7 @@ LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
 PAGE = (".html", ".htm")
+TITLE = "Which scheduler would serve these jobs best?"
 
 
 @with_options(READING, "reading", only_given=True)
@@ -339,7 +340,7 @@ def _write_page(found: WhatIf, output: Path, style: str | None) -> None:
 
     with drawing_style(style):
         section = section_of(output.name, found.to_dict(), None)
-    write_page(report_page([section], section.title), output)
+    write_page(report_page([section], TITLE), output)
     console.note(f"wrote {output}")
 
 
