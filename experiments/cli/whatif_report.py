@@ -17,7 +17,7 @@ from experiments.cli import console
 from experiments.cli.options import not_stdout
 from experiments.evaluation import whatif_tables as tables
 from experiments.evaluation.whatif import RECORDED, JobColumns, really_happened
-from experiments.evaluation.whatif_result import WhatIf
+from experiments.evaluation.whatif_result import PARTS, WhatIf
 from oasis.model.files import check_writable, write_text
 
 if TYPE_CHECKING:
@@ -151,10 +151,6 @@ EACH = (
     "started",
     "waiting",
     "completion",
-)
-PARTS = (
-    *("jobs", "gpu_hours", "mean_waiting", "p95_waiting", "mean_completion", "mean_slowdown"),
-    "unfinished",
 )
 
 

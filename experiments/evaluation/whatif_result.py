@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.evaluation.whatif import RECORDED
+from experiments.evaluation.whatif import PERCENTILES, RECORDED, SHARES, SIZES
 from oasis.model.document import Reader, entry, list_of, mapping, object_of, optional, real, text
 from oasis.model.errors import InputError
 from oasis.model.summary import Facts, Summarised
@@ -142,9 +142,27 @@ class WhatIf(Summarised):
         if not settings:
             raise InputError("settings", "expected at least one")
         entry(data, "jobs", real)
+        owners = entry(data, "owners", list_of(text))
+        _check_lengths(settings, len(owners))
         known = ("kind", "settings", "owners")
         about = {name: value for name, value in data.items() if name not in known}
-        return cls(tuple(settings), tuple(entry(data, "owners", list_of(text))), about)
+        return cls(tuple(settings), tuple(owners), about)
+
+
+def _check_lengths(settings: Sequence[Setting], owners: int) -> None:
+    wanted = {"by_owner": owners, "by_size": len(SIZES)}
+    for k, setting in enumerate(settings):
+        for policy, row in setting.policies.items():
+            lengths = {
+                f"{by}.{name}": (len(row[by][name]), n)
+                for by, n in wanted.items()
+                for name in PARTS
+            }
+            lengths["waiting_at"] = (len(row["waiting_at"]), len(SHARES))
+            for name, (got, expected) in lengths.items():
+                if got != expected:
+                    where = f"settings[{k}].policies.{policy}.{name}"
+                    raise InputError(where, f"expected {expected} numbers, got {got}")
 
 
 def _setting(data: Any) -> Setting:
@@ -156,14 +174,36 @@ def _setting(data: Any) -> Setting:
     )
 
 
-NUMBERS = object_of(optional(real))
-LISTS = object_of(list_of(optional(real)))
+PARTS = (
+    *("jobs", "gpu_hours", "mean_waiting", "p95_waiting", "mean_completion", "mean_slowdown"),
+    "unfinished",
+)  # figures of a part of the jobs
+SUMMARY = ("mean", *(f"p{k}" for k in PERCENTILES))
+
+
+def _numbers(data: Any) -> list[Any]:
+    return list(list_of(optional(real))(data))
+
+
+def _times(data: Any) -> dict[str, Any]:
+    return {name: entry(data, name, optional(real)) for name in SUMMARY}
+
+
+def _parts(data: Any) -> dict[str, Any]:
+    return {name: entry(data, name, _numbers) for name in PARTS}
+
+
+def _series(data: Any) -> dict[str, Any]:
+    ends = {name: entry(data, name, real) for name in ("begin", "end")}
+    return ends | {name: entry(data, name, _numbers) for name in ("waiting", "in_use")}
+
+
 _READERS: Mapping[str, Reader[Any]] = {
     **dict.fromkeys(("finished", "unfinished", "preemptions", "moves", "gpu_utilisation"), real),
-    **dict.fromkeys(("completion", "waiting", "slowdown"), NUMBERS),
-    **dict.fromkeys(("by_size", "by_owner"), LISTS),
-    "waiting_at": list_of(optional(real)),
-    "series": mapping,
+    **dict.fromkeys(("completion", "waiting", "slowdown"), _times),
+    **dict.fromkeys(("by_size", "by_owner"), _parts),
+    "waiting_at": _numbers,
+    "series": _series,
     "told": bool,
     "parameters": mapping,
 }

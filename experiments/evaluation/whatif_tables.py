@@ -264,12 +264,14 @@ def answer(found: WhatIf) -> tuple[str, ...]:
     if rows[best]["waiting"]["mean"] < 1.0 and rows[reference]["waiting"]["mean"] < 1.0:
         first = f"{where}no job waits for GPUs, whatever the policy: {_whole_mean(mean)}."
     elif best == reference or before is None or mean > before * (1 - 1e-3):
-        first = f"{where}no policy serves these {jobs:,} jobs better than {_name(reference)}: "
+        first = (
+            f"{where}no policy serves these {jobs:,} jobs better than {_name(found, reference)}: "
+        )
         first += f"a job takes {lasting(before)} from submission to end on average."
     else:
         first = f"{where}{best} serves these {jobs:,} jobs best: a job takes {lasting(mean)} from "
         first += f"submission to end on average, {percent(1 - mean / before)} less than with "
-        first += f"{_name(reference)} ({lasting(before)})."
+        first += f"{_name(found, reference)} ({lasting(before)})."
         first += _without_durations(found, best)
     return tuple(filter(None, (first, _gain(setting, best, mean), _parts(found, best))))
 
@@ -278,8 +280,12 @@ def _whole_mean(mean: float) -> str:
     return f"a job takes {lasting(mean)} on average, which is its duration"
 
 
-def _name(name: str) -> str:
-    return {RECORDED: "the scheduler that really ran them"}.get(name, name)
+def _name(found: WhatIf, name: str) -> str:
+    if name != RECORDED:
+        return name
+    peak = found.first.policies[RECORDED]["peak"]
+    more = f", on up to {peak:,} GPUs" if peak > found.first.gpus else ""
+    return f"the scheduler that really ran them{more}"
 
 
 def _without_durations(found: WhatIf, best: str) -> str:

@@ -46,9 +46,15 @@ def waiting_figure(found: WhatIf) -> Figure:
 
     Examples
     --------
-    >>> from tests.whatif_results import small_result
-    >>> len(waiting_figure(small_result()).axes)
-    1
+    >>> from baselines import FIFO
+    >>> from experiments.evaluation.whatif import JobColumns, policy_figures
+    >>> from experiments.evaluation.whatif_result import Setting, WhatIf
+    >>> from oasis.simulator import PlainJob
+    >>> jobs = JobColumns.of([PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 0.0, 60.0, 8)])
+    >>> row, _ = policy_figures(jobs, (8,), "pooled", FIFO())
+    >>> found = WhatIf((Setting(1.0, (8,), 90.0, {"fifo": row}),), jobs.owners, {"jobs": 2})
+    >>> [label.get_text() for label in waiting_figure(found).axes[0].get_yticklabels()]
+    ['fifo']
     """
     rows = found.first.policies
     figure = new_figure(WIDTH, 1.1 + 0.3 * len(rows))

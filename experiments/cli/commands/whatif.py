@@ -305,6 +305,7 @@ def _found(
 ) -> WhatIf:
     """What the records say, and what really happened; which runs are missing, and why."""
     from experiments.sweep import FAILED  # noqa: PLC0415 (needs an extra)
+    from experiments.sweep.task import MEASURED  # noqa: PLC0415
 
     settings, missing, failed = [], [], []
     for scenario, (bound, *runs) in zip(scenarios, rows, strict=True):
@@ -326,7 +327,11 @@ def _found(
             elif record.status == FAILED:
                 failed.append(f"{where}: {record.error}")
             else:
-                row = {name: part for name, part in record.figures.items() if name != "each"}
+                row = {
+                    name: part
+                    for name, part in record.figures.items()
+                    if name != "each" and not name.startswith(MEASURED)
+                }
                 given = cell.policy_options
                 figures[cell.policy] = row | entry_of(cell.policy).recorded(
                     given, row["parameters"]
