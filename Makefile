@@ -41,8 +41,9 @@ kubernetes-test: kubernetes-build $(VENV)/test.stamp ## the tests on a real cont
 kubernetes-demo: kubernetes-build $(VENV)/test.stamp ## the shipped example on a real control plane, beside the simulator; POLICY=
 	$(BIN)/python -m tests.kubernetes.demo $(if $(POLICY),--policy $(POLICY))
 
-kubernetes-train: kubernetes-build $(VENV)/test.stamp ## two real trainings on it, one of which makes way for the other (as root)
-	$(BIN)/python -m pytest tests/kubernetes/test_training.py --kubernetes -v
+kubernetes-train: kubernetes-build $(VENV)/$(if $(NIGHTLY),frameworks,test).stamp ## real trainings on it, as root; NIGHTLY=1 adds JAX, PyTorch, TensorFlow
+	$(BIN)/python -m pytest --kubernetes -v tests/kubernetes/test_training.py \
+	  $(if $(NIGHTLY),--nightly tests/kubernetes/test_training_ends.py tests/kubernetes/test_real_frameworks.py)
 
 kubernetes-figures: kubernetes-build $(VENV)/test.stamp ## the paper's experiment on a real control plane: Figs. 8 and 9; SEEDS= SLOT=
 	$(BIN)/python -m tests.kubernetes.paper $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SLOT),--slot-seconds $(SLOT))
@@ -85,6 +86,7 @@ clean: ## remove the environment and everything generated
 # One stamp an extra: installed again when the project's metadata change.
 $(VENV)/all.stamp: EXTRAS = all
 $(VENV)/test.stamp: EXTRAS = test
+$(VENV)/frameworks.stamp: EXTRAS = frameworks
 $(VENV)/mutants.stamp: EXTRAS = mutants
 $(VENV)/bench.stamp: EXTRAS = bench
 $(VENV)/lint.stamp: EXTRAS = all,lint

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oasis.model.errors import InstanceError
-from oasis.model.file_kinds import TRACES, looks_of, refuse_other
+from oasis.model.file_kinds import TABLES, TRACES, looks_of, refuse_other
 from oasis.model.instance import Instance
 from oasis.traces.everything import fit_machines, widened
 from oasis.traces.mapping import MachineOptions, build
@@ -68,7 +68,8 @@ class JobTrace:
             Naming the column, or the kind of file that it is and the command that takes it.
         """
         if self.name in TRACES:
-            refuse_other(source.kind(), (self.name, "csv"), looks_of(self.name), source.path)
+            wanted = TABLES if getattr(options, "map", "") else (self.name,)
+            refuse_other(source.kind(), (*wanted, "csv"), looks_of(self.name), source.path)
         table = self.read(source, options)
         if table.clock is not None:
             table.notes += table.clock.notes()

@@ -20,7 +20,7 @@ from oasis.traces.everything import busiest, last_slot, ps_counts, widened
 from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import RESOURCES, build, jobs_of
 from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_job import COMPLETED, FAILED, PlainJob
+from oasis.traces.plain_job import PlainJob, ended_as
 from oasis.traces.table import (
     NEVER_SCHEDULED,
     MalformedError,
@@ -206,7 +206,6 @@ def _spread(nodes: Sequence[Node], count: int) -> list[Node]:
 
 
 Row = TypeVar("Row")
-PHASES = {"Succeeded": COMPLETED, "Failed": FAILED}  # of a pod; of others it is not known
 POD_COLUMNS = (
     *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos"),
     *("creation_time", "deletion_time", "scheduled_time"),
@@ -369,7 +368,7 @@ def _plain_pods(source: TraceSource, options: OpenbOptions) -> TraceTable[TraceR
         if pod is None:
             raise MalformedError(NEVER_SCHEDULED)
         ended = None if pod.started is None else pod.started + pod.duration
-        state = PHASES.get(row.get("pod_phase", ""), "")
+        state = ended_as(row.get("pod_phase", ""))
         job = PlainJob(pod.id, pod.submitted, pod.duration, pod.gpus, "", pod.started, ended, state)
         return TraceRow(job, {"qos": row["qos"]}, is_share=0 < pod.demand["gpu"] < 1)
 

@@ -2,9 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 COMPLETED, FAILED, KILLED = "completed", "failed", "killed"  # how a job ended
+STATES: Mapping[str, str] = {  # words of schedulers, in capitals -> how a job ended
+    **dict.fromkeys(("COMPLETED", "COMPLETE", "SUCCEEDED", "SUCCESS", "SUCCESSFUL"), COMPLETED),
+    **dict.fromkeys(("FINISHED", "DONE", "PASS", "PASSED", "TERMINATED", "OK"), COMPLETED),
+    **dict.fromkeys(("FAILED", "FAIL", "ERROR", "OUT_OF_MEMORY", "NODE_FAIL"), FAILED),
+    **dict.fromkeys(("BOOT_FAIL", "CRASHED"), FAILED),
+    **dict.fromkeys(("CANCELLED", "CANCELED", "KILLED", "ABORTED", "STOPPED"), KILLED),
+    **dict.fromkeys(("TIMEOUT", "DEADLINE", "PREEMPTED", "REVOKED"), KILLED),
+}
+GO_ON = ("RUNNING", "PENDING", "QUEUED", "WAITING", "SUSPENDED", "SUBMITTED")  # has not ended
+
+
+def ended_as(state: str) -> str:
+    """How a job ended, by the word of its scheduler; empty if the word is not known.
+
+    Examples
+    --------
+    >>> ended_as("CANCELLED by 1000"), ended_as("Pass"), ended_as("")
+    ('killed', 'completed', '')
+    """
+    return STATES.get(_word(state), "")
+
+
+def goes_on(state: str) -> bool:
+    """Whether a job in this state has not ended.
+
+    Examples
+    --------
+    >>> goes_on("running"), goes_on("FAILED")
+    (True, False)
+    """
+    return _word(state) in GO_ON
+
+
+def _word(state: str) -> str:
+    words = state.upper().split(maxsplit=1)
+    return words[0] if words else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from oasis.model.instance import Instance
 from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
-from oasis.traces.plain_job import COMPLETED, FAILED, KILLED
+from oasis.traces.plain_job import ended_as
 from oasis.traces.runs import JobRun, add_jobs, combined, grouped
 from oasis.traces.table import (
     COLUMN,
@@ -416,11 +416,6 @@ ENDED = (
     *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED"),
     *("BOOT_FAIL", "DEADLINE", "REQUEUED", "REVOKED", "RESIZING"),
 )
-STATES = {  # sacct's states -> how a job ended; of others it is not known
-    "COMPLETED": COMPLETED,
-    **dict.fromkeys(("FAILED", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL"), FAILED),
-    **dict.fromkeys(("CANCELLED", "TIMEOUT", "DEADLINE", "PREEMPTED", "REVOKED"), KILLED),
-}
 UNKNOWN = ("", "Unknown", "None", "N/A", "INVALID")  # times that there are not
 HETEROGENEOUS = re.compile(r"(.+)\+(\d+)")  # 838+0 and 838+1 are components of 838
 
@@ -500,7 +495,8 @@ def _read(source: TraceSource, options: SlurmOptions) -> TraceTable[TraceRow]:
         found: TraceTable[JobRun] = TraceTable()
         rows = json_rows(source)
         reader = _Reader(list(rows[0][1]) if rows else [*NAMES], options)
-        parse_rows(found, rows, reader.run, clock=reader.clock, time="Submit")
+        reader.clock.look_at(row["Submit"] for _, row in rows)
+        parse_rows(found, rows, reader.run)
     else:
         layout = layout_of(source, options.columns, options.delimiter)
         _check_columns(layout.header, source.name)
@@ -592,7 +588,7 @@ class _Reader:
             has_ended,
             row.get("Cluster", ""),
             row.get("User") or row.get("Account", ""),
-            STATES.get(_state(row), ""),
+            ended_as(_state(row)),
         )
 
     def _time(self, row: Mapping[str, str], column: str) -> float:

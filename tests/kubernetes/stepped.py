@@ -92,7 +92,7 @@ class Stepped:
     def _begin_next(self, reconciler: Reconciler) -> None:
         """Let the jobs of the next slot arrive, and then the slot begin."""
         slot = 0 if reconciler.driver.slot is None else reconciler.driver.slot + 1
-        store = self.controller.watchers[OASIS_JOBS.plural].store
+        store = self.controller.stores[OASIS_JOBS.plural]
         for body in self._arrivals(slot):
             uid = self._scene.submit(body)["metadata"]["uid"]
             until(
@@ -111,8 +111,8 @@ class Stepped:
             return None
         if slot != self._slot:
             return f"slot {self._slot} has not begun"
-        stores = self.controller.watchers
-        ours = reconciler.pods_of({name: watcher.store.items() for name, watcher in stores.items()})
+        stores = self.controller.stores
+        ours = reconciler.pods_of({name: store.items() for name, store in stores.items()})
         entries = reconciler.driver.by_uid
         for uid in ours.keys() | entries.keys():
             held = entries[uid].allocation if uid in entries else None

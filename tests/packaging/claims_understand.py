@@ -16,6 +16,7 @@ from experiments.evaluation.intervals import CONFIDENCE
 from experiments.figures.figure import read_csv
 from experiments.figures.oasis import SERVERS
 from oasis.driver.driver import LONGEST_WAIT
+from oasis.kubernetes.control.budgets import TOGETHER
 from oasis.model.rounding import TOLERANCE, floor
 from oasis.online.dp.worker_slots import ULPS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -35,7 +36,13 @@ PAGES: tuple[str, ...] = (
         for name in (
             *("theory", "theory-search", "errata", "notation", "recourse", "commitment"),
             *("kubernetes", "kubernetes-install", "kubernetes-submit", "kubernetes-observe"),
-            *("kubernetes-operate", "kubernetes-reference", "training", "architecture"),
+            *(
+                "kubernetes-operate",
+                "kubernetes-tenants",
+                "kubernetes-reference",
+                "training",
+                "architecture",
+            ),
         )
     ),
 )
@@ -45,6 +52,7 @@ REPLANNING, MASTER = PARAMS.replanning, PARAMS.master
 THEORY, SEARCH, ERRATA = "docs/theory.md", "docs/theory-search.md", "docs/errata.md"
 RECOURSE, KUBERNETES = "docs/recourse.md", "docs/kubernetes.md"
 INSTALL, OPERATE = "docs/kubernetes-install.md", "docs/kubernetes-operate.md"
+TENANTS = "docs/kubernetes-tenants.md"
 SIMULATION, TESTBED = PRESETS["paper"], PRESETS["testbed"]
 
 
@@ -271,6 +279,17 @@ ERRATA_CLAIMS = [
 ]
 
 KUBERNETES_CLAIMS = [
+    says(
+        TENANTS,
+        "a job pays @ for a quarter of the GPUs in @ hours",
+        number(8 / 4),
+        number(8),
+    ),
+    says(
+        TENANTS,
+        "in hundredths of the window: a payment may count for @ hundredth",
+        word(100 * TOGETHER),
+    ),
     Claim(
         INSTALL,
         "in slots of @ seconds, of which pods may take @ to start",

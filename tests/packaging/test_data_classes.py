@@ -21,6 +21,7 @@ MUTABLE = {
     "Requests",
     "Steps",
     "Events",
+    "Judge",
     "Fill",
     "Known",
     "Ledger",

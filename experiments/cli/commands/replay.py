@@ -26,12 +26,12 @@ from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from oasis.model.errors import InputError, located_at
-from oasis.model.file_kinds import ELASTIC, read_content
+from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import parse_json
 from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences
 from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
-from oasis.traces.table import TraceSource, source_of
+from oasis.traces.table import TraceSource, read_trace, source_of
 
 WANTED = f"{EXPECTED} or a workload of elastic jobs"
 STEPS = 200  # of the progress bar
@@ -62,7 +62,10 @@ def reading_flags() -> type[Any]:
                     default=default,
                     metadata={
                         "help": "; ".join(  # what one format says of it need not hold for another
-                            f"{text} ({', '.join(formats)})" for text, formats in helps.items()
+                            f"{text} ({', '.join(formats)})"
+                            if len(formats) < len(FORMATS)
+                            else text
+                            for text, formats in helps.items()
                         )
                     },
                 ),
@@ -114,12 +117,11 @@ def command(
 ) -> int:
     """Replay a trace: each job holds its GPUs for its duration, or waits.
 
-    TRACE is what `oasis import` reads: a CSV with the columns id,submitted,duration,gpus (times in
-    seconds), the Philly trace, Slurm's accounting, a log in the Standard Workload Format, or the
-    pods of the openb trace. All times printed are seconds, from submission; waiting is the mean
-    time without GPUs. Standard error says how many jobs were left out, and why. Where jobs did not
-    finish, completion times are those of the others alone and are marked (*), and a line below
-    says how many.
+    TRACE is what `oasis import` reads: a table of jobs (CSV or Parquet; --map names its columns),
+    Slurm's accounting, a log in the Standard Workload Format, or a public trace. All times printed
+    are seconds, from submission; waiting is the mean time without GPUs. Standard error says how
+    many jobs were left out, and why. Where jobs did not finish, completion times are those of the
+    others alone and are marked (*), and a line below says how many.
 
     A JSON file holds elastic jobs and their machines instead (docs: simulator).
 
@@ -133,7 +135,7 @@ def command(
     if format is not None:
         format = known(format, FORMATS, "--format")
     with located_at(source=file):
-        content = read_content(file)
+        content = read_trace(file)
         source = source_of(file, content)
         made = None if format else _elastic_workload(source, content)
     if made is not None:

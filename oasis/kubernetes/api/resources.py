@@ -39,6 +39,7 @@ SERVICES = ResourceKind("/api/v1", "services")
 EVENTS = ResourceKind("/api/v1", "events")
 CONFIG_MAPS = ResourceKind("/api/v1", "configmaps")
 OASIS_JOBS = ResourceKind(f"/apis/{names.API_VERSION}", names.PLURAL)
+CLASSES = ResourceKind(f"/apis/{names.API_VERSION}", names.CLASS_PLURAL, namespaced=False)
 LEASES = ResourceKind("/apis/coordination.k8s.io/v1", "leases")
 
 
@@ -221,7 +222,10 @@ def _is_same(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
     )
 
 
-_CLUSTER_WIDE = ("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterRoleBinding")
+_CLUSTER_WIDE = (
+    *("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterRoleBinding"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+)
 PATIENCE = 30.0  # seconds for a namespace that is only just being made
 
 
@@ -230,7 +234,9 @@ def kind_of(body: Mapping[str, Any]) -> ResourceKind:
     version, kind = body["apiVersion"], body["kind"]
     prefix = f"/api{'' if version == 'v1' else 's'}/{version}"
     # All kinds that are installed have regular plurals, so no discovery request is needed.
-    return ResourceKind(prefix, f"{kind.lower()}s", kind not in _CLUSTER_WIDE)
+    name = kind.lower()
+    plural = f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
+    return ResourceKind(prefix, plural, kind not in _CLUSTER_WIDE)
 
 
 def apply_object(objects: Objects, body: Mapping[str, Any]) -> None:

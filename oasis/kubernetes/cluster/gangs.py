@@ -11,7 +11,6 @@ from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import (
     WantedPod,
-    identity,
     is_ending,
     is_gated,
     of_part,
@@ -28,7 +27,7 @@ from oasis.kubernetes.objects.network import (
     environment,
     service_name,
 )
-from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, identity
 from oasis.model.errors import InstanceError
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.job import Allocation
@@ -200,7 +199,7 @@ def service_object(spec: JobSpec) -> dict[str, Any]:
         "metadata": {
             "name": service_name(spec.name),
             "namespace": spec.namespace,
-            "labels": identity(spec),
+            "labels": identity(spec.name, spec.uid),
             "ownerReferences": [owner_of(spec)],
         },
         "spec": {

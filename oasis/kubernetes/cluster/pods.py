@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from oasis.kubernetes import names
@@ -29,7 +30,7 @@ from oasis.kubernetes.objects.network import (
     with_variables,
 )
 from oasis.kubernetes.objects.node_affinity import NAME, narrowed
-from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, identity
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.job import Allocation, Tasks
 
@@ -105,9 +106,11 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     assert template is not None  # parameter servers are planned only where there is a template
     made = deepcopy(dict(template))
     meta = made.get("metadata") or {}
-    labels = {**(meta.get("labels") or {}), **identity(spec), names.TASK: str(pod.task)}
+    labels = {**(meta.get("labels") or {}), **identity(spec.name, spec.uid, pod.task)}
     notes = {**(meta.get("annotations") or {}), names.PLAN: plan, names.SLOT: str(slot)}
     notes[names.NODE] = pod.node
+    for told in (names.PROGRESS, names.LOSS):  # by the training alone, which has not begun
+        notes.pop(told, None)
     # A gate cannot be added to a pod that exists, so each is made with it.
     pod_spec = {"restartPolicy": "OnFailure", **made["spec"]}
     pod_spec["schedulingGates"] = [{"name": names.GATE}]
@@ -130,12 +133,6 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
         },
         "spec": pod_spec,
     }
-
-
-def identity(spec: JobSpec) -> dict[str, str]:
-    """Labels by which the pods of a job are known."""
-    # A label holds 63 characters and ends with a letter or a digit; the uid tells what is cut off.
-    return {names.JOB_NAME: spec.name[:63].rstrip("-."), names.JOB_UID: spec.uid}
 
 
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
@@ -172,6 +169,27 @@ def is_gated(pod: Mapping[str, Any]) -> bool:
 def is_ending(pod: Mapping[str, Any]) -> bool:
     """Whether `pod` is being deleted."""
     return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+ASKED = "asked for"  # for the time of a deletion that the watch has not told of yet
+
+
+def lingers(pod: Mapping[str, Any], by: float) -> bool:
+    """Whether `pod` was to be gone `by` a moment, and is not: a finalizer, or nobody, ends it.
+
+    Examples
+    --------
+    >>> pod = {"metadata": {"deletionTimestamp": "1970-01-01T00:01:00Z"}}
+    >>> lingers(pod, by=59.0), lingers(pod, by=60.0)
+    (False, True)
+    """
+    end = pod["metadata"].get("deletionTimestamp")  # with its grace period
+    return end not in (None, ASKED) and seconds_of(end) <= by
+
+
+def seconds_of(text: str) -> float:
+    """A time as Kubernetes writes it, in seconds since 1970."""
+    return datetime.fromisoformat(text).timestamp()
 
 
 def condition(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
@@ -232,6 +250,9 @@ def last_failure(pod: Mapping[str, Any]) -> str:
 def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
     """What the first pod says of why it does not run, such as ``ImagePullBackOff``; or nothing."""
     for pod in pods:
+        if is_ending(pod):
+            name = pod["metadata"]["name"]
+            return f"pod {name} is deleted and does not go: look at its finalizers, and its node"
         for one in (pod.get("status") or {}).get("containerStatuses") or ():
             waiting = (one.get("state") or {}).get("waiting") or {}
             if waiting.get("reason"):
@@ -266,7 +287,7 @@ def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
     for name, pod in pods.items():
         meta = pod["metadata"]
         if meta["uid"] in ending and not meta.get("deletionTimestamp"):
-            pod = {**pod, "metadata": {**meta, "deletionTimestamp": "asked for"}}  # noqa: PLW2901
+            pod = {**pod, "metadata": {**meta, "deletionTimestamp": ASKED}}  # noqa: PLW2901
         found[name] = pod
     return found
 
@@ -418,7 +439,7 @@ def sending_patch(
     pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int, told: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod of another controller to its node, and says why."""
-    labels = {**identity(spec), names.TASK: wanted.task}
+    labels = identity(spec.name, spec.uid, wanted.task)
     notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node, **told}
     marks = marking_patch(pod, labels, notes)
     return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]

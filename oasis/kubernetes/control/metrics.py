@@ -55,6 +55,11 @@ class Metrics:
         )
         self.jobs = gauge("oasis_jobs", "Jobs by phase.", ("phase",))
         self.utility = counter("oasis_utility", "Utility of completed jobs.")
+        self.spent = gauge(
+            "oasis_budget_spent",
+            "What the jobs of a namespace have paid in the window of their class.",
+            ("utility_class", "namespace"),
+        )
         self.broken = counter(
             "oasis_promises_broken", "Promised completions that could not be kept."
         )

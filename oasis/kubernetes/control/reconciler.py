@@ -37,15 +37,19 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.names import JOB_UID
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
+from oasis.kubernetes.objects.neighbours import Neighbours
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.kubernetes.objects.volumes import Volumes
+from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling.capabilities import (
+    Bounded,
     Explaining,
     Forecasting,
     NamingStates,
@@ -90,7 +94,6 @@ class Reconciler:
         self._telling: set[str] = set()  # uids of jobs whose training has told its progress
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
-        self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
         self._orphans: set[tuple[str, str]] = set()  # namespaces and jobs of pods without owner
         longest = min(LONGEST_WAIT, settings.slot_seconds)
@@ -100,9 +103,10 @@ class Reconciler:
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.admission = Admission(self.places, seen["nodes"], Volumes(seen))
+        self.admission = Admission(self.places, seen["nodes"], Volumes(seen), self.requests)
         self._check_groups(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
+        self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
 
     # -- the cluster -------------------------------------------------------------------------------
 
@@ -124,27 +128,23 @@ class Reconciler:
                 self._check_groups(self.driver.policy, machines.site)
                 self.driver.rebuild(machines.site)
                 self.machines = machines
+                return
+            machines = self._resized(seen, set(self._short.values()))
+            if machines is not self.machines:
+                self.driver.resize(machines.site)
+                self.machines = machines
         except NodesError as error:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
+
+    def _resized(self, seen: Seen, short: set[str]) -> Machines:
+        return self.machines.resized(seen, self.settings, short, self._late)
 
     @staticmethod
     def _check_groups(policy: Policy, site: Site) -> None:
         """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
         if isinstance(policy, PlanningInModel):
             check_groups(site)
-
-    def _down(self, seen: Seen) -> frozenset[int]:
-        """Machines that are lost, or whose room others took when a gang needed it."""
-        crowded = self.machines.crowded(seen)
-        # A node stays blocked while foreign pods ask more of it than the policy was told. Otherwise
-        # the same gang would be sent there again at every boundary.
-        self._blocked = {
-            node for node in self._blocked | set(self._short.values()) if node in crowded
-        }
-        return self.machines.lost(seen) | frozenset(
-            k for k, place in enumerate(self.places) if place.node in self._blocked
-        )
 
     @property
     def statuses(self) -> dict[str, StatusWriter]:
@@ -154,7 +154,7 @@ class Reconciler:
     def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
         """Unfinished jobs that make sense, by uid, in order of creation, with their nodes."""
         specs, ours = self.reader.read(seen, self.driver, now), self.pods_of(seen)
-        self.admission.look(self.places, seen["nodes"], Volumes(seen))
+        self.admission.look(self.places, seen["nodes"], Volumes(seen), seen["pods"])
         self.admission.forget_others(specs)
         return {
             uid: self.admission.required(spec, ours.get(uid, {}).values())
@@ -192,8 +192,9 @@ class Reconciler:
         ended = self._ended(ours, now)
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._ready_in_time(self._with_nodes(specs, now), ours, now)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
+        specs = self._let_in(self._with_nodes(specs, now), seen, now)
+        specs = self._ready_in_time(specs, ours, now)
+        facts = Facts(specs, dict(self.done), dict(self.losses), ended, self.machines.lost(seen))
         begin = time.perf_counter()
         outcome = self.driver.boundary(slot, facts)
         seconds = time.perf_counter() - begin
@@ -207,6 +208,8 @@ class Reconciler:
         )
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
+        if outcome.error is None:
+            self.tenants.decided(self.driver.by_uid, self._decisions(), now)
         self._tell(slot, outcome, now)
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now)
@@ -226,6 +229,7 @@ class Reconciler:
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
+        self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
         return True
@@ -251,6 +255,27 @@ class Reconciler:
             if job.is_without_node and uid not in live:
                 self.remember(uid, spec)
             job.has_node()
+        return found
+
+    def _let_in(self, specs: Mapping[str, JobSpec], seen: Seen, now: float) -> dict[str, JobSpec]:
+        """The jobs but those that claim or pay more than their utility class allows."""
+        live, driver = self.driver.by_uid, self.driver
+        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
+        found, waiting = self.tenants.let_in(
+            specs.values(),
+            live,
+            lambda spec, form: driver.as_seen(spec, form, 0, None),
+            self.site,
+            now,
+        )
+        for uid, verdict in waiting.items():
+            self.statuses[uid].waits(verdict.reason, verdict.message, now)
+            self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+        for uid, spec in found.items():
+            job = self.statuses[uid]
+            if job.is_held_back and uid not in live:
+                self.remember(uid, spec)
+            job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
         return found
 
     def _reach(self) -> int | None:
@@ -300,6 +325,8 @@ class Reconciler:
         """Give up room in which not all pods are ready; less is planned if less will do."""
         uid, planned = spec.uid, entry.allocation.worker_count
         why = self.patience.refusal(uid) or p.complaint(pods.values())
+        if not why and uid in self._short:
+            why = f"node {self._short[uid]} has no room for them"
         message = f"its pods were not ready within {self.settings.pods_ready_timeout:g} s"
         message += f" ({why})" if why else ""
         # What works, or else what the API server took, says how many there can be.
@@ -348,6 +375,7 @@ class Reconciler:
             for uid, entry in self.driver.by_uid.items():
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
+            self.tenants.held(self.driver.by_uid.values(), self.site, self.clock.begin(s))
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             with self.handling(uid, "following", now):
@@ -399,10 +427,19 @@ class Reconciler:
             count = entry.allocation.worker_count + entry.allocation.ps_count
             ready = sum(p.is_ready_or_done(pods[pod.name]) for pod in wanted if pod.name in pods)
             self.patience.note(uid, ready == count if count else None, at)
-            if any(p.is_ending(pod) for pod in pods.values()):
+            if any(self._goes(pod) for pod in pods.values()):
                 self.patience.excuse(uid, at)
             if uid in self.statuses:
                 self.statuses[uid].works(bool(gang))
+
+    def _goes(self, pod: Mapping[str, Any]) -> bool:
+        """Whether a pod is on its way out, and not for too long."""
+        return p.is_ending(pod) and not p.lingers(pod, self._late)
+
+    @property
+    def _late(self) -> float:
+        """Pods that were to be gone by then do not go by themselves."""
+        return self.clock.wall(self.now()) - self.settings.pods_ready_timeout
 
     def _has_failed(self, entry: Entry[JobSpec], pods: Mapping[str, Any], now: float) -> bool:
         """Whether more of its pods and containers failed than its owner allows; then it is told."""
@@ -459,11 +496,13 @@ class Reconciler:
         ]
         free: dict[str, dict[str, Fraction]] = {}
         nodes: dict[str, Any] = {}
+        beside: Neighbours | None = None
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
             free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
-        steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes)
+            beside = w.neighbours(nodes, seen["pods"], p.uids_of(ours))
+        steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes, beside)
         steps.actions += [
             Switch(uid, found, kind, suspend=True)
             for uid, (kind, found) in self.existing.items()
@@ -471,7 +510,7 @@ class Reconciler:
         ]
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
-        self._withdraw(steps, now)
+        self._withdraw(steps, seen, now)
         steps.actions = [
             action
             for action in steps.actions
@@ -518,7 +557,7 @@ class Reconciler:
         limit = STUCK * self.settings.slot_seconds
         return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
 
-    def _withdraw(self, steps: Steps, now: float) -> None:
+    def _withdraw(self, steps: Steps, seen: Seen, now: float) -> None:
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
@@ -532,10 +571,15 @@ class Reconciler:
                 self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
                 self.statuses[uid].in_trouble("NotAdmitted", message, now)
+        for uid, why in steps.unfit.items():
+            if uid in self.statuses:
+                self.statuses[uid].in_trouble("NotAdmitted", why, now)
         for uid, node in steps.short.items():
-            self.patience.excuse(uid, now)
-            if uid not in self._short:
-                self._short[uid] = node
+            self._short.setdefault(uid, node)
+            on_it = (pod for pod in seen["pods"] if pod["spec"].get("nodeName") == node)
+            # Others give the room back, or the node is told to be smaller in the next slot.
+            if any(map(self._goes, on_it)) or self._resized(seen, {node}) is not self.machines:
+                self.patience.excuse(uid, now)
 
     def refused(self, failures: Iterable[Failure], now: float) -> None:
         """Write on the jobs' statuses which writes the API server refused, or could not be made.
@@ -569,6 +613,7 @@ class Reconciler:
             "driver": driver.state(),
             "done": self.done,
             "patience": self.patience.state(self.clock),
+            "tenants": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
@@ -580,10 +625,8 @@ class Reconciler:
     # -- what is said ------------------------------------------------------------------------------
 
     def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
-        policy = self.driver.policy
-        decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
+        policy, by_id = self.driver.policy, self._decisions()
         entries = self.driver.by_uid
-        by_id = {decision.job_id: decision for decision in decisions.values()}
         for uid in outcome.completed:
             with self.handling(uid, "telling of", now):
                 self._tell_completed(outcome.entries[uid], slot - 1, now)
@@ -601,12 +644,26 @@ class Reconciler:
                 entry = entries[uid]
                 promise = policy.promised(entry.job) if isinstance(policy, Promising) else None
                 self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
+        self._tell_payments(now)
         for uid in outcome.late:
             self.metrics.broken.inc()
             if uid not in entries:  # it was given up, which its status says
                 continue
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].late("its promised completion cannot be kept", now)
+
+    def _tell_payments(self, now: float) -> None:
+        for uid, job in self.statuses.items():
+            if paid := self.tenants.paid(uid):
+                job.status["paid"] = round(paid, 6)
+        for payer, spent in self.tenants.spent(now).items():
+            self.metrics.spent.labels(*payer).set(spent)
+
+    def _decisions(self) -> dict[str, Decision]:
+        """What the policy decided on the jobs that arrived last, by their ids."""
+        policy = self.driver.policy
+        decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
+        return {decision.job_id: decision for decision in decisions.values()}
 
     def _tell_orphans(self, seen: Seen) -> None:
         """Say once which pods run on without the job for which they were made."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oasis.kubernetes.names import FIELD_MANAGER, GROUP, PLURAL
+from oasis.kubernetes.names import CLASS_PLURAL, FIELD_MANAGER, GROUP, PLURAL
+from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.schema import custom_resource
+from oasis.kubernetes.objects.utility_class import class_resource
 
 Object = dict[str, Any]
 
@@ -23,6 +25,7 @@ CLUSTER_RIGHTS = (
     ("", "events", ("create", "get")),
     (GROUP, PLURAL, ("list", "watch")),
     (GROUP, f"{PLURAL}/status", ("patch",)),
+    (GROUP, CLASS_PLURAL, ("list", "watch")),
     *(
         (kind.api_version.partition("/")[0], kind.where.plural, ("list", "watch", "patch"))
         for kind in EXISTING
@@ -32,6 +35,19 @@ OWN_RIGHTS = (
     ("", "configmaps", ("get", "create", "update", "patch")),
     ("coordination.k8s.io", "leases", ("get", "create", "update")),
 )
+READ = ("get", "list", "watch")
+WRITE = ("create", "delete", "deletecollection", "patch", "update")
+# What the cluster's own roles `view`, `edit` and `admin` may do with our objects. Nobody but the
+# controller may write a status, and nobody but administrators a UtilityClass.
+TENANT_RIGHTS = {
+    "view": (
+        (GROUP, PLURAL, READ),
+        (GROUP, f"{PLURAL}/status", ("get",)),
+        (GROUP, CLASS_PLURAL, READ),
+    ),
+    "edit": ((GROUP, PLURAL, WRITE),),
+    "admin": ((GROUP, PLURAL, WRITE),),
+}
 IMAGE = "oasis-scheduler:latest"
 
 
@@ -67,6 +83,29 @@ def rights(namespace: str) -> list[Object]:
             roleRef=reference("Role", FIELD_MANAGER),
             subjects=[subject],
         ),
+    ]
+
+
+def tenant_roles() -> list[Object]:
+    """What is added to the cluster's own roles ``view``, ``edit`` and ``admin``.
+
+    Examples
+    --------
+    >>> [made["metadata"]["name"] for made in tenant_roles()]
+    ['oasis-scheduler-view', 'oasis-scheduler-edit', 'oasis-scheduler-admin']
+    """
+    rbac = "rbac.authorization.k8s.io"
+    return [
+        _object(
+            f"{rbac}/v1",
+            "ClusterRole",
+            {
+                "name": f"{FIELD_MANAGER}-{role}",
+                "labels": {f"{rbac}/aggregate-to-{role}": "true"},
+            },
+            rules=_rules(entries),
+        )
+        for role, entries in TENANT_RIGHTS.items()
     ]
 
 
@@ -121,11 +160,14 @@ def everything(
 
     Examples
     --------
-    >>> [made["kind"] for made in everything()][:3]
-    ['CustomResourceDefinition', 'Namespace', 'ServiceAccount']
+    >>> [made["metadata"]["name"] for made in everything()][:2]
+    ['oasisjobs.oasis-scheduler.io', 'utilityclasses.oasis-scheduler.io']
     """
     return [
         custom_resource(),
+        class_resource(),
+        *admission_policies(),
+        *tenant_roles(),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         *rights(namespace),
         deployment(namespace, image, arguments),

@@ -186,10 +186,13 @@ def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[s
     cluster: dict[str, Any] = {"worker": workers}
     role, number = task, index
     if gang.span is not None:
-        # A sparse cluster: a worker knows itself and the
-        # parameter servers, so that others may come and go.
-        own = f"{gang.workers[index]}:{network.port}" if task == TaskGroup.WORKER else None
-        cluster = {} if own is None else {"worker": {str(index): own}}
+        # A sparse cluster: a worker knows itself and the parameter servers, so that others may
+        # come and go. A server has to know all who will ever write to it. Indices go beyond the
+        # maximum where new pods begin while old ones still leave.
+        known = {k: address(gang.job, TaskGroup.WORKER, k) for k in range(2 * gang.span[1])}
+        if task == TaskGroup.WORKER:
+            known = {index: gang.workers[index]}
+        cluster["worker"] = {str(k): f"{host}:{network.port}" for k, host in known.items()}
     elif ps:
         # TensorFlow's strategy with parameter servers has a
         # coordinator, which is none of the workers that train.

@@ -18,9 +18,12 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.writer import ClusterWriter
+from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.existing import JOB, content_version, controller_of, without_others
-from oasis.kubernetes.objects.manifests import everything
+from oasis.kubernetes.objects.manifests import everything, tenant_roles
 from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.kubernetes.objects.schema import custom_resource
+from oasis.kubernetes.objects.utility_class import class_resource
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.played import Played, job
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
@@ -32,11 +35,13 @@ def key(made: dict[str, Any]) -> tuple[Any, ...]:
     return made["kind"], made["metadata"].get("namespace"), made["metadata"]["name"]
 
 
-def test_two_installs_share_nothing_but_the_resource() -> None:
+def test_two_installs_share_nothing_but_what_is_the_same_for_both() -> None:
     one, two = ({key(o): o for o in everything(where)} for where in ("one", "two"))
-    assert [k[0] for k in one.keys() & two.keys()] == ["CustomResourceDefinition"]
+    shared = [custom_resource(), class_resource(), *admission_policies(), *tenant_roles()]
+    assert one.keys() & two.keys() == {key(o) for o in shared}
+    assert all(one[key(o)] == two[key(o)] for o in shared)
     for made, where in ((one, "one"), (two, "two")):
-        for binding in (o for o in made.values() if o["kind"].endswith("Binding")):
+        for binding in (o for o in made.values() if o["kind"].endswith("RoleBinding")):
             assert [s["namespace"] for s in binding["subjects"]] == [where]
             ref = binding["roleRef"]
             within = None if ref["kind"] == "ClusterRole" else where
@@ -76,7 +81,7 @@ def test_an_annotation_that_makes_no_sense_names_no_controller(status: str) -> N
 def test_another_controller_is_named_once_for_each_job(caplog: pytest.LogCaptureFixture) -> None:
     settings = ControllerSettings(namespace="one", slot_seconds=60.0)
     made = Controller(Objects(FakeConnection()), FIFO, settings, "one")  # type: ignore[arg-type]
-    store = made.watchers[names.PLURAL].store
+    store = made.stores[names.PLURAL]
     store.replace([of(TWO)], 9)
     for _ in range(3):
         assert made._seen()[names.PLURAL] == []

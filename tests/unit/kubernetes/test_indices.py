@@ -67,7 +67,8 @@ class Played:
             elif isinstance(action, Expose):
                 self.services.append(action.body)
             elif isinstance(action, Delete):
-                self.pods[action.pod["metadata"]["name"]]["metadata"]["deletionTimestamp"] = "now"
+                meta = self.pods[action.pod["metadata"]["name"]]["metadata"]
+                meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
             else:
                 assert isinstance(action, Open)
                 self.open(action)

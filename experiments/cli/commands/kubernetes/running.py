@@ -26,11 +26,13 @@ from experiments.cli.commands.kubernetes.cluster import (
     JobNamespace,
     Kubeconfig,
     Name,
+    Namespaced,
     PsShare,
     StartupSeconds,
     Storage,
     System,
     connect,
+    namespaces_of,
     resource_map,
     share,
 )
@@ -40,6 +42,7 @@ from experiments.evaluation.policies import OASIS, POLICIES
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.kubernetes.objects.manifests import IMAGE, everything
+from oasis.kubernetes.objects.namespaced import namespaced
 from oasis.model.errors import located_at
 
 if TYPE_CHECKING:
@@ -60,6 +63,7 @@ def install(
             "--argument", help="For `oasis kubernetes run`, such as --policy=recourse; repeatable."
         ),
     ] = None,
+    spaces: Namespaced = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY)] = False,
@@ -71,9 +75,16 @@ def install(
     deletes pods, makes Services, suspends and resumes Jobs, JobSets, TrainJobs and TFJobs, and
     writes the status of OasisJobs, events, its lease and its checkpoint.
 
+    With --namespaced it has them in these namespaces alone, which are to exist, and sees nodes,
+    volumes and utility classes of the cluster.
+
     Example: oasis kubernetes install --argument --policy=recourse | kubectl apply -f -
     """
-    made = everything(namespace, image, arguments or ())
+    within = namespaces_of(spaces)
+    arguments = [*(arguments or ()), *([f"--namespaced={','.join(within)}"] if within else ())]
+    made = everything(namespace, image, arguments)
+    if within:
+        made = namespaced(made, within)
     if not (apply or dry_run):
         if as_json:
             console.print_json(made)
@@ -142,6 +153,7 @@ def run(
     bandwidth: BandwidthResource = BANDWIDTH,
     storage: Storage = STORAGE,
     jobs: JobNamespace = None,
+    spaces: Namespaced = None,
     nodes: Annotated[
         str | None,
         typer.Option(
@@ -207,6 +219,7 @@ def run(
             horizon=horizon,
             first_slot_at=first_slot_at,
             watched=jobs,
+            namespaced=namespaces_of(spaces),
             node_selector=nodes,
             lease_seconds=lease_seconds,
             pods_ready_timeout=pods_ready_timeout,
