@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from experiments.cli import console
+from experiments.cli.commands.sweep import LOG_SECONDS
 from experiments.cli.options import not_stdout
 from experiments.evaluation import whatif_tables as tables
 from experiments.evaluation.whatif import RECORDED, JobColumns, really_happened
@@ -23,7 +24,6 @@ from oasis.model.files import check_writable, write_text
 if TYPE_CHECKING:
     from experiments.sweep import Cell, CellResult, Executor
 
-LOG_SECONDS = 10.0  # between two lines off a terminal, at least
 LONG = 20.0  # seconds that are said beforehand
 SECONDS_A_JOB = {"fifo": 1e-4, "sjf": 1e-4, "locality-aware": 2e-4, "las": 1e-3, "gittins": 2e-3}
 OTHERS = 5e-4  # seconds a job takes under another policy, about

@@ -43,7 +43,7 @@ from experiments.evaluation.whatif import (
 from experiments.evaluation.whatif_result import Setting, WhatIf
 from oasis.model.errors import InputError, located_at
 from oasis.traces.plain import FORMATS
-from oasis.traces.table import read_source
+from oasis.traces.table import read_trace, source_of
 
 if TYPE_CHECKING:
     from experiments.sweep import Cell, CellResult, Executor
@@ -180,7 +180,7 @@ def command(
     files = check_csv(table)
     executor = engine_of(engine, scheduler, processes)
     with located_at(source=file):
-        source = read_source(file)
+        source = source_of(file, read_trace(file))
     given = {"virtual_cluster": virtual_cluster, **reading}
     trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
     jobs = JobColumns.of(trace.jobs)
