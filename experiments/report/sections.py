@@ -76,6 +76,9 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
         words = [kind, *_trace(data)]
     if kind in ("compare", "replay"):
         words += _policies(data["policies"])
+    optimum = data.get("optimum")
+    if kind == "compare" and optimum is not None:
+        words += ["--ratio", *_offline(optimum["method"], optimum["parameters"])]
     if elastic:
         words += ["--slot-seconds", text_of(data["slot_seconds"])]
     if kind is None:
@@ -235,7 +238,12 @@ def proofs_of(kind: str, found: Any, instance: Instance | None) -> Facts:
         return [("checked", "each answer of a policy, against the machines, before it was done")]
     if kind == "compare":
         text = "the schedules of each policy satisfied (2)-(13) when the command ran"
-        return [("verified", text), ("not again", "a comparison holds figures, no schedules")]
+        proofs = [("verified", text), ("not again", "a comparison holds figures, no schedules")]
+        optimum = found.about.get("optimum")
+        if optimum is not None:
+            text = f"{number(optimum['upper_bound'])}, by {optimum['bound_by'] or '-'}"
+            proofs.append(("none earns more than", text))
+        return proofs
     proofs = [("verified", CHECKED if instance is not None else NOT_AGAIN)]
     if kind == "run" and found.bounds is not None and instance is not None:
         proofs += certificate_facts(found.policy, certify(instance, found))

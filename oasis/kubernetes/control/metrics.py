@@ -54,6 +54,18 @@ class Metrics:
             "oasis_gangs_withdrawn", "Gangs withdrawn because their room was taken."
         )
         self.jobs = gauge("oasis_jobs", "Jobs by phase.", ("phase",))
+        self.lost = counter(
+            "oasis_lost_worker_slots",
+            "Worker-slots that were planned and not worked: pods that started late, or broke.",
+        )
+        self.checkpoint_bytes = gauge("oasis_checkpoint_bytes", "Size of the checkpoint.")
+        self.slot = gauge("oasis_slot", "The present slot.")
+        self._measure_earnings()
+
+    def _measure_earnings(self) -> None:
+        """What jobs earn, what they pay, and how far from the optimum that is."""
+        registry = self.registry
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self.utility = counter("oasis_utility", "Utility of completed jobs.")
         self.spent = gauge(
             "oasis_budget_spent",
@@ -63,12 +75,15 @@ class Metrics:
         self.broken = counter(
             "oasis_promises_broken", "Promised completions that could not be kept."
         )
-        self.lost = counter(
-            "oasis_lost_worker_slots",
-            "Worker-slots that were planned and not worked: pods that started late, or broke.",
+        self.certified = gauge(
+            "oasis_certified_share",
+            "Share of the offline optimum that recent jobs earned: its lower and its upper end.",
+            ("end",),
         )
-        self.checkpoint_bytes = gauge("oasis_checkpoint_bytes", "Size of the checkpoint.")
-        self.slot = gauge("oasis_slot", "The present slot.")
+        self.certified_at = gauge(
+            "oasis_certified_timestamp_seconds",
+            "When that share was measured, in seconds since 1970; 0: not yet.",
+        )
 
     def attempt(self, method: str, status: int, seconds: float) -> None:
         """Count a request."""

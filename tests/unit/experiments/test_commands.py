@@ -21,7 +21,7 @@ from experiments.cli import commands
 from experiments.cli.app import whole_app
 from experiments.cli.commands import curve, describe, example, learn, policies, report, schema
 from experiments.cli.commands.kubernetes import app as on_cluster
-from experiments.cli.commands.kubernetes import cluster, reading, running
+from experiments.cli.commands.kubernetes import cluster, reading, reporting, running
 from experiments.cli.main import main
 from experiments.cli.version import print_version
 from experiments.evaluation import live as cluster_policies
@@ -38,10 +38,11 @@ COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., Any]], ...] = (
     (WHOLE, "report", report.command),
     (WHOLE, "schema", schema.command),
     (on_cluster, "explain", reading.explain),
-    (on_cluster, "import", reading.import_cluster),
+    (on_cluster, "import", reporting.import_cluster),
     (on_cluster, "install", running.install),
     (on_cluster, "plan", reading.plan),
     (on_cluster, "quote", reading.quote),
+    (on_cluster, "report", reporting.report),
     (on_cluster, "run", running.run),
     (on_cluster, "status", reading.status),
 )

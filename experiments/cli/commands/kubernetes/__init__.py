@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.cli.commands.kubernetes import reading, running
+from experiments.cli.commands.kubernetes import reading, reporting, running
 from experiments.cli.verbose import CommandGroup
 
 app = CommandGroup(
@@ -19,4 +19,5 @@ app.command("plan")(reading.plan)
 app.command("quote")(reading.quote)
 app.command("explain")(reading.explain)
 app.command("reporter")(running.reporter)
-app.command("import")(reading.import_cluster)
+app.command("import")(reporting.import_cluster)
+app.command("report")(reporting.report)
