@@ -31,7 +31,7 @@ OTHERS = 5e-4  # seconds a job takes under another policy, about
 NOT_AGAIN = ("as_json", "into", "processes", "engine", "scheduler", "table")
 
 
-class Progress:
+class WhatIfProgress:
     """How far the runs are: a bar on a terminal, now and then a line elsewhere.
 
     Parameters
@@ -51,7 +51,7 @@ class Progress:
         self._began = self._said = monotonic()
         self._counter = console.counter("replaying", len(cells))
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> WhatIfProgress:
         self._advance = self._counter.__enter__()
         cores = os.cpu_count() or 1
         workers = cores if self._workers == -1 else max(1, min(self._workers, cores))

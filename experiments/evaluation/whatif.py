@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import math
+import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.evaluation.comparison import PLAIN
+from oasis.model.errors import InputError, located_at
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.scheduling.capabilities import is_told
 from oasis.scheduling.policy import Policy
@@ -20,6 +24,7 @@ from oasis.simulator import Outcome, replay
 from oasis.simulator.state import JobProgress
 from oasis.simulator.workload import rigid_workload_on
 from oasis.traces.plain_job import PlainJob
+from oasis.traces.table import read_source
 from offline.rigid_bound import rigid_mean_bound
 
 RECORDED = "recorded"  # what really happened, beside the policies
@@ -46,6 +51,12 @@ LEFT_OUT = {
     "dorm": "is slow with many jobs",
 }
 CHOSEN = tuple(name for name in PLAIN if name not in LEFT_OUT)
+
+
+COUNTED = re.compile(r"(\d+)\s*[xX*]\s*(\d+)")
+MOST_MACHINES = 1_000_000
+GPU_COLUMNS = ("gpus", "gpu", "num_gpus")  # in any letters; the first that there is
+COUNT_COLUMNS = ("count", "machines")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,6 +187,71 @@ def smallest_machines(jobs: JobColumns, size: int, placement: str) -> tuple[int,
     if placement == "whole":
         size = max(size, int(jobs.gpus.max()))
     return (size,) * -(-busiest_moment(jobs) // size)
+
+
+def machine_list(text: str) -> tuple[int, ...]:
+    """GPUs of each machine.
+
+    Parameters
+    ----------
+    text : str
+        ``16x8`` for 16 machines of 8 GPUs, several of these with commas between, or the name of a
+        CSV file with a row a machine: a column ``gpus`` (or ``gpu``, ``num_gpus``), and perhaps
+        ``count``, how many such machines there are. Machines without GPUs are passed over.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or there is no machine with GPUs.
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> machine_list("2x8,1x4")
+    (8, 8, 4)
+    """
+    parts = [COUNTED.fullmatch(part.strip()) for part in text.split(",")]
+    if all(parts):
+        counts = [(int(part[1]), int(part[2])) for part in parts if part]
+        return _listed(counts, text)
+    if not Path(text).exists() and text != "-":
+        raise InputError("", "expected such as 16x8, or a file with a column gpus", text)
+    with located_at(source=text):
+        return _listed(_counts(text), text)
+
+
+def _listed(counts: list[tuple[int, int]], text: str) -> tuple[int, ...]:
+    there = [(count, gpus) for count, gpus in counts if gpus]
+    total = sum(count for count, _ in there)
+    if not 1 <= total <= MOST_MACHINES:
+        raise InputError("", f"expected 1..{MOST_MACHINES:,} machines with GPUs, got {total:,}")
+    return tuple(gpus for count, gpus in there for _ in range(count))
+
+
+def _counts(file: str) -> list[tuple[int, int]]:
+    rows = csv.DictReader(read_source(file).lines)
+    names = {name.strip().casefold(): name for name in rows.fieldnames or ()}
+    column = next((names[name] for name in GPU_COLUMNS if name in names), None)
+    if column is None:
+        got = ", ".join(names) or "an empty file"
+        raise InputError("", f"expected one of the columns {', '.join(GPU_COLUMNS)}, got {got}")
+    many = next((names[name] for name in COUNT_COLUMNS if name in names), None)
+    return [
+        (1 if many is None else _whole(row, many, k), _whole(row, column, k))
+        for k, row in enumerate(rows, start=2)
+    ]
+
+
+def _whole(row: dict[str, str | None], column: str, line: int) -> int:
+    text = (row.get(column) or "").strip()
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if value < 0 or not value.is_integer():
+        raise InputError(f"line {line}, {column}", "expected a whole number", text)
+    return int(value)
 
 
 @dataclass(frozen=True, slots=True)

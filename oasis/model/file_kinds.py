@@ -240,7 +240,7 @@ _SACCT_LINE = re.compile(  # no header: a job, then some cell with a date of Slu
 )
 _SWF_FIELDS = 18
 _VERIFIED = "`oasis verify INSTANCE FILE`, `oasis plot` and `oasis report` take it"
-_REPLAYED = "makes an instance of it, `oasis replay` and `oasis whatif` replay it"
+_REPLAYED = "makes an instance of it, `oasis replay` replays it"
 _IMPORTED = f"`oasis import {{0}} FILE -o instance.json` {_REPLAYED}"
 _LOOKS = {  # kind -> what it looks like, the command that takes it
     INSTANCE: ("an instance", "`oasis run FILE` and `oasis ratio` take it"),

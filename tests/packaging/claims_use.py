@@ -18,8 +18,7 @@ from experiments.cli.commands import sweep as sweep_command
 from experiments.cli.commands import whatif as whatif_command
 from experiments.evaluation import intervals
 from experiments.evaluation.limits import read_share
-from experiments.evaluation.machine_list import machine_list
-from experiments.evaluation.whatif import SHORTEST
+from experiments.evaluation.whatif import SHORTEST, machine_list
 from experiments.library import Library
 from experiments.library.store import BETTER
 from experiments.plotting import canvas, schedule, utilities

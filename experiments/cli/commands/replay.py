@@ -146,6 +146,7 @@ def command(
         trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
         with located_at(source=file):
             workload = _workload(trace, servers, gpus_per_server, placement)
+        say_how_it_was_read(trace, is_guessed=format is None)
         about = _about(trace, servers, gpus_per_server, placement) | {
             "cluster": virtual_cluster or None,
             "max_gpus": max_gpus,
@@ -168,15 +169,13 @@ def command(
 def read_jobs(
     source: TraceSource, format: str | None, given: dict[str, Any], **limits: int | None
 ) -> PlainTrace:
-    """The plain jobs of a trace; standard error says how it was read, and what was left out."""
+    """The plain jobs of a trace; errors name the file and the flags."""
     with located_at(source=source.path), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
         kind = FORMATS[format or format_of(source, WANTED)]
-        trace = plain_jobs(source, kind, reading_options(kind, given), **limits)  # type: ignore[arg-type]
-    _say_how_it_was_read(trace, is_guessed=format is None)
-    return trace
+        return plain_jobs(source, kind, reading_options(kind, given), **limits)  # type: ignore[arg-type]
 
 
-def _say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
+def say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
     """Say on standard error as what format it was read, and what was left out."""
     if is_guessed:
         console.note(f"read as {trace.format} (--format)")

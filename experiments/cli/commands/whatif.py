@@ -11,7 +11,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.commands.replay import READING, read_jobs
+from experiments.cli.commands.replay import READING, read_jobs, say_how_it_was_read
 from experiments.cli.commands.sweep import engine_of, quiet
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.options import (
@@ -27,16 +27,16 @@ from experiments.cli.options import (
     with_options,
 )
 from experiments.cli.results import deliver, write_page
-from experiments.cli.whatif_report import Progress, again, check_csv, show, write_csv
+from experiments.cli.whatif_report import WhatIfProgress, again, check_csv, show, write_csv
 from experiments.evaluation import whatif_tables as tables
 from experiments.evaluation.comparison import PLAIN
-from experiments.evaluation.machine_list import machine_list
 from experiments.evaluation.policies import LINE, entry_of
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.whatif import (
     CHOSEN,
     RECORDED,
     JobColumns,
+    machine_list,
     recorded_figures,
     smallest_machines,
 )
@@ -194,6 +194,7 @@ def command(
         "version": oasis.__version__,
     }
     scenarios = _scenarios(jobs, machines, placement, *more, many=len(names))
+    say_how_it_was_read(trace, is_guessed=format is None)
     if policies == ",".join(CHOSEN):
         console.note(tables.left_out_note(names))
     rows = cells_of(jobs, scenarios, chosen, each=bool(files))
@@ -292,7 +293,7 @@ def _run(
     if is_alone and jobs * len(cells) <= QUICK:
         executor = Here()
     store = None if into is None else ResultStore(into)
-    with quiet(), Progress(cells, jobs, executor) as progress, naming_flags(("scheduler",)):
+    with quiet(), WhatIfProgress(cells, jobs, executor) as progress, naming_flags(("scheduler",)):
         return run_until_interrupted(cells, executor, store, progress.done, console.note)
 
 

@@ -214,7 +214,7 @@ def test_the_progress_says_how_long_it_takes(capfd: pytest.CaptureFixture[str]) 
 
     jobs = JobColumns.of([PlainJob("a", 0.0, 60.0, 8)])
     (row,) = cells.cells_of(jobs, [cells.Scenario((8,))], {"fifo": {}})
-    with whatif_report.Progress(row, 1_000_000, Local(1)) as progress:
+    with whatif_report.WhatIfProgress(row, 1_000_000, Local(1)) as progress:
         progress._said -= 60
         progress.done(row[1], {row[1].key: CellResult("done")})
     err = capfd.readouterr().err

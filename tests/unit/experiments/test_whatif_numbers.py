@@ -11,13 +11,13 @@ import pytest
 
 from baselines import FIFO, LAS, SRTF
 from experiments.evaluation import whatif_tables as tables
-from experiments.evaluation.machine_list import machine_list
 from experiments.evaluation.whatif import (
     RECORDED,
     SIZES,
     JobColumns,
     busiest_moment,
     figures,
+    machine_list,
     policy_figures,
     recorded_figures,
     run,
