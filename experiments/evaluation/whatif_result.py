@@ -215,7 +215,7 @@ def _row(data: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PartChange:
     """How much more a part of the jobs waits than under the reference, on average.
 
     Parameters
@@ -249,7 +249,7 @@ class Change:
         return 1 if self.more > 0 else -1
 
 
-def changes(before: Row, after: Row, names: Sequence[str], by: str) -> list[Change]:
+def changes(before: Row, after: Row, names: Sequence[str], by: str) -> list[PartChange]:
     """How each part of the jobs fares, those with most GPU-hours first; parts without jobs not.
 
     Parameters
@@ -264,7 +264,7 @@ def changes(before: Row, after: Row, names: Sequence[str], by: str) -> list[Chan
     one, other = before[by], after[by]
     columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
     found = [
-        Change(name, int(jobs), hours, was, now)
+        PartChange(name, int(jobs), hours, was, now)
         for name, jobs, hours, was, now in zip(names, *columns, strict=True)
         if jobs and was is not None and now is not None
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.evaluation.tables import MARK, brief, percent
 from experiments.evaluation.whatif import LEFT_OUT, PERCENTILES, RECORDED, SHORTEST, SIZES
-from experiments.evaluation.whatif_result import Change, Setting, WhatIf, changes
+from experiments.evaluation.whatif_result import PartChange, Setting, WhatIf, changes
 
 Columns = tuple[tuple[str, bool], ...]
 
@@ -182,7 +182,7 @@ OWNERS: Columns = (
 )
 
 
-def owner_changes(found: WhatIf, policy: str) -> list[Change]:
+def owner_changes(found: WhatIf, policy: str) -> list[PartChange]:
     """How each owner fares under `policy`; those with most GPU-hours first."""
     rows = found.first.policies
     if found.reference is None:
