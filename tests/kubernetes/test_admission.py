@@ -246,8 +246,8 @@ def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
     def over(reconciler: Reconciler) -> bool:
         for owner, where in nodes_by_job(scene).items():
             seen.setdefault(owner, set()).update(where)
-        slot = reconciler.driver.slot
-        return slot is not None and slot >= 2 and not reconciler.driver.entries
+        slot = reconciler.slot
+        return slot is not None and slot >= 2 and not reconciler.live
 
     stepped = Stepped(scene, policy(name), arrivals, over)
     stepped.run()
@@ -298,7 +298,7 @@ def test_taints_and_labels_of_running_jobs(cluster: Cluster) -> None:
             until(lambda: sees("n1", "NoExecute") and sees("n0", "b200"), "all is seen")
 
     def over(reconciler: Reconciler) -> bool:
-        return len(where) > 1 and not reconciler.driver.entries
+        return len(where) > 1 and not reconciler.live
 
     stepped = Stepped(scene, policy("recourse"), arrivals, over, in_slot)
     stepped.run()
@@ -331,7 +331,7 @@ def test_the_form_that_is_chosen_decides_where_the_pods_run(cluster: Cluster) ->
 
     def over(reconciler: Reconciler) -> bool:
         where.update(nodes_by_job(scene))
-        return reconciler.driver.slot is not None and not reconciler.driver.entries
+        return reconciler.slot is not None and not reconciler.live
 
     stepped = Stepped(scene, policy("fifo"), arrivals, over)
     stepped.run()

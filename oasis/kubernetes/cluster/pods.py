@@ -253,6 +253,8 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
         if is_ending(pod):
             name = pod["metadata"]["name"]
             return f"pod {name} is deleted and does not go: look at its finalizers, and its node"
+        if (pod.get("status") or {}).get("phase") == "Succeeded":
+            return f"pod {pod['metadata']['name']} has ended, and the work is not done"
         for one in (pod.get("status") or {}).get("containerStatuses") or ():
             waiting = (one.get("state") or {}).get("waiting") or {}
             if waiting.get("reason"):

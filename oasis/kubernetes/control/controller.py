@@ -16,6 +16,7 @@ from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import (
     CLAIMS,
     CLASSES,
+    NETWORK_POLICIES,
     NODES,
     OASIS_JOBS,
     PODS,
@@ -40,6 +41,7 @@ from oasis.scheduling.policy import Policy
 log = logging.getLogger("oasis.kubernetes")
 
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
+PLAN_WAIT = 0.5  # seconds for which a plan is waited for before what else happens is seen to
 AGAIN = 0.5  # seconds until a write that failed is tried again
 LONGEST_PAUSE = 60.0  # seconds after an error of ours, at most
 LOOK_AGAIN = 5.0  # seconds until nodes that were missing are looked for, unless one changes before
@@ -283,7 +285,13 @@ class Controller:
             reconciler.clock.drift = self._now.drift()
         # News are counted first: they tell of the slot that may end in the next line.
         self._count(reconciler, news)
-        begun = reconciler.boundary_if_due(self._now(), self._seen())
+        # A long plan is made in a thread: until then pods and statuses follow the one before it.
+        begun = reconciler.plan_if_due(
+            self._now(),
+            self._seen,
+            PLAN_WAIT,
+            lambda: self._news.put((self._now(), "plan", "", None)),
+        )
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
         if begun and self._starts is not None:
@@ -356,6 +364,7 @@ def followed(settings: ControllerSettings) -> list[Followed]:
         (PODS, everywhere, None, False),
         (NODES, (None,), settings.node_selector, False),
         (SERVICES, spaces, names.JOB_UID, False),
+        (NETWORK_POLICIES, spaces, names.JOB_UID, False),
         (CLAIMS, spaces, None, False),
         (VOLUMES, (None,), None, False),
         (CLASSES, (None,), None, True),

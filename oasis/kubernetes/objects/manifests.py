@@ -22,6 +22,7 @@ CLUSTER_RIGHTS = (
     ("", "persistentvolumeclaims", ("list", "watch")),
     ("", "persistentvolumes", ("list", "watch")),
     ("", "services", ("get", "list", "watch", "create")),
+    ("networking.k8s.io", "networkpolicies", ("get", "list", "watch", "create")),
     ("", "events", ("create", "get")),
     (GROUP, PLURAL, ("list", "watch")),
     (GROUP, f"{PLURAL}/status", ("patch",)),

@@ -321,7 +321,7 @@ def _run(controller: Controller, stop_after: int | None, certifier: Certifier | 
     }
 
     def over(reconciler: Reconciler | None) -> bool:
-        slot = None if reconciler is None else reconciler.driver.slot
+        slot = None if reconciler is None else reconciler.slot
         if certifier is not None:
             certifier.is_leading = slot is not None
         return bool(asked) or (stop_after is not None and slot is not None and slot >= stop_after)
