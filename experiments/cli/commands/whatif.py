@@ -155,7 +155,7 @@ def command(
     style: Style = None,
     as_json: AsJson = False,
 ) -> int:
-    """Say which scheduler would serve the jobs of TRACE best, and how much any of them could gain.
+    """Say which scheduler would serve the jobs of a trace best, and what any of them could gain.
 
     Each policy runs the same jobs on the same machines; where TRACE says when jobs started, what
     really happened stands beside them. A lower bound says what no scheduler could be below. TRACE
