@@ -259,6 +259,8 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
         if is_ending(pod):
             name = pod["metadata"]["name"]
             return f"pod {name} is deleted and does not go: look at its finalizers, and its node"
+        if (pod.get("status") or {}).get("phase") == "Succeeded":
+            return f"pod {pod['metadata']['name']} has ended, and the work is not done"
         for one in container_statuses(pod):
             waiting = (one.get("state") or {}).get("waiting") or {}
             if waiting.get("reason"):

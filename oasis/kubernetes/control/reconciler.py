@@ -101,6 +101,7 @@ class Reconciler:
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
+        self._is_unsaved = False  # whether the last plan is not in the checkpoint yet
         self._planning: Planning | None = None
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
@@ -223,6 +224,8 @@ class Reconciler:
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
         """What is to be planned for the present slot; None if it has begun before."""
+        if self._is_unsaved:  # the last write of the checkpoint failed, and nothing was done since
+            self._save()
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
             return None
@@ -264,13 +267,6 @@ class Reconciler:
         self._tell_plans(slot, now)
         self.withdrawn.clear()
         self._short.clear()
-        # The checkpoint comes before any pod of the new plan, so a takeover
-        # finds no pod that it cannot explain. If another controller has
-        # written, this write is refused (409) and nothing is done.
-        self._checkpoint.write(self.state())
-        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
-        self.metrics.slot.set(slot)
-        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
@@ -281,6 +277,21 @@ class Reconciler:
         self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
+        self._is_unsaved = True
+        self._save()
+
+    def _save(self) -> None:
+        """Write the checkpoint, before any pod of the new plan.
+
+        So a takeover finds no pod that it cannot explain. If another controller has written, this
+        write is refused (409) and nothing is done.
+        """
+        self._checkpoint.write(self.state())
+        self._is_unsaved = False
+        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
+        slot = self.driver.slot or 0
+        self.metrics.slot.set(slot)
+        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
         """The jobs but those that no node admits, which wait for one.
@@ -473,7 +484,8 @@ class Reconciler:
                 at = broken_at
             self.meter.note(uid, gang, at)
             count = entry.allocation.worker_count + entry.allocation.ps_count
-            ready = sum(p.is_ready_or_done(pods[pod.name]) for pod in wanted if pod.name in pods)
+            is_ready = p.is_ready_or_done if entry.spec.ends_itself else p.is_working
+            ready = sum(is_ready(pods[pod.name]) for pod in wanted if pod.name in pods)
             self.patience.note(uid, ready == count if count else None, at)
             if any(self._goes(pod) for pod in pods.values()):
                 self.patience.excuse(uid, at)
@@ -520,7 +532,7 @@ class Reconciler:
 
     def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
         """What has to be done so that the pods are those of the plan."""
-        if self.slot is None:
+        if self.slot is None or self._is_unsaved:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
