@@ -17,7 +17,18 @@ from experiments.cli.version import print_version
 from oasis.model.errors import InputError
 
 COMMANDS = (  # in the order of the help; each is `command` of the module of its name
-    *("generate", "example", "describe", "run", "compare", "replay", "solve", "ratio", "quote"),
+    *(
+        "generate",
+        "example",
+        "describe",
+        "run",
+        "compare",
+        "replay",
+        "whatif",
+        "solve",
+        "ratio",
+        "quote",
+    ),
     *("verify", "plot", "report", "policies", "schema", "curve", "learn", "sweep", "figure"),
     "show-versions",
 )
