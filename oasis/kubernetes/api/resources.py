@@ -149,14 +149,21 @@ class Objects:
                     raise
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def delete(self, kind: ResourceKind, found: Mapping[str, Any]) -> None:
-        """Delete exactly this object; another one of the same name is left alone."""
+    def delete(
+        self, kind: ResourceKind, found: Mapping[str, Any], dependents_first: bool = False
+    ) -> None:
+        """Delete exactly this object; another one of the same name is left alone.
+
+        What it owns is deleted by the cluster: afterwards, unless `dependents_first`.
+        """
         meta = found["metadata"]
         body: Object = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {"uid": meta["uid"]},
         }
+        if dependents_first:
+            body["propagationPolicy"] = "Foreground"
         if self._write:
             body["dryRun"] = ["All"]
         try:

@@ -28,7 +28,7 @@ from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
 from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission
+from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.machines import Machines
@@ -101,6 +101,7 @@ class Reconciler:
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
+        self._is_unsaved = False  # whether the last plan is not in the checkpoint yet
         self._planning: Planning | None = None
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
@@ -223,6 +224,8 @@ class Reconciler:
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
         """What is to be planned for the present slot; None if it has begun before."""
+        if self._is_unsaved:  # the last write of the checkpoint failed, and nothing was done since
+            self._save()
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
             return None
@@ -264,13 +267,6 @@ class Reconciler:
         self._tell_plans(slot, now)
         self.withdrawn.clear()
         self._short.clear()
-        # The checkpoint comes before any pod of the new plan, so a takeover
-        # finds no pod that it cannot explain. If another controller has
-        # written, this write is refused (409) and nothing is done.
-        self._checkpoint.write(self.state())
-        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
-        self.metrics.slot.set(slot)
-        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
@@ -281,6 +277,21 @@ class Reconciler:
         self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
+        self._is_unsaved = True
+        self._save()
+
+    def _save(self) -> None:
+        """Write the checkpoint, before any pod of the new plan.
+
+        So a takeover finds no pod that it cannot explain. If another controller has written, this
+        write is refused (409) and nothing is done.
+        """
+        self._checkpoint.write(self.state())
+        self._is_unsaved = False
+        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
+        slot = self.driver.slot or 0
+        self.metrics.slot.set(slot)
+        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
         """The jobs but those that no node admits, which wait for one.
@@ -288,7 +299,7 @@ class Reconciler:
         A policy would reject them for good, though a node may come or get another label.
         """
         live, found = self.driver.by_uid, {}
-        reach = self._reach()
+        reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             job.unjudged(self.admission.unjudged(spec), now)
@@ -296,7 +307,11 @@ class Reconciler:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
-            if reach is not None and uid not in live and (why := self._too_long(spec, reach)):
+            if (
+                reach is not None
+                and uid not in live
+                and (why := too_long(self.driver, spec, reach))
+            ):
                 job.waits("TooLong", why, now)
                 continue
             found[uid] = spec
@@ -326,27 +341,6 @@ class Reconciler:
                 self.remember(uid, spec)
             job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
         return found
-
-    def _reach(self) -> int | None:
-        """Slots that the policy plans ahead; None if no job is too long for it."""
-        policy = self.driver.policy
-        if self.settings.horizon is not None or not isinstance(policy, PlanningAhead):
-            return None
-        return (policy.making() or {}).get("lookahead")
-
-    def _too_long(self, spec: JobSpec, reach: int) -> str:
-        """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
-
-        A job that is worth nothing by then is left to the policy, which turns it away.
-        """
-        slots = self.driver.fewest_slots(spec)
-        if slots is None or slots <= reach or not spec.job.utility(slots - 1):
-            return ""
-        return (
-            f"takes {slots} slots even with all the workers that fit, and policy "
-            f"{self.driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
-            f"{slots} or more, or with longer --slot-seconds"
-        )
 
     def _ready_in_time(
         self,
@@ -474,7 +468,8 @@ class Reconciler:
                 at = broken_at
             self.meter.note(uid, gang, at)
             count = entry.allocation.worker_count + entry.allocation.ps_count
-            ready = sum(p.is_ready_or_done(pods[pod.name]) for pod in wanted if pod.name in pods)
+            is_ready = p.is_ready_or_done if entry.spec.ends_itself else p.is_working
+            ready = sum(is_ready(pods[pod.name]) for pod in wanted if pod.name in pods)
             self.patience.note(uid, ready == count if count else None, at)
             if any(self._goes(pod) for pod in pods.values()):
                 self.patience.excuse(uid, at)
@@ -521,7 +516,7 @@ class Reconciler:
 
     def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
         """What has to be done so that the pods are those of the plan."""
-        if self.slot is None:
+        if self.slot is None or self._is_unsaved:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
