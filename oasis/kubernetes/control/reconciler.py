@@ -28,7 +28,7 @@ from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
 from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission
+from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.machines import Machines
@@ -299,7 +299,7 @@ class Reconciler:
         A policy would reject them for good, though a node may come or get another label.
         """
         live, found = self.driver.by_uid, {}
-        reach = self._reach()
+        reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             job.unjudged(self.admission.unjudged(spec), now)
@@ -307,7 +307,11 @@ class Reconciler:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
-            if reach is not None and uid not in live and (why := self._too_long(spec, reach)):
+            if (
+                reach is not None
+                and uid not in live
+                and (why := too_long(self.driver, spec, reach))
+            ):
                 job.waits("TooLong", why, now)
                 continue
             found[uid] = spec
@@ -320,13 +324,14 @@ class Reconciler:
         """The jobs but those that claim or pay more than their utility class allows."""
         live, driver = self.driver.by_uid, self.driver
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
-        found, waiting = self.tenants.let_in(
-            specs.values(),
-            live,
-            lambda spec, form: driver.as_seen(spec, form, 0, None),
-            self.site,
-            now,
-        )
+        declared = []
+        for uid, spec in specs.items():
+            with self.handling(uid, "judging", now):
+                self.tenants.declare(
+                    spec, lambda one, form: driver.as_seen(one, form, 0, None), self.site
+                )
+                declared.append(spec)
+        found, waiting = self.tenants.let_in(declared, live, now)
         for uid, verdict in waiting.items():
             self.statuses[uid].waits(verdict.reason, verdict.message, now)
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
@@ -336,27 +341,6 @@ class Reconciler:
                 self.remember(uid, spec)
             job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
         return found
-
-    def _reach(self) -> int | None:
-        """Slots that the policy plans ahead; None if no job is too long for it."""
-        policy = self.driver.policy
-        if self.settings.horizon is not None or not isinstance(policy, PlanningAhead):
-            return None
-        return (policy.making() or {}).get("lookahead")
-
-    def _too_long(self, spec: JobSpec, reach: int) -> str:
-        """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
-
-        A job that is worth nothing by then is left to the policy, which turns it away.
-        """
-        slots = self.driver.fewest_slots(spec)
-        if slots is None or slots <= reach or not spec.job.utility(slots - 1):
-            return ""
-        return (
-            f"takes {slots} slots even with all the workers that fit, and policy "
-            f"{self.driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
-            f"{slots} or more, or with longer --slot-seconds"
-        )
 
     def _ready_in_time(
         self,

@@ -202,7 +202,7 @@ class Lingering(Played):
         self.pods[name] = {**pod, "metadata": meta}
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dorm", "las"])
 def test_a_pod_that_does_not_go_takes_its_room_and_keeps_no_job_waiting_for_ever(name: str) -> None:
     played = Lingering(policy(name), pods_ready_timeout=TIMEOUT)
     bad = played.submit(rigid("bad", 4, 30))

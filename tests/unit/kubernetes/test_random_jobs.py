@@ -57,7 +57,7 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def drawn(draw: random.Random) -> dict[str, Any]:
     """An OasisJob of which up to three things are wrong, or only odd."""
-    made = SHAPES[draw.choice(list(SHAPES))][0]()
+    made = SHAPES[draw.choice([name for name in SHAPES if "far more" not in name])][0]()
     spec = made["spec"]
     spec |= {k: copy.deepcopy(v) for k, v in PARTS.items() if draw.random() < 0.15}
     template = spec["workers"]["template"]

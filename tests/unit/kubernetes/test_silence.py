@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import LEASES, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control import controller
+from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
@@ -184,11 +186,11 @@ def test_a_certificate_of_another_authority_and_a_server_without_tls_say_what_to
 
 
 class Clock:
-    """The monotonic clock of the lease, moved by hand."""
+    """The clock of the lease, moved by hand."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr("oasis.kubernetes.api.lease.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("oasis.kubernetes.api.lease.passed", lambda: self.now)
 
 
 def lease_of(api: Any, who: str, told: list[bool] | None = None) -> Lease:
@@ -220,6 +222,23 @@ def test_a_lease_that_runs_out_is_told_at_once(
     assert lost == [
         "lost the lease system/one (no answer: hangs): nothing is written until it is ours again"
     ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have one clock that is never set")
+def test_a_machine_that_slept_does_not_act_on_the_lease_of_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The monotonic clock stood still meanwhile, that of the machine's whole life did not."""
+    clocks = {time.CLOCK_MONOTONIC: 50.0, time.CLOCK_BOOTTIME: 90.0}
+    monkeypatch.setattr(time, "clock_gettime", clocks.__getitem__)
+    monkeypatch.setattr(time, "monotonic", lambda: 50.0)
+    lease, steady = lease_of(FakeConnection(), "one"), SteadyTime()
+    before = steady()
+    lease._ask()
+    assert lease.is_held
+    clocks[time.CLOCK_BOOTTIME] += 3600.0
+    assert (lease.is_held, lease.left()) == (False, 0.0)
+    assert steady() - before == 3600.0
 
 
 def test_no_request_for_the_lease_outlasts_it(monkeypatch: pytest.MonkeyPatch) -> None:
