@@ -324,13 +324,14 @@ class Reconciler:
         """The jobs but those that claim or pay more than their utility class allows."""
         live, driver = self.driver.by_uid, self.driver
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
-        found, waiting = self.tenants.let_in(
-            specs.values(),
-            live,
-            lambda spec, form: driver.as_seen(spec, form, 0, None),
-            self.site,
-            now,
-        )
+        declared = []
+        for uid, spec in specs.items():
+            with self.handling(uid, "judging", now):
+                self.tenants.declare(
+                    spec, lambda one, form: driver.as_seen(one, form, 0, None), self.site
+                )
+                declared.append(spec)
+        found, waiting = self.tenants.let_in(declared, live, now)
         for uid, verdict in waiting.items():
             self.statuses[uid].waits(verdict.reason, verdict.message, now)
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
