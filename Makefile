@@ -10,12 +10,15 @@ PROBE := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3 python; do \
   "$$name" -c '$(PROBE)' >/dev/null 2>&1 && { echo "$$name"; break; }; done)
 
+# What builds images and pushes them: the first that is there.
+ENGINE ?= $(shell for name in podman docker buildah; do command -v "$$name" && break; done)
+
 BIN := $(VENV)/bin
 # Python compiles what is imported, once; pip would compile all that is installed, tests of libraries too.
 INSTALL := -m pip --quiet --disable-pip-version-check install --no-compile --editable
 
 .PHONY: help example test nightly kubernetes-build kubernetes-test kubernetes-demo kubernetes-train \
-  kubernetes-figures mutants bench check lint types imports spelling docs release-check clean
+  kubernetes-figures image mutants bench check lint types imports spelling docs release-check clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -41,11 +44,18 @@ kubernetes-test: kubernetes-build $(VENV)/test.stamp ## the tests on a real cont
 kubernetes-demo: kubernetes-build $(VENV)/test.stamp ## the shipped example on a real control plane, beside the simulator; POLICY=
 	$(BIN)/python -m tests.kubernetes.demo $(if $(POLICY),--policy $(POLICY))
 
-kubernetes-train: kubernetes-build $(VENV)/test.stamp ## two real trainings on it, one of which makes way for the other (as root)
-	$(BIN)/python -m pytest tests/kubernetes/test_training.py --kubernetes -v
+kubernetes-train: kubernetes-build $(VENV)/$(if $(NIGHTLY),frameworks,test).stamp ## real trainings on it, as root; NIGHTLY=1 adds JAX, PyTorch, TensorFlow
+	$(BIN)/python -m pytest --kubernetes -v tests/kubernetes/test_training.py \
+	  $(if $(NIGHTLY),--nightly tests/kubernetes/test_training_ends.py tests/kubernetes/test_real_frameworks.py)
 
 kubernetes-figures: kubernetes-build $(VENV)/test.stamp ## the paper's experiment on a real control plane: Figs. 8 and 9; SEEDS= SLOT=
 	$(BIN)/python -m tests.kubernetes.paper $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SLOT),--slot-seconds $(SLOT))
+
+image: ## build the controller's image and push it, with podman, docker or buildah; IMAGE=
+	@test -n "$(IMAGE)" || { echo "make: expected IMAGE=registry/name:tag" >&2; exit 1; }
+	@test -n "$(ENGINE)" || { echo "make: expected podman, docker or buildah" >&2; exit 1; }
+	"$(ENGINE)" build --file deploy/Containerfile --tag "$(IMAGE)" .
+	"$(ENGINE)" push "$(IMAGE)"
 
 mutants: $(VENV)/mutants.stamp ## mutate the core at 150 random places; SEED= repeats, SAMPLE= shortens
 	$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED)) $(if $(SAMPLE),--sample $(SAMPLE))
@@ -85,6 +95,7 @@ clean: ## remove the environment and everything generated
 # One stamp an extra: installed again when the project's metadata change.
 $(VENV)/all.stamp: EXTRAS = all
 $(VENV)/test.stamp: EXTRAS = test
+$(VENV)/frameworks.stamp: EXTRAS = frameworks
 $(VENV)/mutants.stamp: EXTRAS = mutants
 $(VENV)/bench.stamp: EXTRAS = bench
 $(VENV)/lint.stamp: EXTRAS = all,lint

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import oasis
 from experiments.cli import console
+from experiments.cli.exit_codes import LIMIT
 from experiments.cli.options import AsJson, Picture, ResultFile, Style, is_stdout
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.provenance import Recipe
-from experiments.evaluation.tables import unfinished_notes
+from experiments.evaluation.tables import comparison_table, optimum_facts, unfinished_notes
 from oasis.model.errors import InputError, OasisError, located_at
 from oasis.model.file_kinds import ELASTIC, INSTANCE, JOB, RESULTS, SCHEDULES, kind_of_data
 from oasis.model.files import write_text
@@ -224,19 +225,20 @@ class Delivery:
 def deliver_comparison(
     comparison: Comparison,
     document: dict[str, Any],
-    table: tuple[Sequence[tuple[str, bool]], Callable[[Comparison], Any], str],
+    title: str,
     delivery: Delivery,
 ) -> int:
     """Print a comparison as a table with its notes, or as its document, and write what was asked.
 
-    `table` is its columns, what makes its rows, and its title. Returns the exit code, which says
-    whether Ctrl-C has left policies out.
+    Returns the exit code, which says whether Ctrl-C has left policies out, or the optimum of which
+    shares are shown is not proven.
     """
-    columns, rows, title = table
 
     def show() -> None:
-        console.print_rows(columns, rows(comparison), title=title)
-        console.print_notes(unfinished_notes(comparison))
+        columns, rows = comparison_table(comparison)
+        console.print_rows(columns, rows, title=title)
+        optimum = [f"{name}: {value}" for name, value in optimum_facts(comparison)]
+        console.print_notes([*optimum, *unfinished_notes(comparison)])
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
@@ -244,7 +246,8 @@ def deliver_comparison(
         return comparison_page(comparison)
 
     delivery(document, show, draw)
-    return console.note_missing(comparison.missing)
+    code = console.note_missing(comparison.missing)
+    return LIMIT if not comparison.about.get("optimum", {"proven": True})["proven"] else code
 
 
 def with_delivery(command: Command) -> Command:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import oasis
 from experiments.evaluation.intervals import interval_of, read_interval, scale_of
@@ -20,6 +20,10 @@ from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
 from oasis.simulator.outcome import JobTimes, figure_reader
 from oasis.simulator.result import Run, read_latency
+from oasis.solvers import Status
+
+if TYPE_CHECKING:
+    from offline import OfflineResult
 
 SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
 # Figures of the finished jobs only: where jobs did not, every page and plot marks them.
@@ -277,6 +281,7 @@ def compare(
     policies: Mapping[str, Callable[[], Policy]],
     *,
     on_decision: Callable[[str], None] | None = None,
+    on_run: Callable[[Run], None] | None = None,
 ) -> Comparison:
     """Run each policy on `instance` and verify what it did.
 
@@ -288,6 +293,8 @@ def compare(
         Makes a fresh policy.
     on_decision : callable, optional
         Called with the name of the policy once for each job whose fate is known, for progress.
+    on_run : callable, optional
+        Called with each run after it is verified.
 
     Raises
     ------
@@ -313,6 +320,8 @@ def compare(
         told = None if on_decision is None else partial(_tell, on_decision, name)
         run = oasis.simulate(instance, make(), on_decision=told)
         oasis.verify(instance, run)
+        if on_run is not None:
+            on_run(run)
         said = {"parameters": dict(run.parameters), "report": dict(run.report)}
         rows[name] = figures(run) | said
     about = {
@@ -423,7 +432,11 @@ def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
 
 
 OVER_SEEDS = "over_seeds"
-SUMS = ("total_utility", "admitted", "of_bound", "jobs_per_second")  # figures of no outcome alone
+SHARES = ("certified_share_lower", "certified_share_upper")
+SUMS = (  # figures of no outcome alone
+    *("total_utility", "admitted", "of_bound", "jobs_per_second"),
+    *SHARES,
+)
 _READERS: Mapping[str, Reader[Any]] = {
     "decision_seconds": read_latency,
     "parameters": mapping,
@@ -444,6 +457,7 @@ def compare_over_seeds(
     seeds: Mapping[str, Sequence[int]],
     *,
     on_decision: Callable[[str], None] | None = None,
+    on_run: Callable[[Run], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Comparison:
     """Run each policy once, or once for each of its seeds; figures are then means over them.
@@ -456,7 +470,7 @@ def compare_over_seeds(
         Makes a fresh policy with this seed, or with none where it does not draw at random.
     seeds : mapping of str to sequence of int
         Seeds of each policy that draws at random, by its name.
-    on_decision : callable, optional
+    on_decision, on_run : callable, optional
         As for `experiments.evaluation.comparison.compare`.
     keep_interrupted : bool
         Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does.
@@ -490,7 +504,12 @@ def compare_over_seeds(
         nonlocal about
         drawn: Sequence[int | None] = seeds.get(name) or [None]
         found = [
-            compare(instance, {name: partial(policies[name], seed)}, on_decision=on_decision)
+            compare(
+                instance,
+                {name: partial(policies[name], seed)},
+                on_decision=on_decision,
+                on_run=on_run,
+            )
             for seed in drawn
         ]
         about = found[0].about
@@ -519,3 +538,82 @@ def _mean_row(values: Sequence[Any]) -> Any:
     # A mean of what is known: of a policy under which no job finishes, no completion time is.
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
+
+
+def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
+    """Add to each policy which share of the optimum it earned, with certainty.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        On an instance.
+    offline : OfflineResult
+        Of one solve of the same instance. It must not be worse than any of the runs: start it from
+        the best of them (``warm_start``).
+
+    Returns
+    -------
+    Comparison
+        Each row has ``certified_share_lower`` and ``certified_share_upper``: total utility divided
+        by the upper bound of the optimum, and by the best schedules known. They are equal where
+        the optimum is proven, and None where there is nothing to earn. `about` has the ``optimum``.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from baselines import DRF, FIFO
+    >>> from offline import solve
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> found = with_optimum(compare(instance, {"fifo": FIFO, "drf": DRF}), solve(instance))
+    >>> {name: round(row["certified_share_lower"], 2) for name, row in found.policies.items()}
+    {'fifo': 0.25, 'drf': 0.18}
+    """
+    proven = offline.status is Status.OPTIMAL
+    about = {
+        "status": str(offline.status),
+        "proven": proven,
+        "objective": offline.objective,
+        "upper_bound": offline.upper_bound,
+        "gap": offline.gap,
+        "objective_by": offline.objective_by,
+        "bound_by": offline.bound_by,
+        "method": offline.method,
+        "parameters": dict(offline.parameters),
+        "seconds": offline.seconds,
+    }
+    # Of a proven optimum the bound differs from the objective by the solver's tolerance alone.
+    highest = offline.objective if proven else offline.upper_bound
+    return _with_shares(comparison, offline.objective, highest, about)
+
+
+def with_best_known(comparison: Comparison) -> Comparison:
+    """The same for elastic jobs: their bound is the upper end, the best of the policies the lower.
+
+    Raises
+    ------
+    ValueError
+        If there is no bound because jobs have no utility.
+    """
+    bound = comparison.about["bound"]
+    if bound is None:
+        raise InputError("utility", "missing; a share of the optimum needs one for each job")
+    best = max((row["total_utility"] for row in comparison.policies.values()), default=0.0)
+    return _with_shares(comparison, best, bound, None)
+
+
+def _with_shares(
+    comparison: Comparison, lowest: float, highest: float, optimum: Mapping[str, Any] | None
+) -> Comparison:
+    """Add the shares of an optimum that lies between `lowest` and `highest`."""
+    rows = {
+        name: {
+            **row,
+            **{
+                share: row["total_utility"] / end if end > 0 else None
+                for share, end in zip(SHARES, (highest, lowest), strict=True)
+            },
+        }
+        for name, row in comparison.policies.items()
+    }
+    more = {} if optimum is None else {"optimum": dict(optimum)}
+    return replace(comparison, policies=rows, about={**comparison.about, **more})

@@ -6,10 +6,10 @@ Each column is a heading, and whether it holds numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.evaluation.comparison import OF_FINISHED, OVER_SEEDS, Comparison
+from experiments.evaluation.comparison import OF_FINISHED, OVER_SEEDS, SHARES, Comparison
 from oasis.certify.certificate import Certificate
 from oasis.model.decision import Decision
 from oasis.model.groups import TaskGroup
@@ -264,8 +264,15 @@ def _peak(schedule: Schedule) -> int:
     return max(counts.values())
 
 
-DECISIONS = (("job", False), ("finishes", True), ("utility", True), ("cost", True), ("", False))
-COMPARED = (
+Columns = tuple[tuple[str, bool], ...]
+DECISIONS: Columns = (
+    ("job", False),
+    ("finishes", True),
+    ("utility", True),
+    ("cost", True),
+    ("", False),
+)
+COMPARED: Columns = (
     ("policy", False),
     ("utility", True),
     ("admitted", True),
@@ -276,7 +283,7 @@ COMPARED = (
     ("busiest", False),
     ("decision", True),
 )
-ELASTIC = (
+ELASTIC: Columns = (
     ("policy", False),
     ("utility", True),
     ("of bound", True),
@@ -287,7 +294,7 @@ ELASTIC = (
     ("restarts", True),
     ("use", True),
 )
-REPLAYED = (
+REPLAYED: Columns = (
     ("policy", False),
     ("finished", True),
     ("mean", True),
@@ -313,19 +320,43 @@ def decision_row(decision: Decision) -> tuple[str, ...]:
 MARK = "*"  # of a figure that may look good because jobs did not finish
 
 
-def compared_rows(found: Comparison) -> list[tuple[str, ...]]:
-    """The rows of the table of ``oasis compare``."""
-    return [_compared(name, row, _mark(found, name)) for name, row in found.policies.items()]
+def comparison_table(found: Comparison) -> tuple[Columns, list[tuple[str, ...]]]:
+    """Columns and rows of ``oasis compare``, also on elastic jobs, and of ``oasis replay``.
+
+    The shares of an optimum, where the comparison has them, stand behind the utility.
+    """
+    columns: Columns
+    row_of: Callable[[str, Mapping[str, Any], str], tuple[str, ...]]
+    if found.kind == "replay":
+        columns, row_of = REPLAYED, _replayed
+    elif "format" in found.about:
+        columns, row_of = ELASTIC, _elastic
+    else:
+        columns, row_of = COMPARED, _compared
+    rows = [row_of(name, row, _mark(found, name)) for name, row in found.policies.items()]
+    if any(SHARES[0] in row for row in found.policies.values()):
+        columns = *columns[:2], ("of optimum", True), *columns[2:]
+        shares = [_certified(row) for row in found.policies.values()]
+        rows = [(*row[:2], share, *row[2:]) for row, share in zip(rows, shares, strict=True)]
+    return columns, rows
 
 
-def elastic_rows(found: Comparison) -> list[tuple[str, ...]]:
-    """The rows of the table of ``oasis compare`` on elastic jobs."""
-    return [_elastic(name, row, _mark(found, name)) for name, row in found.policies.items()]
+def _certified(figures: Mapping[str, Any]) -> str:
+    """The share of the optimum that a policy earned, or the two ends between which it lies."""
+    low, high = (percent(figures[share]) for share in SHARES)
+    return low if low == high else f"{low.removesuffix('%')}-{high}"
 
 
-def replayed_rows(found: Comparison) -> list[tuple[str, ...]]:
-    """The rows of the table of ``oasis replay``."""
-    return [_replayed(name, row, _mark(found, name)) for name, row in found.policies.items()]
+def optimum_facts(found: Comparison) -> Facts:
+    """The optimum of which the table shows shares; nothing if it shows none."""
+    optimum = found.about.get("optimum")
+    if optimum is None:
+        return []
+    lowest, highest = number(optimum["objective"]), number(optimum["upper_bound"])
+    if optimum["proven"]:
+        return [("optimum", f"{lowest} (proven)")]
+    why = optimum["status"].replace("_", " ")
+    return [("optimum", f"between {lowest} and {highest} (not proven: {why})")]
 
 
 def unfinished_notes(found: Comparison) -> list[str]:
@@ -377,8 +408,9 @@ def _compared(name: str, figures: Mapping[str, Any], mark: str) -> tuple[str, ..
         _whole(figures["wasted_share"]),
         _marked(_short(figures["mean_completion"]), mark),
         _marked(_short(figures["p95_completion"]), mark),
-        f"{_whole(share)} {busiest}",
-        seconds(figures["decision_seconds"]["median"]),
+        f"{_whole(share)} {busiest}".rstrip(),
+        # What really happened on a cluster has none.
+        seconds(taken["median"]) if (taken := figures.get("decision_seconds")) else "-",
     )
 
 

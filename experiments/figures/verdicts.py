@@ -113,7 +113,6 @@ def judge_fig4(rows: Sequence[Row]) -> list[Verdict]:
             lambda row: row["p95"] - row["p5"]
         ),
         "OASiS's median nearest the target": lambda row: abs(row["median"]),
-        "OASiS finishes most jobs": lambda row: -row["finished"],
     }
     found = []
     for says, measure in measures.items():

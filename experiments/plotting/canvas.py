@@ -113,13 +113,13 @@ COLORMAP = ListedColormap(["white", *colormaps["cividis_r"](np.linspace(0.0, 1.0
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)), (0, (3, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx", "\\\\", "--", "++", "oo")
-# Neighbours differ enough to be told apart without their hatches.
-GREYS = ("0.55", "0.78", "0.96", "0.68", "0.88", "0.73", "1.0", "0.83")
+# Light and dark take turns, so that a grey print tells neighbours apart, even without hatches.
+FILLS = ("#5B9BD0", "#F6D78B", "#3F8F7F", "#C9DFF2", "#D98C5F", "#BFE3CF", "#8E7CB8", "#F3F0E6")
 # Colours that people with any kind of colour blindness tell apart (Okabe and Ito, 2008), ordered
 # so that neighbours differ in lightness too, as a grey print shows them.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#F0E442", "#CC79A7", "#000000")
 MOST_LABELS = 16
-LONGEST_LABEL = 16
+LONGEST_LABEL = 22
 MOST_COLUMNS, MOST_ROWS = 240, 96  # cells of a heat map that are at least two dots wide in print
 SMALL, TINY = "small", "x-small"  # relative to the font size of the style
 
@@ -140,8 +140,8 @@ def colour(k: int) -> str:
 
 
 def fill(k: int) -> str:
-    """The k-th colour of areas, which hatches tell apart: greys where the style has no colours."""
-    return _cycle(GREYS, k)
+    """The k-th colour of areas in the user's style; of `FILLS` where it names no colours."""
+    return _cycle(FILLS, k)
 
 
 def _cycle(otherwise: Sequence[str], k: int) -> str:

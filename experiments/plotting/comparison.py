@@ -142,10 +142,10 @@ def plot_comparison(
     for k, (name, figure) in enumerate(shown.bars):
         marks = ["*" if policy in left else "" for policy in rows]
         _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name, marks)
-    jobs = comparison.about.get("jobs")
-    others = {name: f"\n* {brief(count)} of {jobs} unfinished" for name, count in left.items()}
-    ax.set_yticks(range(len(rows)), [shorten(name) + others.get(name, "") for name in rows])
+    ax.set_yticks(range(len(rows)), _labels(comparison, left))
     ax.set_ylim(len(rows) - 0.5, -0.5)
+    if shown.bars == MEASURES["utility"].bars:
+        _draw_optimum(ax, comparison)
     ax.margins(x=0.18)
     # Where every value is 0, an axis still needs a length.
     ax.set_xlim(0.0, max(1.0, ax.get_xlim()[1]))
@@ -153,9 +153,40 @@ def plot_comparison(
     ax.set_ylabel("policy")
     ax.set_xlabel(unit)
     ax.set_title(shown.title)
-    if len(shown.bars) > 1:
-        legend_below(ax, len(shown.bars))
+    # The only bar of its kind needs no legend: the title says what it is.
+    if len(ax.get_legend_handles_labels()[0]) > 1:
+        legend_below(ax, 3)
     return ax
+
+
+def _draw_optimum(ax: Axes, comparison: Comparison) -> None:
+    """A line at the optimum, a band where it is only known to lie within, or a line at a bound."""
+    optimum, bound = comparison.about.get("optimum"), comparison.about.get("bound")
+    line: dict[str, Any] = {"color": ink(), "linewidth": 1.2, "linestyle": "--"}
+    if optimum is not None and optimum["proven"]:
+        ax.axvline(optimum["objective"], label="optimum", **line)
+    elif optimum is not None:
+        ends = optimum["objective"], optimum["upper_bound"]
+        ax.axvspan(*ends, facecolor="0.85", edgecolor=ink(), hatch="///", label="optimum in here")
+    elif bound is not None:
+        ax.axvline(bound, label="no policy earns more", **line)
+
+
+def _labels(comparison: Comparison, left: Mapping[str, float]) -> list[str]:
+    """Names of the policies, each with how many jobs it left, where it is marked for that."""
+    jobs = comparison.about.get("jobs")
+    others = {name: f"\n* {brief(count)} of {jobs} unfinished" for name, count in left.items()}
+    return [shorten(name) + others.get(name, "") for name in comparison.policies]
+
+
+def plot_comparisons(comparison: Comparison, places: Sequence[Axes]) -> None:
+    """Every measure, one beside the other; the first axes alone name the policies."""
+    for ax, measure in zip(places, measures_of(comparison), strict=True):
+        plot_comparison(comparison, measure=measure, ax=ax)
+        ax.tick_params(labelleft=ax is places[0])
+        ax.set_ylabel("")
+    left = {name: count for name, count in comparison.unfinished.items() if count}
+    places[0].set_yticks(range(len(comparison.policies)), _labels(comparison, left))
 
 
 def _draw_bars(
@@ -176,7 +207,7 @@ def _draw_bars(
         [row - 0.4 + (k + 0.5) * height for row in range(len(values))],
         known,
         height,
-        color=fill(k + 1),
+        color=fill(k),
         hatch=HATCHES[k],
         edgecolor=ink(),
         linewidth=0.6,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from experiments.plotting.canvas import as_written, new_figure
-from experiments.plotting.comparison import measures_of, plot_comparison
+from experiments.plotting.comparison import measures_of, plot_comparisons
 from experiments.plotting.quote import plot_quote
 from experiments.plotting.ratio import MOST_JOBS, plot_differences, plot_ratio
 from experiments.plotting.schedule import plot_schedule
@@ -88,9 +88,7 @@ def comparison_page(comparison: Comparison) -> Figure:
     Where the comparison is over several seeds, a line below says what the bars are.
     """
     figure = new_figure(13.0, 1.8 + 0.5 * len(comparison.policies))
-    measures = measures_of(comparison)
-    for ax, measure in zip(figure.subplots(1, len(measures)), measures, strict=True):
-        plot_comparison(comparison, measure=measure, ax=ax)
+    plot_comparisons(comparison, figure.subplots(1, len(measures_of(comparison)), squeeze=False)[0])
     seeds = {
         len(row["over_seeds"]["seeds"])
         for row in comparison.policies.values()

@@ -51,7 +51,7 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
     -------
     Axes
         With the picture. A proven ratio is a filled dot, an interval a bar with both ends; what
-        cannot be drawn, or lies beyond 10,000, is said in words on the right.
+        cannot be drawn, or lies beyond 10,000, is said in words at the right end.
 
     Examples
     --------
@@ -103,13 +103,14 @@ def _scatter(ax: Axes, places: list[Place], marker: str, label: str) -> None:
 
 
 def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
-    """The ratio in figures above its mark; on the right, what is not drawn."""
+    """The ratio in figures above its mark; at the right end, below the marks, what is not drawn."""
     above: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "fontsize": SMALL}
     beside: dict[str, Any] = {
-        "xytext": (6, 0),
+        "xytext": (-6, -6),
         "textcoords": "offset points",
         "fontsize": SMALL,
-        "va": "center",
+        "va": "top",
+        "ha": "right",
     }
     bound = result.corrected_ratio_bound
     if result.lower is None or result.upper is None:
@@ -123,12 +124,12 @@ def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
             return
         text = "no finite corrected ratio bound"
         if bound is not None:
-            text = f"corrected ratio bound about $10^{{{math.log10(bound):.0f}}}$"
+            text = f"corrected ratio bound about $10^{{{math.log10(bound):.0f}}}$ \u2192"
     ax.annotate(text, (1.0, row), xycoords=("axes fraction", "data"), **beside)
 
 
 MOST_JOBS = 12
-SAME = 1e-9  # utility, below which a difference is none
+SAME = 1e-6  # of the largest difference; what is below that is rounding
 TAKEN = {
     "offline": "only the optimum takes it",
     "online": "only {who} takes it",
@@ -172,7 +173,8 @@ def plot_differences(
     >>> plot_differences(compare_jobs(instance, result)).get_ylabel()
     'job'
     """
-    differing = [row for row in rows if abs(difference(row)) > SAME]
+    least = SAME * max((abs(difference(row)) for row in rows), default=0.0)
+    differing = [row for row in rows if abs(difference(row)) > least]
     differing.sort(key=lambda row: -abs(difference(row)))
     shown, rest = differing[:MOST_JOBS], differing[MOST_JOBS:]
     ax = axes(ax, 6.4, 1.4 + 0.28 * max(3, len(shown)))
@@ -209,7 +211,7 @@ def _bar(ax: Axes, place: int, value: float, k: int, label: str | None) -> None:
         place,
         value,
         0.75,
-        color=fill(k + 1),
+        color=fill(k),
         hatch=HATCHES[k],
         edgecolor=ink(),
         linewidth=0.6,

@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import Normalize
@@ -23,9 +22,11 @@ from experiments.plotting.canvas import (
     axes,
     block_means,
     colour_map,
+    fill,
     ink,
     label_rows,
     legend_below,
+    new_figure,
     shorten,
     slot_axis,
     step_of,
@@ -322,11 +323,17 @@ def _mark(ax: Axes, jobs: list[Job], schedules: Mapping[str, Schedule]) -> None:
         legend_below(ax, 3)
 
 
-HEIGHT = 0.3  # inches a node
+ROW = 0.3  # inches of a job in the plan of a cluster
+WIDTH = 8.0
+LETTER = 0.075  # inches of a letter of a bar's label
+
+Held = Mapping[str, tuple[int, int]]  # workers and parameter servers of a job on each node
 
 
 def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Figure:
-    """Draw who is planned on which node in the next slots.
+    """Draw how many workers each job has in the next slots, and on which nodes.
+
+    A label such as 3+1 is three workers and one parameter server.
 
     Parameters
     ----------
@@ -338,48 +345,56 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]], ax: Axes | None = None)
     Returns
     -------
     Figure
-        The figure that it is on.
+        The figure that it is on. A job that the plan does not run has no bar.
     """
-    nodes = sorted(
-        {
-            node
-            for job in jobs
-            for entry in job["plan"]
-            for kind in ("workers", "parameterServers")
-            for node in entry.get(kind, {})
-        }
-    )
     if ax is None:
-        figure = Figure(figsize=(8.0, 1.2 + HEIGHT * max(1, len(nodes))), layout="constrained")
-        ax = figure.subplots()
-    colours = colormaps["tab20"]
-    for k, node in enumerate(nodes):
-        for slot, held in sorted(_held(jobs, node).items()):
-            left, total = float(slot), sum(count for _, count in held)
-            for job, count in held:
-                width = count / total
-                label = jobs[job]["job"].rpartition("/")[2]
-                ax.barh(k, width, left=left, height=0.8, color=colours(job % 20), edgecolor="white")
-                ax.text(
-                    left + width / 2, k, f"{label}: {count}", ha="center", va="center", fontsize=6
-                )
-                left += width
-    ax.set_yticks(range(len(nodes)), nodes)
-    ax.set_xlabel("slot")
-    ax.set_title("Planned tasks on each node")
+        ax = new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs))).subplots()
+    slots = [entry["slot"] for job in jobs for entry in job["plan"]]
+    first, end = (min(slots), max(slots) + 1) if slots else (0, 1)
+    letters = (WIDTH - 2.0) / LETTER / (end - first)  # that fit into a slot
+    for row, job in enumerate(jobs):
+        for begin, stop, held in _stretches(job["plan"]):
+            ax.barh(row, stop - begin, 0.8, left=begin, color=fill(3), edgecolor=ink())
+            text = next(
+                (text for text in _texts(held) if len(text) <= letters * (stop - begin)), ""
+            )
+            place = (begin + stop) / 2
+            ax.text(place, row, as_written(text), ha="center", va="center", fontsize=SMALL)
+    ax.set_xlim(first, end)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+    ax.set_ylim(max(len(jobs), 3) - 0.5, -0.5)
+    ax.set_yticks(range(len(jobs)), [shorten(job["job"]) for job in jobs])
+    ax.set_xlabel("time (slots)")
+    ax.set_title("Plan: workers + parameter servers of each job, and their nodes")
     found = ax.figure
     assert isinstance(found, Figure)
     return found
 
 
-def _held(jobs: Sequence[Mapping[str, Any]], node: str) -> dict[int, list[tuple[int, int]]]:
-    """Jobs and their tasks on `node`, by slot."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for k, job in enumerate(jobs):
-        for entry in job["plan"]:
-            count = sum(
-                entry.get(kind, {}).get(node, 0) for kind in ("workers", "parameterServers")
-            )
-            if count:
-                found.setdefault(entry["slot"], []).append((k, count))
+def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, Held]]:
+    """Longest stretches of slots in which a job holds the same: (first slot, end, tasks)."""
+    found: list[tuple[int, int, Held]] = []
+    for entry in sorted(plan, key=lambda entry: int(entry["slot"])):
+        workers, servers = entry.get("workers", {}), entry.get("parameterServers", {})
+        held = {node: (workers.get(node, 0), servers.get(node, 0)) for node in (*workers, *servers)}
+        if not held:
+            continue
+        slot = entry["slot"]
+        if found and found[-1][1:] == (slot, held):
+            found[-1] = (found[-1][0], slot + 1, held)
+        else:
+            found.append((slot, slot + 1, held))
     return found
+
+
+def _texts(held: Held) -> list[str]:
+    """What to write into a bar, from the most that can be said to the least."""
+    by_node = ", ".join(f"{_tasks(*counts)} on {node}" for node, counts in sorted(held.items()))
+    workers, servers = (sum(counts) for counts in zip(*held.values(), strict=True))
+    total = _tasks(workers, servers)
+    return [by_node, f"{total} on {len(held)} nodes", total]
+
+
+def _tasks(workers: int, servers: int) -> str:
+    """Workers and parameter servers as ``oasis kubernetes plan`` prints them."""
+    return f"{workers}+{servers}" if servers else str(workers)

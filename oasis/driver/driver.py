@@ -66,6 +66,9 @@ class Driver(Generic[Spec]):
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
         self.down: set[int] = set()
+        # Machines of other amounts, which the policy has not been told of yet.
+        self._smaller: set[int] = set()
+        self._larger: set[int] = set()
         self.again_at: int | None = None  # the slot up to which nothing is decided after an error
         self._error: Exception | None = None
         self._errors = 0  # boundaries in a row at which the policy failed
@@ -78,6 +81,8 @@ class Driver(Generic[Spec]):
         self.site = site
         self._empty = EmptyCluster(site)
         self.down.clear()
+        self._smaller.clear()
+        self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
         self._begins_anew = False
         self._wake_at: float | None = None
@@ -86,6 +91,11 @@ class Driver(Generic[Spec]):
     def by_uid(self) -> dict[str, Entry[Spec]]:
         """Live jobs by the uid of their object."""
         return {entry.spec.uid: entry for entry in self.entries.values()}
+
+    @property
+    def arriving_again(self) -> set[str]:
+        """Uids of jobs that arrive once more at the next boundary; until then none is live."""
+        return {entry.spec.uid for entry in self._arrive_again}
 
     @property
     def now(self) -> float:
@@ -166,6 +176,8 @@ class Driver(Generic[Spec]):
             if found is None:
                 return self._put_off(slot, outcome.error)
             failed[found[0]] = found[1]
+        self._smaller.clear()
+        self._larger.clear()
         # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
         for entry in self.entries.values():
@@ -231,6 +243,29 @@ class Driver(Generic[Spec]):
         self._begin(site)
         self._arrive_again = list(self.entries.values())
         self.entries.clear()
+
+    def resize(self, site: Site) -> None:
+        """Go on with the same machines, of which some have other amounts now.
+
+        At the next boundary those that are smaller are lost to the policy and come back at once, so
+        that what ran there is placed again, on what is left; those that are larger only come back.
+        """
+        if self.kept_policy is None:
+            self.rebuild(site)
+            return
+        before = [machine.amounts for machine in self.site.machines]
+        self.policy.reset(site)
+        self.site, self._empty = site, EmptyCluster(site)
+        self.bring_policy(self.kept_policy)
+        self.note_amounts(before)
+
+    def note_amounts(self, before: Sequence[Sequence[float]]) -> None:
+        """Note which machines differ from the amounts with which the policy planned `before`."""
+        for k, (machine, old) in enumerate(zip(self.site.machines, before, strict=True)):
+            if any(new < was for new, was in zip(machine.amounts, old, strict=True)):
+                self._smaller.add(k)
+            elif machine.amounts != tuple(old):
+                self._larger.add(k)
 
     # -- what happened -----------------------------------------------------------------------------
 
@@ -316,8 +351,9 @@ class Driver(Generic[Spec]):
         return by_work or uid in facts.ended
 
     def _machines(self, facts: Facts[Spec], view: BooksView) -> None:
-        view.lost += sorted(facts.down - self.down)
-        view.returned += sorted(self.down - facts.down)
+        changed = self._smaller | self._larger
+        view.lost += sorted((facts.down | self._smaller) - self.down)
+        view.returned += sorted((self.down | changed) - facts.down)
         self.down.clear()
         self.down.update(facts.down)
         for entry in self.entries.values():

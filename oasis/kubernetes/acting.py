@@ -9,13 +9,14 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster.gangs import service_object, told_of
+from oasis.kubernetes.cluster.gangs import told_of
 from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
 from oasis.kubernetes.names import NODE, TASK
 from oasis.kubernetes.objects.existing import BY_NAME, ExistingKind, is_suspended
+from oasis.kubernetes.objects.neighbours import Bound, Neighbours, PodRules
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.oasis_job import JobSpec, job_id
+from oasis.kubernetes.objects.oasis_job import JobSpec, identity, job_id
 from oasis.model.groups import GROUPS, TaskGroup
 
 Pod = Mapping[str, Any]
@@ -32,7 +33,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Expose:
-    """Make the Service that gives the pods of a job their names."""
+    """Make what the pods of a job need in the network: a Service, or a NetworkPolicy."""
 
     job: str
     body: Mapping[str, Any]
@@ -113,7 +114,7 @@ class Target:
     withdrawn: bool = False  # its gang, in this slot: nothing more is placed before the next
     found: Mapping[str, Any] | None = None  # the object, if another controller makes the pods
     workers: int = 0  # by the plan, for such an object
-    exposed: bool = True  # whether its pods have names in the network, or need none
+    lacking: tuple[Mapping[str, Any], ...] = ()  # what its pods need in the network, to be made
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ class Steps:
     withdrawn: set[str] = field(default_factory=set)  # whose gang is withdrawn
     short: dict[str, str] = field(default_factory=dict)  # whose gang waits: the node without room
     refused: dict[str, Refusal] = field(default_factory=dict)  # whose pod its node does not admit
+    unfit: dict[str, str] = field(default_factory=dict)  # whose gang others keep off, or itself
     failed: dict[str, Exception] = field(default_factory=dict)  # for which nothing can be done
 
 
@@ -188,6 +190,7 @@ def reconcile(
     free: Free,
     stuck: frozenset[str] = frozenset(),
     nodes: Mapping[str, Mapping[str, Any]] | None = None,
+    beside: Neighbours | None = None,
 ) -> Steps:
     """Compare what is there with what is wanted.
 
@@ -203,6 +206,8 @@ def reconcile(
         Uids of pods for which the scheduler has found no room for too long.
     nodes : mapping of str to mapping, optional
         Nodes by name: no gate is opened towards one that does not admit the pod.
+    beside : Neighbours, optional
+        The pods on the nodes, where some mind each other; changed as gates are opened.
     """
     steps = Steps()
     for uid, pod in orphans:
@@ -221,8 +226,11 @@ def reconcile(
             waiting.append((target, gated))
     for target, gated in waiting:
         try:
-            if not _is_refused(target, gated, nodes or {}, steps):
+            if not _is_refused(target, gated, nodes or {}, beside, steps):
                 _place(target, gated, free, steps)
+                if beside is not None and target.spec.uid not in steps.short:
+                    for wanted in gated:
+                        beside.put(_bound(target, wanted))
         except Exception as error:  # noqa: BLE001 (of this job: the others go on)
             steps.failed[target.spec.uid] = error
     # A job that failed half-way gets nothing done, because half of a change would break its gang.
@@ -287,9 +295,9 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
     anew = target.spec.network is not None and not wanted & target.pods.keys()
     if (target.spec.resize == "restart" or anew) and target.pods.keys() - wanted:
         return []  # the new gang begins when the last pod of the old one is gone
-    gated, complete = [], target.exposed
-    if target.wanted and not target.exposed:
-        steps.actions.append(Expose(target.spec.uid, service_object(target.spec)))
+    gated, complete = [], not target.lacking
+    if target.wanted:
+        steps.actions += [Expose(target.spec.uid, body) for body in target.lacking]
     for pod in target.wanted:
         found = target.pods.get(pod.name)
         if found is None:
@@ -307,6 +315,7 @@ def _is_refused(
     target: Target,
     gated: list[WantedPod],
     nodes: Mapping[str, Mapping[str, Any]],
+    beside: Neighbours | None,
     steps: Steps,
 ) -> bool:
     """Whether a node of the gang does not admit its pod: then the scheduler would let it wait."""
@@ -317,7 +326,40 @@ def _is_refused(
             if why is not None:
                 steps.refused[target.spec.uid] = Refusal(wanted, rules, why)
                 return True
-    return False
+    unfit = None if beside is None else _unfit(target, gated, beside)
+    if unfit is not None:
+        steps.unfit[target.spec.uid] = unfit
+    return unfit is not None
+
+
+def _bound(target: Target, wanted: WantedPod) -> Bound:
+    """A gated pod as it will be on its node."""
+    pod = target.pods[wanted.name]
+    labels = {**(pod["metadata"].get("labels") or {})}
+    labels |= identity(target.spec.name, target.spec.uid, wanted.task)
+    return Bound.of({**pod, "metadata": {**pod["metadata"], "labels": labels}}, wanted.node)
+
+
+def _unfit(target: Target, gated: list[WantedPod], beside: Neighbours) -> str | None:
+    """Why the pods of a gang cannot all be where they are to be, beside others and each other."""
+    left = []
+    for wanted in gated:
+        if wanted.node in beside.nodes:
+            bound, spec = _bound(target, wanted), target.pods[wanted.name]["spec"]
+            rules = PodRules.of(bound.namespace, bound.labels, spec)
+            left.append((wanted, bound, beside.judge(rules, NodeRules.of(spec))))
+    # One may have to be there before another one is let in, as where they are to be near each
+    # other. If all of them fit, then in the order that is found here.
+    while left:
+        fits = next((one for one in left if one[2].refusal(one[0].node) is None), None)
+        if fits is None:
+            wanted, _, judge = left[0]
+            why = judge.refusal(wanted.node)
+            return f"node {wanted.node} does not admit pod {wanted.name}: {why}"
+        left.remove(fits)
+        for _, _, judge in left:
+            judge.enters(fits[1])
+    return None
 
 
 def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> None:

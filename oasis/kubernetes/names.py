@@ -6,6 +6,7 @@ GROUP = "oasis-scheduler.io"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 KIND, PLURAL, SINGULAR = "OasisJob", "oasisjobs", "oasisjob"
+CLASS_KIND, CLASS_PLURAL, CLASS_SINGULAR = "UtilityClass", "utilityclasses", "utilityclass"
 
 FIELD_MANAGER = "oasis-scheduler"
 GATE = f"{GROUP}/placement"
@@ -32,6 +33,7 @@ LOSS = f"{GROUP}/loss"
 SCHEDULED = f"{GROUP}/schedule"  # the label by which they are ours: "true"
 UTILITY = f"{GROUP}/utility"  # JSON, as spec.utility of an OasisJob
 WORK = f"{GROUP}/work"  # JSON, as spec.work of an OasisJob
+UTILITY_CLASS = f"{GROUP}/utility-class"  # as spec.utilityClassName of an OasisJob
 MINIMUM = f"{GROUP}/minimum-workers"  # of a Job that may be resized, beside the next
 MAXIMUM = f"{GROUP}/maximum-workers"
 SERVERS = f"{GROUP}/parameter-servers"  # name of the replicated job that they are

@@ -24,8 +24,9 @@ from oasis.model.extras import EXTRAS, install_line
 
 STANDARD_INPUT = "-"
 NUMPY = "a NumPy archive"
+PARQUET = "a Parquet file"
 BINARY = (  # how a file begins -> what it is
-    (b"PAR1", "a Parquet file"),
+    (b"PAR1", PARQUET),
     (b"ARROW1", "an Arrow file"),
     (b"ORC", "an ORC file"),
     (b"Obj\x01", "an Avro file"),
@@ -47,7 +48,7 @@ BINARY = (  # how a file begins -> what it is
     (b"\xfe\xff", "text in UTF-16"),
 )
 REMEDIES = {
-    "a Parquet file": "`oasis report` takes the table of a sweep; write a trace as CSV",
+    PARQUET: "`oasis report` takes the table of a sweep, `oasis replay` and `oasis import` a trace",
     NUMPY: "`OASiS.load` reads the state of a scheduler",
     "a zip archive": "unpack it first",
     "a tar archive": "unpack it first",
@@ -61,7 +62,7 @@ SAMPLE = 8192  # bytes that are looked at
 _standard_input: WeakKeyDictionary[object, bytes] = WeakKeyDictionary()
 
 
-def read_content(path: str | os.PathLike[str]) -> bytes:
+def read_content(path: str | os.PathLike[str], *, also: Collection[str] = ()) -> bytes:
     """Read a file of text; decompress what gzip, bzip2, xz or zstd wrote.
 
     Standard input is read once; later calls return the same bytes.
@@ -70,6 +71,8 @@ def read_content(path: str | os.PathLike[str]) -> bytes:
     ----------
     path : path
         The file; ``-`` stands for standard input.
+    also : collection of str
+        Kinds that are no text and are taken, too, such as `PARQUET`.
 
     Returns
     -------
@@ -96,7 +99,8 @@ def read_content(path: str | os.PathLike[str]) -> bytes:
     """
     content = _standard_bytes() if str(path) == STANDARD_INPUT else Path(path).read_bytes()
     content = decompressed(content)
-    refuse_binary(content)
+    if binary_kind(content) not in also:
+        refuse_binary(content)
     return content
 
 
@@ -204,10 +208,16 @@ def refuse_binary(content: bytes) -> None:
         raise InstanceError("", "expected text, got binary data of no kind that is known here")
 
 
-RESULTS = ("run", "solve", "ratio", "compare", "replay", "quote")
+RESULTS = ("run", "solve", "ratio", "compare", "replay", "whatif", "quote")
 INSTANCE, ELASTIC, PRICES, JOB, SCHEDULES = "instance", "elastic", "prices", "job", "schedules"
 PLAIN, PHILLY, SLURM, SWF, OPENB = "plain", "philly", "slurm", "swf", "openb"
-TRACES = (PLAIN, PHILLY, SLURM, SWF, OPENB)
+HELIOS, ACME, TIRESIAS, SUPERCLOUD = "helios", "acme", "tiresias", "supercloud"
+PAI, GAVEL, BATSIM = "pai", "gavel", "batsim"
+TABLES = (PLAIN, HELIOS, ACME, TIRESIAS, SUPERCLOUD)  # of jobs, which --map reads
+TRACES = (
+    *(PLAIN, PHILLY, SLURM, SWF, OPENB, HELIOS),
+    *(ACME, PAI, SUPERCLOUD, TIRESIAS, GAVEL, BATSIM),
+)
 SWEEP, NODES, EMPTY = "sweep", "openb nodes", "empty"
 
 _FORMATS = {"oasis-instance": INSTANCE, "oasis-elastic-workload": ELASTIC, "oasis-prices": PRICES}
@@ -216,7 +226,14 @@ _COLUMNS = {  # all of these in the first line, between commas
     PHILLY: ("timestamp", "duration", "num_gpus", "gpu_time", "cluster"),
     OPENB: ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time"),
     NODES: ("sn", "cpu_milli", "memory_mib", "gpu", "model"),
+    HELIOS: ("job_id", "vc", "gpu_num", "node_num", "submit_time", "start_time", "end_time"),
+    ACME: ("job_id", "type", "gpu_num", "node_num", "submit_time", "start_time", "end_time"),
+    TIRESIAS: ("job_id", "num_gpu", "submit_time", "model_name", "duration"),
+    SUPERCLOUD: ("id_job", "time_submit", "time_start", "time_end", "tres_alloc"),
+    PAI: ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
 }
+_PAI_LINE = re.compile(r"\w+,\w+,\w+,(Terminated|Failed|Running|Waiting),[\d.]*,[\d.]*")
+_GAVEL_FIELDS = (10, 12)  # of Gavel's lines, and of Shockwave's
 _SACCT_IDS = ("JobID", "JobIDRaw")
 _SACCT_LINE = re.compile(  # no header: a job, then some cell with a date of Slurm's
     r"\d+(?:_\d+|\+\d+)?(?:\.\w+)?\|.*\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
@@ -241,12 +258,19 @@ _LOOKS = {  # kind -> what it looks like, the command that takes it
             f"a result of oasis {name}",
             "`oasis plot FILE` and `oasis report` take it",
         )
-        for name in ("compare", "replay", "quote")
+        for name in ("compare", "replay", "whatif", "quote")
     },
     PLAIN: ("a CSV file of jobs, id,submitted,duration,gpus", _IMPORTED.format(PLAIN)),
     PHILLY: ("a CSV file in the format of the Philly trace", _IMPORTED.format(PHILLY)),
     SLURM: ("output of Slurm's sacct", _IMPORTED.format(SLURM)),
     SWF: ("a log in the Standard Workload Format", _IMPORTED.format(SWF)),
+    HELIOS: ("a job table of the Helios trace", _IMPORTED.format(HELIOS)),
+    ACME: ("a job table of AcmeTrace", _IMPORTED.format(ACME)),
+    TIRESIAS: ("a job table of Tiresias's simulator", _IMPORTED.format(TIRESIAS)),
+    SUPERCLOUD: ("the Slurm log of MIT Supercloud", _IMPORTED.format(SUPERCLOUD)),
+    PAI: ("the job table of the PAI trace", _IMPORTED.format(PAI)),
+    GAVEL: ("a trace of Gavel's simulator", _IMPORTED.format(GAVEL)),
+    BATSIM: ("a workload of Batsim", _IMPORTED.format(BATSIM)),
     OPENB: (
         "the pod list of the openb trace",
         f"`oasis import openb FILE NODES -o instance.json` {_REPLAYED}",
@@ -365,7 +389,8 @@ def _name_of(text: str) -> str | None:
             return _name_of_toml(begin, [])
     # The first 200 lines tell the kind, also below the comments with which logs begin.
     lines = [line for line in begin.splitlines()[:200] if line.strip()]
-    for find in (_name_of_csv, _name_of_sacct, _name_of_swf, _name_of_toml, _name_of_other):
+    finders = (_name_of_csv, _name_of_sacct, _name_of_swf, _name_of_lines)
+    for find in (*finders, _name_of_toml, _name_of_other):
         name = find(begin, lines)
         if name is not None:
             return name
@@ -374,6 +399,9 @@ def _name_of(text: str) -> str | None:
 
 def _name_of_data(data: Any) -> str | None:  # noqa: PLR0911 (one for each kind)
     if isinstance(data, list):
+        first = data[0] if data else None
+        if isinstance(first, Mapping) and {"jobid", "attempts"} <= set(first):
+            return PHILLY
         is_jobs = bool(data) and all(_name_of_data(entry) == JOB for entry in data[:3])
         return "job list" if is_jobs else None
     if not isinstance(data, Mapping):
@@ -385,6 +413,8 @@ def _name_of_data(data: Any) -> str | None:  # noqa: PLR0911 (one for each kind)
         return _FORMATS[data["format"]]
     if "apiVersion" in data:
         return "kubernetes"
+    if "jobs" in data and isinstance(data.get("profiles"), Mapping):
+        return BATSIM
     if "jobs" in data and ("meta" in data or _is_sacct_job(data["jobs"])):
         return SLURM
     if "jobs" in data and "horizon" in data:
@@ -434,6 +464,16 @@ def _name_of_swf(begin: str, lines: list[str]) -> str | None:
     # Half is enough: the reader names what is wrong with the others.
     good = sum(len(row) == _SWF_FIELDS and all(map(_is_number, row)) for row in rows)
     return SWF if 2 * good >= len(rows) else None
+
+
+def _name_of_lines(begin: str, lines: list[str]) -> str | None:
+    """Traces without a header."""
+    if _PAI_LINE.fullmatch(lines[0].strip()):
+        return PAI
+    cells = lines[0].split("\t")
+    numbers = [*cells[5:7], cells[-1].strip()]
+    is_gavel = len(cells) in _GAVEL_FIELDS and cells[4] in ("0", "1")
+    return GAVEL if is_gavel and all(map(_is_number, numbers)) else None
 
 
 def _is_number(text: str) -> bool:

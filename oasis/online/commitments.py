@@ -149,7 +149,7 @@ class Commitments:
 
     def restore_server(self, group: TaskGroup, index: int) -> None:
         """Plan with a server again."""
-        self._lost.remove((group, index))
+        self._lost.discard((group, index))  # it may only hold more than before
         capacity = group.capacity(self.cluster)[index]
         group.of(self.ledger).set_capacity(index, capacity, group.of(self.bounds))
 

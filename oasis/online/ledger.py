@@ -238,6 +238,10 @@ def _restored(
 ) -> ServerGroup:
     columns: dict[str, Any] = {name: arrays[f"{group}_{name}"] for name in _COLUMNS}
     restored = ServerGroup(np.ascontiguousarray(capacity[columns["server"]].T), **columns)
+    # Servers that were alike share a column; since then some of them may have got other amounts.
+    alike = np.repeat(columns["server"], columns["copies"])
+    for server in (capacity != capacity[alike]).any(axis=1).nonzero()[0]:
+        restored.set_capacity(int(server), capacity[server])
     # What is spare is only a bound, so it need not be the saved one to the last bit.
     restored.count_spare()
     return restored

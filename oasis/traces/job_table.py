@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oasis.model.errors import InstanceError
-from oasis.model.file_kinds import TRACES, looks_of, refuse_other
+from oasis.model.file_kinds import TABLES, TRACES, looks_of, refuse_other
 from oasis.model.instance import Instance
 from oasis.traces.everything import fit_machines, widened
 from oasis.traces.mapping import MachineOptions, build
@@ -29,15 +29,12 @@ class TraceRow:
         Its GPUs and times; submitted in seconds after a moment that the whole trace shares.
     labels : mapping of str to str
         Such as its user or its queue, by the name of the option that selects by it.
-    started : float or None
-        When it began to run, on the clock of ``job.submitted``; None if the trace does not say.
     is_share : bool
         Whether it held only a part of a GPU, which `job` counts as a whole one.
     """
 
     job: PlainJob
     labels: Mapping[str, str]
-    started: float | None = None
     is_share: bool = False
 
 
@@ -71,7 +68,8 @@ class JobTrace:
             Naming the column, or the kind of file that it is and the command that takes it.
         """
         if self.name in TRACES:
-            refuse_other(source.kind(), (self.name, "csv"), looks_of(self.name), source.path)
+            wanted = TABLES if getattr(options, "map", "") else (self.name,)
+            refuse_other(source.kind(), (*wanted, "csv"), looks_of(self.name), source.path)
         table = self.read(source, options)
         if table.clock is not None:
             table.notes += table.clock.notes()
@@ -106,7 +104,7 @@ class JobTrace:
         source = read_source(path)
         table = self.table(source, options)
         rows, left_out = chosen_rows(table, options)
-        records = [options.record(row.job, row.started) for row in rows]
+        records = [options.record(row.job) for row in rows]
         clock = table.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
         if fixed is not None:

@@ -130,7 +130,7 @@ class MachineOptions(TraceOptions):
     ps_server_cpus: float = option(8.0, "CPU cores of each of them")
     ps_server_memory_gb: float = option(32.0, "memory of each of them in GB")
 
-    def record(self, job: PlainJob, started: float | None = None) -> JobRecord:
+    def record(self, job: PlainJob) -> JobRecord:
         """The record of a job of which the trace says no more than its GPUs and times.
 
         A job without GPUs is one worker with CPUs and memory alone.
@@ -143,7 +143,9 @@ class MachineOptions(TraceOptions):
         }
         # Rounded up, because the last worker may use fewer GPUs than the others.
         workers = max(1, -(-job.gpus // each))
-        return JobRecord(job.id, job.submitted, job.duration, job.gpus, workers, demand, started)
+        return JobRecord(
+            job.id, job.submitted, job.duration, job.gpus, workers, demand, job.started
+        )
 
     def cluster(self) -> Cluster:
         """The machines; those for workers have CPUs and memory in proportion to their GPUs."""

@@ -20,7 +20,7 @@ from oasis.traces.everything import busiest, last_slot, ps_counts, widened
 from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import RESOURCES, build, jobs_of
 from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_job import PlainJob
+from oasis.traces.plain_job import PlainJob, ended_as
 from oasis.traces.table import (
     NEVER_SCHEDULED,
     MalformedError,
@@ -264,7 +264,7 @@ def read_openb(
     """
     options = OpenbOptions() if options is None else options
     pod_source, node_source = _source(pods, PODS.name), _source(nodes, NODES)
-    pod_table = _pods(pod_source, options, lambda qos, pod: (qos, pod))
+    pod_table = _pods(pod_source, options, lambda row, pod: (row["qos"], pod))
     clock = pod_table.clock or TraceTimes(options, is_dated=False)
     node_table = read_table(
         node_source, NODE_COLUMNS, parse_node, key="sn", allow_malformed=options.allow_malformed
@@ -307,14 +307,16 @@ def read_openb(
 
 
 def _pods(
-    source: TraceSource, options: OpenbOptions, make: Callable[[str, JobRecord | None], Row]
+    source: TraceSource,
+    options: OpenbOptions,
+    make: Callable[[Mapping[str, str], JobRecord | None], Row],
 ) -> TraceTable[Row]:
-    """What `make` makes of the service class and the job of each pod; of None if it never ran."""
+    """What `make` makes of the row and the job of each pod; of None if it never ran."""
     clock = TraceTimes(options, is_dated=False)
     return read_table(
         source,
         POD_COLUMNS,
-        lambda _, row: make(*_pod(row, clock)),
+        lambda _, row: make(row, _pod(row, clock)),
         key="name",
         clock=clock,
         time="creation_time",
@@ -330,8 +332,8 @@ def _source(path: str | os.PathLike[str], kind: str) -> TraceSource:
     return source
 
 
-def _pod(row: Mapping[str, str], clock: TraceTimes) -> tuple[str, JobRecord | None]:
-    """Service class and job of a pod; no job if it never ran."""
+def _pod(row: Mapping[str, str], clock: TraceTimes) -> JobRecord | None:
+    """The job of a pod; None if it never ran."""
     gpus = whole(row["num_gpu"], "num_gpu")
     share = real(row["gpu_milli"], "gpu_milli") / 1000
     # gpu_milli is the share of each GPU of the pod, so it is 0 exactly if there is none.
@@ -348,7 +350,7 @@ def _pod(row: Mapping[str, str], clock: TraceTimes) -> tuple[str, JobRecord | No
     ended = clock.read(row["deletion_time"], "deletion_time")
     # From creation to deletion such a pod only waited, so it has no duration.
     if not row["scheduled_time"]:
-        return row["qos"], None
+        return None
     duration = ended - clock.read(row["scheduled_time"], "scheduled_time")
     if duration <= 0:
         raise MalformedError("deletion_time is not after scheduled_time")
@@ -356,17 +358,19 @@ def _pod(row: Mapping[str, str], clock: TraceTimes) -> tuple[str, JobRecord | No
     record = JobRecord(row["name"], submitted, duration, gpus, workers, demand, started)
     # not in every list of the trace, and empty for most pods
     models = [model for model in row.get("gpu_spec", "").split("|") if model]
-    return row["qos"], replace(record, requires={GPU_LABEL: models} if models else {})
+    return replace(record, requires={GPU_LABEL: models} if models else {})
 
 
 def _plain_pods(source: TraceSource, options: OpenbOptions) -> TraceTable[TraceRow]:
     """The pods as jobs with GPUs and times; one on a part of a GPU holds a whole one."""
 
-    def make(qos: str, pod: JobRecord | None) -> TraceRow:
+    def make(row: Mapping[str, str], pod: JobRecord | None) -> TraceRow:
         if pod is None:
             raise MalformedError(NEVER_SCHEDULED)
-        job = PlainJob(pod.id, pod.submitted, pod.duration, pod.gpus)
-        return TraceRow(job, {"qos": qos}, pod.started, is_share=0 < pod.demand["gpu"] < 1)
+        ended = None if pod.started is None else pod.started + pod.duration
+        state = ended_as(row.get("pod_phase", ""))
+        job = PlainJob(pod.id, pod.submitted, pod.duration, pod.gpus, "", pod.started, ended, state)
+        return TraceRow(job, {"qos": row["qos"]}, is_share=0 < pod.demand["gpu"] < 1)
 
     return _pods(source, options, make)
 

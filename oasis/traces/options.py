@@ -91,6 +91,12 @@ class TraceOptions:
     duration_unit: str = option(
         "", "unit of durations that are numbers: s, ms, min or h", reading=True, choices=UNITS
     )
+    cpu_jobs: bool = option(
+        False,
+        "keep jobs without GPUs: each holds one GPU in a replay, and in an instance or a workload "
+        "CPUs and memory alone",
+        reading=True,
+    )
     allow_malformed: bool = option(
         False, "go on even if more than half of the rows cannot be used", reading=True
     )

@@ -12,18 +12,28 @@ from dataclasses import dataclass, field, fields, replace
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import TRACES, refuse_other
 from oasis.model.summary import Facts, Summarised
+from oasis.traces.batsim import BATSIM
+from oasis.traces.gavel import GAVEL
 from oasis.traces.job_table import JobTrace, TraceRow, chosen_rows
 from oasis.traces.openb import PODS
 from oasis.traces.options import TraceOptions
+from oasis.traces.pai import PAI
 from oasis.traces.philly import PHILLY
 from oasis.traces.plain_instance import PLAIN
 from oasis.traces.plain_job import PlainJob
+from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
 from oasis.traces.table import TraceSource, read_header, read_source
 from oasis.traces.window import kept_sentence, malformed_counts, rule_text
 
-FORMATS: Mapping[str, JobTrace] = {trace.name: trace for trace in (PLAIN, PHILLY, SLURM, SWF, PODS)}
+FORMATS: Mapping[str, JobTrace] = {
+    trace.name: trace
+    for trace in (
+        *(PLAIN, PHILLY, SLURM, SWF, PODS, HELIOS, ACME),
+        *(PAI, SUPERCLOUD, TIRESIAS, GAVEL, BATSIM),
+    )
+}
 EXPECTED = f"a trace ({', '.join(FORMATS)})"
 
 
@@ -36,8 +46,8 @@ class PlainTrace(Summarised):
     jobs : tuple of PlainJob
         In order of submission, those of one instant as in the file; submitted in seconds after the
         first of them.
-    format : {"plain", "philly", "slurm", "swf", "openb"}
-        How the file was read.
+    format : str
+        How the file was read: a key of `FORMATS`.
     malformed : mapping
         Rows that could not be used: kind of fault -> ``{"count": n, "first_row": line}``.
     left_out : mapping of str to int
@@ -95,9 +105,9 @@ def read_plain(
 ) -> PlainTrace:
     """Plain jobs of a trace in any format that ``oasis import`` reads, and by the same rules.
 
-    The simple format is a CSV file with the columns ``id,submitted,duration,gpus``, in any order: a
-    name that is not repeated, seconds after any fixed moment, seconds, a whole number. A column
-    ``owner`` may name the user who submitted each job. The other formats are on the page of traces.
+    A table is a CSV or Parquet file with the columns ``id,submitted,duration,gpus``, in any order:
+    a name that is not repeated, a time, seconds, a whole number. Columns with other names are
+    guessed, or named by the option ``map``. The other formats are on the page of traces.
     In each of them, a row that cannot be used, or a job that ran for no time, is left out and
     counted; so is a job without GPUs.
 
@@ -111,8 +121,8 @@ def read_plain(
         Leave out jobs with more GPUs.
     first, jobs : int, optional
         Of what remains, so many jobs (default: all) from this one on.
-    format : {"plain", "philly", "slurm", "swf", "openb"}, optional
-        How to read the file; by default, what it looks like.
+    format : str, optional
+        How to read the file, a key of `oasis.traces.plain.FORMATS`; by default, what it looks like.
     options : mapping of str to object, optional
         Options of that format that are about reading, such as ``user`` or ``processors_per_gpu``.
 
@@ -173,10 +183,14 @@ def plain_jobs(
 
     most = float("inf") if max_gpus is None else max_gpus
     limits = {"min_gpus": 1, "max_gpus": max_gpus}
+    notes = list(table.notes)
+    if options.cpu_jobs:
+        count = sum(not row.job.gpus for row in rows)
+        rows = [row if row.job.gpus else _with_one_gpu(row) for row in rows]
+        notes += [f"jobs without GPUs, which hold one each here: {count}"] if count else []
     # A replay gives out GPUs, so a job without any has nothing to wait for.
-    rows = narrow(
-        "gpus", rule_text("gpus", limits), [row for row in rows if 1 <= row.job.gpus <= most]
-    )
+    rows = narrow("cpu_jobs", rule_text("cpu_jobs", {}), [row for row in rows if row.job.gpus])
+    rows = narrow("gpus", rule_text("gpus", limits), [r for r in rows if r.job.gpus <= most])
     # The sort is stable: jobs of one instant stay in the order of the file.
     rows = sorted(rows, key=lambda row: row.job.submitted)
     rows = narrow("skip", f"by skip ({first})", rows[first:])
@@ -189,14 +203,18 @@ def plain_jobs(
         )
     begin = rows[0].job.submitted
     return PlainTrace(
-        tuple(_plain(row, begin) for row in rows),
+        tuple(_plain(row.job, begin) for row in rows),
         trace.name,
         table.malformed,
         left_out,
         {rule: rules[rule] for rule in left_out},
         sum(row.is_share for row in rows),
-        tuple(table.notes),
+        tuple(notes),
     )
+
+
+def _with_one_gpu(row: TraceRow) -> TraceRow:
+    return replace(row, job=replace(row.job, gpus=1))
 
 
 def _kept(
@@ -209,9 +227,10 @@ def _kept(
     return kept_sentence(count, [*malformed_counts(malformed), *by_rule])
 
 
-def _plain(row: TraceRow, begin: float) -> PlainJob:
-    owner = row.job.owner or row.labels.get("user", "")
-    return replace(row.job, submitted=row.job.submitted - begin, owner=owner)
+def _plain(job: PlainJob, begin: float) -> PlainJob:
+    started = None if job.started is None else job.started - begin
+    ended = None if job.ended is None else job.ended - begin
+    return replace(job, submitted=job.submitted - begin, started=started, ended=ended)
 
 
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
@@ -234,7 +253,7 @@ def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
         return kind.name
     # A file that lacks one of Philly's columns still is Philly's: the error then names the column.
     header = read_header(source)
-    return "philly" if "timestamp" in header or "num_gpus" in header else "plain"
+    return "philly" if {"timestamp", "gpu_time"} & set(header) and "num_gpus" in header else "plain"
 
 
 def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOptions:
@@ -287,8 +306,9 @@ def read_philly_plain(
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory, "philly.csv")
     ...     _ = path.write_text(rows)
-    ...     read_philly_plain(path)
-    [PlainJob(id='philly-2', submitted=0.0, duration=3600.0, gpus=4, owner='a')]
+    ...     jobs = read_philly_plain(path)
+    >>> [(job.id, job.submitted, job.duration, job.gpus, job.owner) for job in jobs]
+    [('philly-2', 0.0, 3600.0, 4, 'a')]
     """
     trace = read_plain(
         path,

@@ -1,40 +1,61 @@
-"""Instances from a trace in the simplest format: ``id,submitted,duration,gpus``."""
+"""Instances from a table of jobs: a CSV or Parquet file with a row for each of them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from sys import intern
 
 from oasis.model.instance import Instance
+from oasis.traces.columns import Columns, columns_of, delimiter_of, parse_map
 from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import MachineOptions
-from oasis.traces.plain_job import PlainJob
+from oasis.traces.options import option
+from oasis.traces.plain_job import PlainJob, ended_as, goes_on
 from oasis.traces.table import (
     NEVER_RAN,
+    NOT_ENDED,
     MalformedError,
+    RowLayout,
     TraceSource,
     TraceTable,
-    read_header,
+    csv_cells,
     read_table,
     whole,
 )
 from oasis.traces.times import Durations, TraceTimes
 
-COLUMNS = ("id", "submitted", "gpus")
-DURATION, RUN = "duration", ("start", "end")  # of a job, or else when it began and ended
+MISSING = frozenset(("", "none", "null", "(null)", "nan", "nat", "n/a", "na", "unknown", "-"))
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+NO_LABELS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class PlainOptions(MachineOptions):
-    """Assumptions about a trace that records a submission, a duration and GPUs.
+    """Assumptions about a table of jobs, which has no more than their GPUs and times.
 
     Examples
     --------
     >>> from oasis.traces import PlainOptions
-    >>> PlainOptions(min_gpus=1, horizon=24).horizon
+    >>> PlainOptions(min_gpus=1, horizon=24, map="gpus=n_gpu").horizon
     24
     """
+
+    map: str = option(
+        "",
+        "which column says what, such as submitted=submit_time,gpus=gpu_num; also duration, id, "
+        "started, ended, owner, virtual_cluster, state; others are guessed by name, started= says "
+        "that there is none",
+        reading=True,
+    )
+    user: str = option("", "take the jobs of this user alone", reading=True)
+    virtual_cluster: str = option("", "take the jobs of this virtual cluster alone", reading=True)
+    delimiter: str = option(
+        "", "what stands between columns, if the header does not show it", reading=True
+    )
 
 
 def read_plain_instance(
@@ -73,40 +94,134 @@ def read_plain_instance(
     return PLAIN.instance(path, PlainOptions() if options is None else options)
 
 
-def _read(source: TraceSource, options: PlainOptions) -> TraceTable[TraceRow]:
-    clock, durations = TraceTimes(options, is_dated=False), Durations(options.duration_unit)
-    header = read_header(source)
-    # A duration that is written down goes before the difference of two times.
-    has_run = DURATION not in header and set(RUN) <= set(header)
+@dataclass(frozen=True, slots=True)
+class TableFormat:
+    """What is known of a table before it is read.
 
-    def parse(line: int, row: Mapping[str, str]) -> TraceRow:
-        submitted = clock.read(row["submitted"], "submitted")
-        started = None
-        if has_run:
-            started = clock.read(row["start"], "start")
-            duration = clock.read(row["end"], "end") - started
-            if duration < 0:
-                raise MalformedError("end is before start")
-        else:
-            duration = durations.read(row[DURATION], DURATION)
+    Parameters
+    ----------
+    columns : mapping of str to str
+        The column of each thing that it says; empty: they are guessed by their names.
+    is_dated : bool
+        Whether its times are dates alone, and 0 stands for none.
+    gpus : callable
+        Reads the cell of GPUs; takes its text and the name of the column.
+    states : mapping of str to str
+        Words of its own for how jobs ended.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    is_dated: bool = False
+    gpus: Callable[[str, str], int] = whole
+    states: Mapping[str, str] = field(default_factory=dict)
+
+
+class _TableReader:
+    """Makes jobs of the rows of one table."""
+
+    def __init__(self, columns: Columns, form: TableFormat, options: PlainOptions) -> None:
+        self._columns, self._form, self._options = columns.of, form, options
+        self.clock = TraceTimes(options, is_dated=form.is_dated)
+        self.durations = Durations(options.duration_unit or columns.unit)
+        self.commas = 0
+
+    def job(self, line: int, row: Mapping[str, str]) -> TraceRow:
+        """The job of a row."""
+        columns = self._columns
+        word = row[columns["state"]] if "state" in columns else ""
+        word = self._form.states.get(word, word)
+        if word and goes_on(word):
+            raise MalformedError(NOT_ENDED)
+        submitted = self.clock.read(self._number(row[columns["submitted"]]), columns["submitted"])
+        started, ended = self._time(row, "started"), self._time(row, "ended")
+        duration = self._duration(row, started, ended)
         if duration == 0:
             raise MalformedError(NEVER_RAN)
+        if ended is None and started is not None:
+            ended = started + duration
         job = PlainJob(
-            row["id"], submitted, duration, whole(row["gpus"], "gpus"), row.get("owner", "")
+            row[columns["id"]] if "id" in columns else f"row-{line}",
+            submitted,
+            duration,
+            self._form.gpus(self._number(row[columns["gpus"]]), columns["gpus"]),
+            # A million rows have few owners: each name is kept once.
+            intern(row[columns["owner"]]) if "owner" in columns else "",
+            started,
+            ended,
+            ended_as(word),
         )
-        return TraceRow(job, {}, started)
+        return TraceRow(job, self._labels(row))
 
+    def _time(self, row: Mapping[str, str], name: str) -> float | None:
+        column = self._columns.get(name)
+        if column is None:
+            return None
+        text = row[column]
+        if text.lower() in MISSING or (self._form.is_dated and text == "0"):
+            return None
+        return self.clock.read(self._number(text), column)
+
+    def _duration(
+        self, row: Mapping[str, str], started: float | None, ended: float | None
+    ) -> float:
+        column = self._columns.get("duration")
+        has_run = started is not None and ended is not None
+        if column is not None and not (has_run and row[column].lower() in MISSING):
+            return self.durations.read(self._number(row[column]), column)
+        if started is None:
+            raise MalformedError(NEVER_RAN)
+        if ended is None:
+            raise MalformedError(NOT_ENDED)
+        if ended < started:
+            raise MalformedError(f"{self._columns['ended']} is before {self._columns['started']}")
+        return ended - started
+
+    def _number(self, text: str) -> str:
+        """A number with a comma before its decimals, as tables have it whose columns do not."""
+        if "," not in text or not DECIMAL_COMMA.fullmatch(text):
+            return text
+        self.commas += 1
+        return text.replace(",", ".")
+
+    def _labels(self, row: Mapping[str, str]) -> Mapping[str, str]:
+        options, columns = self._options, self._columns
+        if not options.user and not options.virtual_cluster:
+            return NO_LABELS
+        names = {"user": "owner", "virtual_cluster": "virtual_cluster"}
+        return {label: row[columns[name]] for label, name in names.items() if name in columns}
+
+    def notes(self) -> list[str]:
+        """What was read in another way than it may be meant."""
+        if not self.commas:
+            return []
+        return [f"cells such as 3,5, read as numbers with decimals: {self.commas}"]
+
+
+def _read(form: TableFormat, source: TraceSource, options: PlainOptions) -> TraceTable[TraceRow]:
+    delimiter = options.delimiter or delimiter_of(source.header)
+    split = partial(csv_cells, delimiter=delimiter)
+    layout = RowLayout(split(source.header), source.first + 1, split)
+    columns = columns_of(layout.header, parse_map(options.map), source.name, form.columns)
+    reader = _TableReader(columns, form, options)
     table = read_table(
         source,
-        (*COLUMNS, *(() if has_run else (DURATION,))),
-        parse,
-        key="id",
-        clock=clock,
-        time="submitted",
+        tuple(dict.fromkeys(columns.of.values())),
+        reader.job,
+        key=columns.of.get("id"),
+        layout=layout,
+        clock=reader.clock,
+        time=columns.of["submitted"],
         allow_malformed=options.allow_malformed,
     )
-    durations.question()
+    reader.durations.question()
+    named = [] if "id" in columns.of else ["jobs are named after their lines: no column names them"]
+    table.notes += [*columns.notes(), *named, *reader.notes()]
     return table
 
 
-PLAIN = JobTrace("plain", _read, {"trace": "plain jobs"}, PlainOptions)
+def table_trace(name: str, about: Mapping[str, str], form: TableFormat | None = None) -> JobTrace:
+    """A kind of trace that is a table of jobs."""
+    return JobTrace(name, partial(_read, form or TableFormat()), about, PlainOptions)
+
+
+PLAIN = table_trace("plain", {"trace": "plain jobs"})

@@ -2,7 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+COMPLETED, FAILED, KILLED = "completed", "failed", "killed"  # how a job ended
+STATES: Mapping[str, str] = {  # words of schedulers, in capitals -> how a job ended
+    **dict.fromkeys(("COMPLETED", "COMPLETE", "SUCCEEDED", "SUCCESS", "SUCCESSFUL"), COMPLETED),
+    **dict.fromkeys(("FINISHED", "DONE", "PASS", "PASSED", "TERMINATED", "OK"), COMPLETED),
+    **dict.fromkeys(("FAILED", "FAIL", "ERROR", "OUT_OF_MEMORY", "NODE_FAIL"), FAILED),
+    **dict.fromkeys(("BOOT_FAIL", "CRASHED"), FAILED),
+    **dict.fromkeys(("CANCELLED", "CANCELED", "KILLED", "ABORTED", "STOPPED"), KILLED),
+    **dict.fromkeys(("TIMEOUT", "DEADLINE", "PREEMPTED", "REVOKED"), KILLED),
+}
+GO_ON = ("RUNNING", "PENDING", "QUEUED", "WAITING", "SUSPENDED", "SUBMITTED")  # has not ended
+
+
+def ended_as(state: str) -> str:
+    """How a job ended, by the word of its scheduler; empty if the word is not known.
+
+    Examples
+    --------
+    >>> ended_as("CANCELLED by 1000"), ended_as("Pass"), ended_as("")
+    ('killed', 'completed', '')
+    """
+    return STATES.get(_word(state), "")
+
+
+def goes_on(state: str) -> bool:
+    """Whether a job in this state has not ended.
+
+    Examples
+    --------
+    >>> goes_on("running"), goes_on("FAILED")
+    (True, False)
+    """
+    return _word(state) in GO_ON
+
+
+def _word(state: str) -> str:
+    words = state.upper().split(maxsplit=1)
+    return words[0] if words else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +59,15 @@ class PlainJob:
     gpus : int
         GPUs it holds all that time.
     owner : str
-        The virtual cluster or the user that submitted it; empty if the trace does not say.
+        The user that submitted it, or the virtual cluster or the organisation where the trace
+        names no user; empty if it names none of them.
+    started : float or None
+        When it really began to run, on the clock of `submitted`; None if the trace does not say.
+    ended : float or None
+        When it really ended. With a pause in between, this is later than ``started + duration``.
+    state : {"", "completed", "failed", "killed"}
+        How it ended; ``killed`` if a user, a limit or the scheduler ended it, empty if the trace
+        does not say.
 
     Examples
     --------
@@ -35,3 +82,6 @@ class PlainJob:
     duration: float
     gpus: int
     owner: str = ""
+    started: float | None = None
+    ended: float | None = None
+    state: str = ""

@@ -36,6 +36,10 @@ class JobRun:
         Whether its duration is known.
     cluster : str
         Where it ran; two clusters give the same numbers to their jobs.
+    owner, state : str
+        As in `PlainJob`.
+    end : float or None
+        When the last of several runs ended, which are read as this one.
     """
 
     id: str
@@ -47,6 +51,16 @@ class JobRun:
     started: float | None = None
     has_ended: bool = True
     cluster: str = ""
+    owner: str = ""
+    state: str = ""
+    end: float | None = None
+
+    @property
+    def ended(self) -> float | None:
+        """When it ended, if the file says when it began."""
+        if self.end is None and self.started is not None:
+            return self.started + self.duration
+        return self.end
 
     @property
     def work(self) -> float:
@@ -55,7 +69,7 @@ class JobRun:
 
 
 def combined(runs: Sequence[JobRun], gpus: int) -> JobRun:
-    """One run of `gpus` GPUs, or of none, with the work of `runs`; the rest is as in the first.
+    """One run of `gpus` GPUs, or of none, with the work of `runs`, from the first to the last.
 
     Examples
     --------
@@ -67,6 +81,8 @@ def combined(runs: Sequence[JobRun], gpus: int) -> JobRun:
     alike = len({run.gpus for run in runs}) == 1 and gpus == runs[0].gpus
     total = sum(run.duration for run in runs)
     duration = sum(run.work for run in runs) / gpus if gpus and not alike else total
+    ends = [run.ended for run in runs]
+    known = [end for end in ends if end is not None]
     return replace(
         runs[0],
         line=min(run.line for run in runs),
@@ -74,6 +90,8 @@ def combined(runs: Sequence[JobRun], gpus: int) -> JobRun:
         duration=duration,
         gpus=gpus,
         has_ended=all(run.has_ended for run in runs),
+        state=runs[-1].state,
+        end=max(known) if len(known) == len(ends) else None,
     )
 
 
@@ -104,8 +122,11 @@ def add_jobs(table: TraceTable[TraceRow], groups: Iterable[Sequence[JobRun]], ru
             elif run.duration == 0:
                 table.reject(NEVER_RAN, run.line)
             else:
-                job = PlainJob(name, run.submitted, run.duration, run.gpus)
-                found.append((run.line, TraceRow(job, run.labels, run.started)))
+                job = PlainJob(
+                    *(name, run.submitted, run.duration, run.gpus),
+                    *(run.owner, run.started, run.ended, run.state),
+                )
+                found.append((run.line, TraceRow(job, run.labels)))
     table.rows += [row for _, row in sorted(found, key=lambda entry: entry[0])]
     table.notes += _notes(rule, several)
 

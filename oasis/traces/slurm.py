@@ -15,6 +15,7 @@ from oasis.model.instance import Instance
 from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
+from oasis.traces.plain_job import ended_as
 from oasis.traces.runs import JobRun, add_jobs, combined, grouped
 from oasis.traces.table import (
     COLUMN,
@@ -350,6 +351,7 @@ def _json_row(job: Mapping[str, Any]) -> dict[str, str]:
         "ElapsedRaw": _number(time.get("elapsed")),
         "State": str(state[0] if isinstance(state, list) and state else state or ""),
         "User": str(job.get("user") or _part(job, "association").get("user") or ""),
+        "Account": str(job.get("account") or _part(job, "association").get("account") or ""),
         "Partition": str(job.get("partition") or ""),
         "QOS": str(job.get("qos") or ""),
         "AllocTRES": _json_tres(tres.get("allocated")),
@@ -493,7 +495,8 @@ def _read(source: TraceSource, options: SlurmOptions) -> TraceTable[TraceRow]:
         found: TraceTable[JobRun] = TraceTable()
         rows = json_rows(source)
         reader = _Reader(list(rows[0][1]) if rows else [*NAMES], options)
-        parse_rows(found, rows, reader.run, clock=reader.clock, time="Submit")
+        reader.clock.look_at(row["Submit"] for _, row in rows)
+        parse_rows(found, rows, reader.run)
     else:
         layout = layout_of(source, options.columns, options.delimiter)
         _check_columns(layout.header, source.name)
@@ -584,6 +587,8 @@ class _Reader:
             self._time(row, "Start") if row.get("Start", "") not in UNKNOWN else None,
             has_ended,
             row.get("Cluster", ""),
+            row.get("User") or row.get("Account", ""),
+            ended_as(_state(row)),
         )
 
     def _time(self, row: Mapping[str, str], column: str) -> float:
@@ -669,10 +674,15 @@ def _cut(column: str) -> MalformedError:
     )
 
 
+def _state(row: Mapping[str, str]) -> str:
+    """The state without what follows, as in ``CANCELLED by 1000``."""
+    words = row.get("State", "").upper().split()
+    return words[0] if words else ""
+
+
 def _is_unfinished(row: Mapping[str, str]) -> bool:
     """Whether the run of a row goes on, or has not begun; one that was preempted has ended."""
-    words = row.get("State", "").upper().split()
-    state = words[0] if words else ""
+    state = _state(row)
     if state.endswith(CUT):  # a narrow column
         goes_on = any(name.startswith(state[:-1]) for name in UNFINISHED)
         if goes_on and any(name.startswith(state[:-1]) for name in ENDED):

@@ -11,6 +11,7 @@ from oasis.model.instance import Instance
 from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
+from oasis.traces.plain_job import COMPLETED, FAILED, KILLED
 from oasis.traces.runs import JobRun, add_jobs, grouped
 from oasis.traces.table import (
     EARLIER_RUN,
@@ -28,8 +29,9 @@ FIELDS = 18
 COMMENT = ";"
 UNKNOWN = "-1"
 PARTS = range(2, 5)  # statuses: a part to be continued, the last one of a job that ended, or failed
-COMPLETED, CONTINUED = 1, 2
+HAS_COMPLETED, CONTINUED = 1, 2
 LAST_STATUS = 5  # cancelled
+STATES = {0: FAILED, 1: COMPLETED, 3: COMPLETED, 4: FAILED, 5: KILLED}  # by status
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def _line(
         raise MalformedError("no submission")
     submitted = math.nan if cells[1] == UNKNOWN else clock.read(cells[1], "submission")
     wait = real(cells[2], "wait", minimum=-1.0)
-    if cells[3] == UNKNOWN and status == COMPLETED:
+    if cells[3] == UNKNOWN and status == HAS_COMPLETED:
         raise MalformedError("no run time")
     took = 0.0 if cells[3] == UNKNOWN else durations.read(cells[3], "run time")
     # Processors that were allocated count; what was requested stands in where a log lacks them.
@@ -159,7 +161,14 @@ def _line(
     gpus = -(-whole(processors, "number of processors", 1) // each) if took else 0
     labels = {"user": cells[11], "queue": cells[14]}
     started = submitted + wait if wait >= 0 else None
-    return _Line(JobRun(cells[0], line, submitted, took, gpus, labels, started), status, wait)
+    # The number of the group stands in where a log has none of the user.
+    owner = next((cell for cell in cells[11:13] if cell != UNKNOWN), "")
+    run = JobRun(
+        *(cells[0], line, submitted, took, gpus, labels, started),
+        owner=owner,
+        state=STATES.get(status, ""),
+    )
+    return _Line(run, status, wait)
 
 
 def _jobs(

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from oasis.model.errors import InstanceError
-from oasis.model.file_kinds import STANDARD_INPUT, FileKind, kind_of, read_content
+from oasis.model.extras import require
+from oasis.model.file_kinds import (
+    PARQUET,
+    STANDARD_INPUT,
+    FileKind,
+    binary_kind,
+    kind_of,
+    read_content,
+)
 from oasis.model.instance import Instance
 
 if TYPE_CHECKING:
     from oasis.traces.times import TraceTimes
+
+LINES_LOOKED_AT = 200  # to tell what a file is
+PARQUET_ROWS = 100_000  # that are read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +68,10 @@ class TraceSource:
 
     def kind(self) -> FileKind | None:
         """What it looks like, as `oasis.model.file_kinds.kind_of` says."""
-        return kind_of(self.text)
+        # The first lines tell, but for JSON: a million rows are not put together to look at them.
+        is_json = self.header.lstrip().startswith(("{", "["))
+        begin = self.lines[: self.first + LINES_LOOKED_AT]
+        return kind_of(self.text if is_json else "\n".join(begin))
 
 
 def read_source(path: str | os.PathLike[str]) -> TraceSource:
@@ -87,7 +104,49 @@ def read_source(path: str | os.PathLike[str]) -> TraceSource:
     ...     read_source(path)
     TraceSource(name='jobs.csv.gz', lines=('id,gpus', 'a,4'))
     """
-    return source_of(path, read_content(path))
+    return source_of(path, read_trace(path))
+
+
+def read_trace(path: str | os.PathLike[str]) -> bytes:
+    """The content of a trace, which may also be a Parquet file; errors are those of `read_source`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "jobs.csv")
+    ...     _ = path.write_text("id,gpus")
+    ...     read_trace(path)
+    b'id,gpus'
+    """
+    content = read_content(path, also=(PARQUET,))
+    return csv_of_parquet(content) if binary_kind(content) == PARQUET else content
+
+
+def csv_of_parquet(content: bytes) -> bytes:
+    """The rows of a Parquet file as a table with commas between.
+
+    Raises
+    ------
+    InstanceError
+        If the file is damaged, or a package that reads it is not installed.
+    """
+    try:
+        require("a Parquet file", "pyarrow", "pandas")
+    except ModuleNotFoundError as error:
+        raise InstanceError("", str(error)) from None
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    text = io.StringIO()
+    try:
+        file = parquet.ParquetFile(arrow.BufferReader(content))
+        # Part by part, so that the table is in memory but once.
+        for number, part in enumerate(file.iter_batches(PARQUET_ROWS)):
+            part.to_pandas().to_csv(text, index=False, header=number == 0)
+    except (arrow.ArrowException, OSError) as error:
+        detail = str(error).splitlines()[0]
+        raise InstanceError("", f"expected a whole Parquet file ({detail})") from None
+    return text.getvalue().encode()
 
 
 def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
@@ -108,6 +167,7 @@ def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
 
 
 Row = TypeVar("Row")
+Rows = Iterable[tuple[int, Mapping[str, str]]]
 REPEATED_ROW, STEP = "repeated row", "step of a job"
 EARLIER_RUN = "run of a job that has not ended"
 NO_JOBS = ("blank row", "repeated header", REPEATED_ROW, STEP, EARLIER_RUN)  # are no jobs
@@ -235,31 +295,33 @@ def read_table(
         layout = RowLayout(csv_cells(source.header), source.first + 1, csv_cells)
     _check_header(layout.header, columns, source.name)
     table: TraceTable[Row] = TraceTable()
-    rows: list[tuple[int, Mapping[str, str]]] = []
-    # Line by line, so that a stray quote or byte spoils only its own row.
-    for line, text in enumerate(source.lines[layout.first :], start=layout.first + 1):
-        try:
-            rows.append((line, _by_column(layout.split(text), layout.header)))
-        except MalformedError as fault:
-            table.reject(fault, line)
-    parse_rows(table, rows, parse, key, clock=clock, time=time)
+    if clock is not None:
+        clock.look_at(row[time] for _, row in _split_rows(source, layout, None))
+        table.clock = clock
+    # Row by row: of a million rows, no more is kept than what `parse` makes of them.
+    parse_rows(table, _split_rows(source, layout, table), parse, key)
     check_usable(table, source.name, allow_malformed=allow_malformed)
     return table
 
 
+def _split_rows(source: TraceSource, layout: RowLayout, table: TraceTable[Any] | None) -> Rows:
+    """The rows with their numbers; those that are none are counted in `table`, if it is given."""
+    # Line by line, so that a stray quote or byte spoils only its own row.
+    for line, text in enumerate(islice(source.lines, layout.first, None), start=layout.first + 1):
+        try:
+            yield line, _by_column(layout.split(text), layout.header)
+        except MalformedError as fault:
+            if table is not None:
+                table.reject(fault, line)
+
+
 def parse_rows(
     table: TraceTable[Row],
-    rows: Sequence[tuple[int, Mapping[str, str]]],
+    rows: Rows,
     parse: Callable[[int, Mapping[str, str]], Row],
     key: str | None = None,
-    *,
-    clock: TraceTimes | None = None,
-    time: str = "",
 ) -> None:
     """Add to `table` what `parse` makes of numbered `rows`; the rest is as in `read_table`."""
-    if clock is not None:
-        clock.look_at(row[time] for _, row in rows)
-        table.clock = clock
     seen = {""}
     for line, row in rows:
         try:

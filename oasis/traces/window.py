@@ -111,6 +111,8 @@ def rule_text(rule: str, options: Mapping[str, Any], start: str = "") -> str:
     >>> rule_text("gpus", {"min_gpus": 1, "max_gpus": None}), rule_text("user", {"user": "ann"})
     ('by GPUs (1..)', 'by user (ann)')
     """
+    if rule == "cpu_jobs":
+        return "without GPUs"
     if rule == "gpus":
         return f"by GPUs ({_range(options, 'gpus')})"
     if rule == "duration":
@@ -219,7 +221,9 @@ def select(records: Sequence[JobRecord], options: TraceOptions, start: float | N
     # so that the busiest window is that of jobs which can be taken.
     jobs = sorted(records, key=lambda record: record.submitted)
     low, high = options.min_gpus, options.max_gpus
-    jobs = narrow("gpus", [r for r in jobs if low <= r.gpus <= high], len(jobs))
+    keeps = options.cpu_jobs  # those without GPUs, whatever the rule of GPUs is
+    fitting = [r for r in jobs if low <= r.gpus <= high or (keeps and not r.gpus)]
+    jobs = narrow("gpus", fitting, len(jobs))
     shortest, longest = options.min_duration, options.max_duration
     jobs = narrow("duration", [r for r in jobs if shortest <= r.duration <= longest], len(jobs))
     begin = _start(jobs, options) if start is None else start

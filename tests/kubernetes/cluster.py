@@ -126,14 +126,18 @@ class Cluster:
         body = {} if grace is None else {"gracePeriodSeconds": grace}
         self.pods.delete(name=name, namespace=self.namespace, body=body)
 
+    def clear_namespace(self) -> None:
+        """Take away the namespace, which takes a while."""
+        with suppress(NotFoundError):  # the test did it
+            self._namespaces.delete(name=self.namespace)
+
     def clear(self) -> None:
         """Take away the namespace (which takes a while), and at once the nodes and all pods.
 
         The namespace first: nobody makes a pod there any more, which would be bound to a node of
         the same name in the next test, and take its room.
         """
-        with suppress(NotFoundError):  # the test did it
-            self._namespaces.delete(name=self.namespace)
+        self.clear_namespace()
         self.plane.nodes.clear()
         left = {"field_selector": "metadata.name!=", "body": {"gracePeriodSeconds": 0}}
         self.pods.delete(namespace=self.namespace, **left)

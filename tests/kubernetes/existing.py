@@ -3,7 +3,8 @@
 The stand-ins do what the controllers do that the adapter can see: a JobSet makes a Job for each
 replicated job, suspended as it is itself, with its name on the pods; a TrainJob makes a JobSet of
 its own name. When all Jobs are complete, so is the JobSet, and then the TrainJob.
-A TFJob makes its pods itself, ends them while it is suspended, and succeeds when worker 0 does.
+A TFJob makes its pods itself, each with a Service of its name and with TF_CONFIG, ends them while
+it is suspended, and succeeds when worker 0 does.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import PODS
+from oasis.kubernetes.api.resources import PODS, SERVICES
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
@@ -183,7 +184,7 @@ def _jobset(scene: Scene, item: Object) -> None:
 
 
 def _tfjob(scene: Scene, item: Object) -> None:
-    meta, replicas = item["metadata"], item["spec"]["tfReplicaSpecs"]
+    meta = item["metadata"]
     there = {
         pod["metadata"]["name"]: pod
         for pod in scene.admin.list_all(PODS, scene.namespace)[0]
@@ -198,16 +199,25 @@ def _tfjob(scene: Scene, item: Object) -> None:
         if over:
             _complete(scene, TFJOB, item, "Succeeded")
         return
-    for task, entry in replicas.items():
-        for index in range(entry["replicas"]):
-            body = _replica(item, task.lower(), index, entry["template"])
-            if body["metadata"]["name"] not in there:
-                scene.admin.create(PODS, body)
+    for body in _replicas(item):
+        if body["metadata"]["name"] not in there:
+            scene.admin.create(PODS, body)
+            spec = {"clusterIP": "None", "selector": body["metadata"]["labels"]}
+            service = {"kind": "Service", "metadata": dict(body["metadata"]), "spec": spec}
+            scene.admin.apply(SERVICES, {"apiVersion": "v1", **service})
 
 
-def _replica(item: Object, task: str, index: int, made: Object) -> Object:
-    """A pod of a TFJob."""
-    meta = item["metadata"]
+def _replicas(item: Object) -> Iterator[Object]:
+    """The pods of a TFJob."""
+    meta, specs = item["metadata"], item["spec"]["tfReplicaSpecs"]
+    names_of = {
+        task.lower(): [f"{meta['name']}-{task.lower()}-{k}" for k in range(entry["replicas"])]
+        for task, entry in specs.items()
+    }
+    cluster = {
+        task: [f"{name}.{meta['namespace']}.svc:2222" for name in found]
+        for task, found in names_of.items()
+    }
     reference = {
         "apiVersion": TFJOB.api_version,
         "kind": TFJOB.name,
@@ -215,18 +225,30 @@ def _replica(item: Object, task: str, index: int, made: Object) -> Object:
         "uid": meta["uid"],
         "controller": True,
     }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"{meta['name']}-{task}-{index}",
-            "namespace": meta["namespace"],
-            "labels": {REPLICA_TYPE: task, "training.kubeflow.org/replica-index": str(index)},
-            "annotations": made["metadata"]["annotations"],
-            "ownerReferences": [reference],
-        },
-        "spec": made["spec"],
-    }
+    for kind, entry in specs.items():
+        task, made = kind.lower(), entry["template"]
+        for index, name in enumerate(names_of[task]):
+            config = {"cluster": cluster, "task": {"type": task, "index": index}}
+            variable = {"name": "TF_CONFIG", "value": json.dumps(config)}
+            container, *others = made["spec"]["containers"]
+            container = {**container, "env": [variable, *container.get("env", ())]}
+            labels = {
+                "training.kubeflow.org/job-name": meta["name"],
+                REPLICA_TYPE: task,
+                "training.kubeflow.org/replica-index": str(index),
+            }
+            yield {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": name,
+                    "namespace": meta["namespace"],
+                    "labels": labels,
+                    "annotations": made.get("metadata", {}).get("annotations", {}),
+                    "ownerReferences": [reference],
+                },
+                "spec": {**made["spec"], "containers": [container, *others]},
+            }
 
 
 def _child(scene: Scene, kind: ExistingKind, owner: Object, name: str, spec: Object) -> Object:

@@ -10,7 +10,7 @@ from typing import Any
 
 import oasis
 from oasis.kubernetes.api.connection import Connection, RetryParams
-from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
+from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, Objects
 from oasis.kubernetes.cluster.pods import by_job, claims_of
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
@@ -19,6 +19,7 @@ from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, PLURAL
 from oasis.kubernetes.objects.manifests import rights
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.schema import custom_resource
+from oasis.kubernetes.objects.utility_class import class_resource
 from tests.background import beside
 from tests.kubernetes.controlplane.access import Account, apply
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -37,14 +38,15 @@ class Scene:
 
     def __init__(self, plane: ControlPlane, namespace: str, clock: SlotClock) -> None:
         self.plane, self.namespace, self.clock = plane, namespace, clock
-        apply(plane.client, [custom_resource()])
+        apply(plane.client, [custom_resource(), class_resource()])
         self.account: Account = plane.service_account(FIELD_MANAGER, SYSTEM, rights(SYSTEM))
         self.admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
-        until(self._served, "OasisJobs are served", 30.0)
+        until(self._served, "OasisJobs and UtilityClasses are served", 30.0)
 
     def _served(self) -> bool:
         try:
             self.admin.list_all(OASIS_JOBS)
+            self.admin.list_all(CLASSES)
         except oasis.OasisError:
             return False
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -12,13 +13,21 @@ from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.names import NODE_ROLE
-from oasis.kubernetes.objects.node_affinity import NodeRules
+from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from tests.kubernetes.adapter import rigid
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.stepped import CLOCK, Stepped
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.test_neighbours import (
+    ELSEWHERE,
+    beside,
+    refusals,
+    there,
+)
+from tests.unit.kubernetes.test_neighbours import NODES as ZONES
+from tests.unit.kubernetes.test_neighbours import labels as own_labels
 from tests.unit.kubernetes.test_node_affinity import (
     KEYS,
     NODES,
@@ -79,6 +88,83 @@ def test_the_scheduler_admits_what_the_rules_admit(cluster: Cluster) -> None:
     assert verdicts(cluster) == expected
     share = sum(expected.values()) / len(expected)
     assert 0.2 < share < 0.8, f"both verdicts are tried: {share:.0%} are admitted"
+
+
+WORLDS, ROUNDS = 12, 25  # namespaces with pods of their own; pods that are tried in each
+
+
+def test_the_scheduler_admits_what_the_rules_admit_beside_other_pods(
+    cluster: Cluster, request: pytest.FixtureRequest
+) -> None:
+    """Each pod is tried on one node: it asks for a resource that only this node has.
+
+    So the scheduler goes by all nodes where pods are spread, as it does for a pod that may go
+    anywhere; and a pod that it lets in is taken away before the next one comes.
+    """
+    draw = random.Random(3)
+    nodes = add_zones(cluster)
+    elsewhere = Cluster(cluster.plane, f"{cluster.namespace}-elsewhere")
+    worlds = [Cluster(cluster.plane, f"{cluster.namespace}-{k}") for k in range(WORLDS)]
+    wanted: list[bool] = []
+    rounds = 4 * ROUNDS if request.config.getoption("--nightly") else ROUNDS
+    try:
+        for world in (elsewhere, *worlds):
+            world.create_namespace()
+        far = named_there(there(draw, ELSEWHERE, 4), elsewhere)
+        beside_it = [named_there(there(draw, "ns", draw.randint(1, 7)), world) for world in worlds]
+        for _ in range(rounds):
+            found = {}
+            for world, pods in zip(worlds, beside_it, strict=True):
+                spec, own, node = beside(draw), own_labels(draw), draw.choice(list(ZONES))
+                here = json.loads(json.dumps(spec).replace(ELSEWHERE, elsewhere.namespace))
+                why = refusals(here, own, [*pods, *far], nodes, world.namespace)
+                world.create(one_node(here, own, node))
+                found[world] = node not in why
+            for world, admits in found.items():
+                until(
+                    lambda world=world: "one" in verdicts(world), "it has looked at the pod", 60.0
+                )
+                assert verdicts(world)["one"] == admits, world.read()["one"]["spec"]
+                world.delete("one", grace=0)
+                wanted.append(admits)
+            until(lambda: not any("one" in world.read() for world in worlds), "they are gone")
+    finally:
+        for world in (elsewhere, *worlds):
+            world.clear_namespace()
+    share = sum(wanted) / len(wanted)
+    assert len(wanted) == WORLDS * rounds
+    assert 0.2 < share < 0.8, f"both verdicts are tried: {share:.0%} are admitted"
+
+
+def add_zones(cluster: Cluster) -> dict[str, Any]:
+    nodes = cluster.plane.nodes
+    for name, given in ZONES.items():
+        nodes.add(name, {"cpu": "1000", "pods": "1000", f"oasis.test/{name}": "1000"}, given)
+    nodes.wait_ready(*ZONES)
+    nodes.taint("n1", "team=x:NoSchedule")
+    return {name: nodes.read(name) for name in ZONES}
+
+
+def named_there(pods: list[dict[str, Any]], world: Cluster) -> list[dict[str, Any]]:
+    """Pods that are bound at once, in the namespace of a world; as they are then."""
+    for made in pods:
+        made["metadata"]["namespace"] = world.namespace
+        terms = ((made["spec"].get("affinity") or {}).get("podAntiAffinity") or {}).get(
+            REQUIRED, []
+        )
+        for term in terms:
+            if term.get("namespaces"):
+                term["namespaces"] = [world.namespace]
+        spec = {**made["spec"], "containers": [{"name": "c", "image": "c"}]}
+        spec["tolerations"] = [{"operator": "Exists"}]
+        world.create({**made, "spec": spec})
+    return list(world.read().values())
+
+
+def one_node(spec: dict[str, Any], own: dict[str, str], node: str) -> dict[str, Any]:
+    asked = {"limits": {f"oasis.test/{node}": "1"}}
+    container = {"name": "c", "image": "c", "resources": asked}
+    return {"metadata": {"name": "one", "labels": own}, "spec": {**spec, "containers": [container]}}
 
 
 @pytest.mark.parametrize(("spec", "said"), REFUSED)
@@ -163,8 +249,8 @@ def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
     def over(reconciler: Reconciler) -> bool:
         for owner, where in nodes_by_job(scene).items():
             seen.setdefault(owner, set()).update(where)
-        slot = reconciler.driver.slot
-        return slot is not None and slot >= 2 and not reconciler.driver.entries
+        slot = reconciler.slot
+        return slot is not None and slot >= 2 and not reconciler.live
 
     stepped = Stepped(scene, policy(name), arrivals, over)
     stepped.run()
@@ -197,7 +283,7 @@ def test_taints_and_labels_of_running_jobs(cluster: Cluster) -> None:
         ]
 
     def sees(node: str, what: str) -> bool:
-        store = stepped.controller.watchers["nodes"].store
+        store = stepped.controller.stores["nodes"]
         found = {each["metadata"]["name"]: each for each in store.items()}[node]
         return what in str(found["spec"].get("taints")) + str(found["metadata"]["labels"])
 
@@ -215,7 +301,7 @@ def test_taints_and_labels_of_running_jobs(cluster: Cluster) -> None:
             until(lambda: sees("n1", "NoExecute") and sees("n0", "b200"), "all is seen")
 
     def over(reconciler: Reconciler) -> bool:
-        return len(where) > 1 and not reconciler.driver.entries
+        return len(where) > 1 and not reconciler.live
 
     stepped = Stepped(scene, policy("recourse"), arrivals, over, in_slot)
     stepped.run()
@@ -248,7 +334,7 @@ def test_the_form_that_is_chosen_decides_where_the_pods_run(cluster: Cluster) ->
 
     def over(reconciler: Reconciler) -> bool:
         where.update(nodes_by_job(scene))
-        return reconciler.driver.slot is not None and not reconciler.driver.entries
+        return reconciler.slot is not None and not reconciler.live
 
     stepped = Stepped(scene, policy("fifo"), arrivals, over)
     stepped.run()

@@ -107,7 +107,7 @@ class Stage:
                 meta = {"namespace": self.scene.namespace, "name": name, "annotations": notes}
                 self.scene.admin.merge_patch(PODS, {"metadata": meta})
                 told[name] = loss
-        store = controller.watchers[PODS.plural].store
+        store = controller.stores[PODS.plural]
 
         def heard() -> dict[str, float]:
             notes = {

@@ -156,7 +156,7 @@ def test_a_job_whose_node_is_cordoned_goes_elsewhere_and_one_that_fails_is_let_g
             "all of it runs elsewhere",
             40.0,
         )
-        said = wait_phase(scene, JOB, "fails", "GivenUp")
+        said = wait_phase(scene, JOB, "fails", "Failed")
         assert "its Job failed" in {c["type"]: c for c in said["conditions"]}["Complete"]["message"]
         change = {"metadata": {"annotations": {names.UTILITY: '{"kind": "constant"}'}}}
         change["metadata"] |= {"name": "moves", "namespace": scene.namespace}

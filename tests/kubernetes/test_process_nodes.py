@@ -257,11 +257,12 @@ def processes_in(directory: Path) -> list[str]:
 
 def test_names_of_pods_are_those_of_the_cluster() -> None:
     def host(name: str, ip: str, ready: bool = True, namespace: str = "a", **spec: str) -> Host:
-        meta = {"name": f"pod-{name}", "namespace": namespace, "labels": {"app": "x"}}
+        meta = {"name": f"pod-{name}", "namespace": namespace}
+        meta["labels"] = {"app": spec.get("subdomain", "x")}
         return Host({"metadata": meta, "spec": spec}, ip, ready)
 
     def service(name: str, **spec: Any) -> dict[str, Any]:
-        spec = {"clusterIP": "None", "selector": {"app": "x"}, **spec}
+        spec = {"clusterIP": "None", "selector": {"app": name}, **spec}
         return {"metadata": {"name": name, "namespace": "a"}, "spec": spec}
 
     me = host("me", "127.1.0.1", hostname="me", subdomain="open", ready=False)
@@ -274,12 +275,14 @@ def test_names_of_pods_are_those_of_the_cluster() -> None:
         host("lost", "127.1.0.6", hostname="lost", subdomain="nowhere"),
         host("far", "127.1.0.7", namespace="b", hostname="far", subdomain="open"),
         host("other", "127.1.0.8", hostname="other", subdomain="choosy"),
+        host("nameless", "127.1.0.10"),
         host("balanced", "127.1.0.9", hostname="balanced", subdomain="virtual"),
     ]
     services = [
         service("open", publishNotReadyAddresses=True),
         service("strict"),
         service("choosy", selector={"app": "y"}),
+        service("alone", selector={"app": "x"}),
         service("virtual", clusterIP="10.0.0.9"),
     ]
     lines = [line.split() for line in hosts_file(me, others, services).splitlines()]
@@ -288,9 +291,14 @@ def test_names_of_pods_are_those_of_the_cluster() -> None:
         "127.1.0.1": ["me", "me.open"],
         "127.1.0.2": ["late.open", "late.open.a"],
         "127.1.0.4": ["up.strict", "up.strict.a"],
+        "127.1.0.5": ["strict", "strict.a"],
+        "127.1.0.10": ["alone", "alone.a"],
     }
+    own = next(line for line in lines if line[0] == "127.1.0.1")
+    assert {"open", "open.a.svc.cluster.local"} < set(own), "a Service has the name of its pods"
     stranger = hosts_file(host("far", "127.2.0.1", namespace="b"), others, services)
     assert "127.1.0.4 up.strict.a up.strict.a.svc up.strict.a.svc.cluster.local" in stranger
+    assert " open " not in stranger
 
 
 def test_references_between_variables() -> None:

@@ -38,7 +38,7 @@ def test_a_training_makes_way_and_goes_on_from_its_checkpoint(
     cluster: Cluster, process_nodes: ProcessNodes
 ) -> None:
     nodes, scene = process_nodes, Scene(cluster.plane, cluster.namespace, CLOCK)
-    add_machines(scene, nodes, gpus=2)
+    add_machines(scene, nodes, 1, 1)
     training = Training(scene, nodes, PROGRAM, SPEC, servers=True)
     first, first_steps = training.job("first", (1, 2), 12)
     rival, rival_steps = training.job("rival", (1, 1), 2, utility=RIVAL)

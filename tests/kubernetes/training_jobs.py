@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from oasis.kubernetes.api.resources import EVENTS
-from oasis.kubernetes.names import BANDWIDTH, KIND, NODE_ROLE
+from oasis.kubernetes.names import BANDWIDTH, GATE, KIND, NODE_ROLE
+from oasis.kubernetes.objects.existing import TFJOB
 from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import GPU, report_rights
 from tests.kubernetes.controlplane.access import apply
+from tests.kubernetes.existing import marked
 from tests.kubernetes.processes.nodes import ProcessNodes
 from tests.kubernetes.scene import SYSTEM, Scene
 from tests.kubernetes.trainings import regression
@@ -41,15 +43,8 @@ class Training:
         self, name: str, workers: tuple[int, int], slots: int, **spec: Any
     ) -> tuple[dict[str, Any], int]:
         """A job that trains for so many worker-slots, and its steps."""
-        clock = self.scene.clock
-        steps = round(slots * clock.slot_seconds / (regression.PARTS * PAUSE))
-        seconds = slots * clock.work_seconds
-        given = {
-            **{"PYTHONPATH": ROOT, "OMP_NUM_THREADS": 1, "CHECKPOINT": self.file(name)},
-            **{"STEPS": steps, "WORK": seconds, "PAUSE": PAUSE, "READY": READY, **self.env},
-        }
-        env = [{"name": key, "value": str(value)} for key, value in given.items()]
-        made = elastic(self.scene, name, *workers, seconds, **self.spec, **spec)
+        steps, seconds, env = self._work(name, slots)
+        made = elastic(self.scene, name, *workers, seconds, **{**self.spec, **spec})
         limits = {GPU: "1", **({BANDWIDTH: "1G"} if self.servers else {})}
         template = self._template(env, limits)
         # Work is counted while a gang is ready: not while its processes start.
@@ -60,6 +55,29 @@ class Training:
             made["spec"]["parameterServers"] = {"template": self._template(env, {BANDWIDTH: "4G"})}
         return made, steps
 
+    def tfjob(self, name: str, workers: int, slots: int) -> tuple[dict[str, Any], int]:
+        """A TFJob with one parameter server that trains for so many worker-slots, and its steps."""
+        steps, seconds, env = self._work(name, slots)
+        replicas = {}
+        for task, count, limits in (("Worker", workers, {GPU: "1"}), ("PS", 1, {})):
+            made = self._template(env, limits)
+            made["spec"] |= {"schedulingGates": [{"name": GATE}], "restartPolicy": "OnFailure"}
+            made["spec"]["terminationGracePeriodSeconds"] = 5
+            replicas[task] = {"replicas": count, "template": made}
+        spec = {"runPolicy": {"suspend": True}, "tfReplicaSpecs": replicas}
+        return marked(self.scene, TFJOB, name, spec, seconds), steps
+
+    def _work(self, name: str, slots: int) -> tuple[int, float, list[dict[str, Any]]]:
+        """Steps of so many worker-slots, in seconds of work, and what the processes are told."""
+        clock = self.scene.clock
+        steps = round(slots * clock.slot_seconds / (regression.PARTS * PAUSE))
+        seconds = slots * clock.work_seconds
+        given = {
+            **{"PYTHONPATH": ROOT, "OMP_NUM_THREADS": 1, "CHECKPOINT": self.file(name)},
+            **{"STEPS": steps, "WORK": seconds, "PAUSE": PAUSE, "READY": READY, **self.env},
+        }
+        return steps, seconds, [{"name": key, "value": str(found)} for key, found in given.items()]
+
     def _template(self, env: list[dict[str, Any]], limits: dict[str, str]) -> dict[str, Any]:
         resources = {"requests": {"cpu": "1"}, "limits": limits}
         container = {"name": "train", "image": "none", "command": self.command, "env": env}
@@ -69,29 +87,29 @@ class Training:
         """Checkpoint of a job."""
         return self.nodes.directory / f"{name}.npz"
 
-    def check_weights(self, name: str, steps: int) -> None:
+    def check_weights(self, name: str, steps: int, rate: float = regression.RATE) -> None:
         """The job has done every step once, and has the weights that come of that."""
         with np.load(self.file(name)) as found:
             assert found["step"] == steps
-            np.testing.assert_allclose(found["weights"], regression_weights(steps), rtol=1e-9)
+            np.testing.assert_allclose(found["weights"], regression_weights(steps, rate), rtol=1e-9)
 
 
-def regression_weights(steps: int) -> np.ndarray[Any, Any]:
+def regression_weights(steps: int, rate: float = regression.RATE) -> np.ndarray[Any, Any]:
     """What there is after so many steps, by the whole minibatch of each at once."""
     weights = np.zeros(regression.SIZE)
     for step in range(steps):
         parts = [regression.data(step, part) for part in range(regression.PARTS)]
         features, targets = (np.concatenate(each) for each in zip(*parts, strict=True))
         slope = features.T @ (features @ weights - targets)
-        weights -= 2 * regression.RATE * slope / len(targets)
+        weights -= 2 * rate * slope / len(targets)
     return weights
 
 
-def add_machines(scene: Scene, nodes: ProcessNodes, gpus: int) -> None:
-    """As many nodes with a GPU each, and one for parameter servers; pods may report."""
+def add_machines(scene: Scene, nodes: ProcessNodes, *gpus: int) -> None:
+    """Nodes with so many GPUs each, and one for parameter servers; pods may report."""
     apply(scene.plane.client, report_rights(scene.namespace))
-    for k in range(gpus):
-        nodes.add(f"gpu-{k}", {**ROOM, GPU: "1"}, {NODE_ROLE: "worker"})
+    for k, count in enumerate(gpus):
+        nodes.add(f"gpu-{k}", {**ROOM, GPU: str(count)}, {NODE_ROLE: "worker"})
     nodes.add("cpu-0", ROOM, {NODE_ROLE: "ps"})
 
 

@@ -16,6 +16,8 @@ from experiments.evaluation.intervals import CONFIDENCE
 from experiments.figures.figure import read_csv
 from experiments.figures.oasis import SERVERS
 from oasis.driver.driver import LONGEST_WAIT
+from oasis.kubernetes.control.budgets import TOGETHER
+from oasis.kubernetes.control.controller import STUCK
 from oasis.model.rounding import TOLERANCE, floor
 from oasis.online.dp.worker_slots import ULPS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -34,7 +36,14 @@ PAGES: tuple[str, ...] = (
         f"docs/{name}.md"
         for name in (
             *("theory", "theory-search", "errata", "notation", "recourse", "commitment"),
-            *("kubernetes", "kubernetes-reference", "training", "architecture"),
+            *("kubernetes", "kubernetes-install", "kubernetes-submit", "kubernetes-observe"),
+            *(
+                "kubernetes-operate",
+                "kubernetes-tenants",
+                "kubernetes-reference",
+                "training",
+                "architecture",
+            ),
         )
     ),
 )
@@ -43,6 +52,8 @@ PARAMS = BendersParams()
 REPLANNING, MASTER = PARAMS.replanning, PARAMS.master
 THEORY, SEARCH, ERRATA = "docs/theory.md", "docs/theory-search.md", "docs/errata.md"
 RECOURSE, KUBERNETES = "docs/recourse.md", "docs/kubernetes.md"
+INSTALL, OPERATE = "docs/kubernetes-install.md", "docs/kubernetes-operate.md"
+TENANTS = "docs/kubernetes-tenants.md"
 SIMULATION, TESTBED = PRESETS["paper"], PRESETS["testbed"]
 
 
@@ -269,18 +280,27 @@ ERRATA_CLAIMS = [
 ]
 
 KUBERNETES_CLAIMS = [
+    says(
+        TENANTS,
+        "a job pays @ for a quarter of the GPUs in @ hours",
+        number(8 / 4),
+        number(8),
+    ),
+    says(
+        TENANTS,
+        "in hundredths of the window: a payment may count for @ hundredth",
+        word(100 * TOGETHER),
+    ),
     Claim(
-        KUBERNETES,
+        INSTALL,
         "in slots of @ seconds, of which pods may take @ to start",
         lambda: [
-            word(
-                float(text_of(KUBERNETES).partition(f"--argument=--{flag}-seconds=")[2].split()[0])
-            )
+            word(float(text_of(INSTALL).partition(f"--argument=--{flag}-seconds=")[2].split()[0]))
             for flag in ("slot", "startup")
         ],
     ),
     holds(
-        KUBERNETES,
+        INSTALL,
         "longer than its slots of two seconds allow",
         lambda: '"--slot-seconds", type=float, default=2.0' in text_of("tests/kubernetes/demo.py"),
     ),
@@ -306,17 +326,22 @@ KUBERNETES_CLAIMS = [
         ),
     ),
     Claim(
-        KUBERNETES,
+        OPERATE,
         "at up to @ nodes and @ pods",
         lambda: (largest("kubernetes", "nodes"), largest("kubernetes", "pods")),
     ),
     Claim(
-        KUBERNETES,
+        "docs/kubernetes-observe.md",
+        "the loop of the controller has not turned for @ minutes",
+        lambda: [word(STUCK / 60.0)],
+    ),
+    Claim(
+        OPERATE,
         "at the next boundary, then after @, @, @ and at most @ slots",
         lambda: (2, 4, 8, LONGEST_WAIT),
     ),
     Claim(
-        KUBERNETES,
+        OPERATE,
         "A pod takes two writes, one to make it and one to open its gate",
         holds=lambda: {float(row["writes_per_pod"]) for row in benchmark("kubernetes")} == {2.0},
     ),
@@ -411,10 +436,11 @@ ALLOWED: dict[str, dict[str, str]] = {
         "With three jobs it loses": CELL,
         "Koren and Shasha 1995": REFERENCE,
     },
-    KUBERNETES: {
+    "docs/kubernetes-submit.md": {
         "can use all eight GPUs": "the object below, on two nodes of four GPUs",
-        "Three metrics are for alerts:": "they are named behind it",
-        "`oasis_plan_stalled` is 1": "what a metric of two values means",
+    },
+    "docs/kubernetes-observe.md": {
+        "1 as long as the last plan is kept": "what a metric of two values means",
     },
     "docs/architecture.md": {"20 a second as it comes": "a default of Kubernetes"},
     "docs/kubernetes-reference.md": {

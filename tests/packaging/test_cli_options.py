@@ -20,6 +20,7 @@ ONE_MEANING = {
     "--gpus-per-server": "GPUs of each server",
     "--horizon": "number of slots",
     "--instance": "the instance that a result is of",
+    "--machines": "the machines of the cluster",
     "--max-duration": "leave out jobs that ran longer",
     "--min-duration": "leave out jobs that ran shorter",
     "--min-gpus": "leave out jobs with fewer GPUs",
@@ -76,12 +77,12 @@ def test_every_option_has_a_help() -> None:
 def test_what_an_option_means_for_each_format_is_said() -> None:
     """Users of Slurm have names, those of the Standard Workload Format numbers."""
     replay = {name: text for name, path, _, text in options() if path.endswith("replay")}
-    assert "this user alone (slurm)" in replay["--user"]
+    assert "this user alone (plain, philly, slurm, helios" in replay["--user"]
     assert "this user's number alone (swf)" in replay["--user"]
     assert "alone (slurm)" in replay["--qos"]
     assert "such as BE or LS (openb)" in replay["--qos"]
     assert "all its runs), last or each (slurm)" in replay["--runs"]
-    assert replay["--time-zone"].endswith(" (plain, philly, slurm, swf, openb).")
+    assert replay["--time-zone"].endswith(" such as Europe/Berlin.")  # the same for all of them
 
 
 def test_what_is_listed_as_one_meaning_is_an_option() -> None:

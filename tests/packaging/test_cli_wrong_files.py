@@ -59,7 +59,7 @@ PLACES: dict[str, tuple[list[Any], str, set[str]]] = {  # words, what is expecte
     "sweep": (["sweep", "FILE"], "the configuration of a sweep", {"sweep.toml"}),
     "replay": (
         ["replay", "FILE"],
-        "a trace (plain, philly, slurm, swf, openb) or a workload of elastic jobs",
+        "a trace (plain, philly, slurm, swf, openb, helios,",
         {"jobs.csv", "sacct.txt", "log.swf", "elastic.json"},
     ),
     "plain": (["import", "plain", "FILE", "-o", "out"], "a CSV file of jobs", {"jobs.csv"}),
@@ -74,6 +74,7 @@ BINARY = {
     "unknown": (bytes(range(256)), "expected text, got binary data of no kind"),
     "cut off": (gzip.compress(b"a" * 99)[:-3], "expected a whole gzip file, got a damaged or inc"),
 }
+READ_PARQUET = ("replay", "plain", "slurm", "swf", "pods")
 Call = Callable[..., tuple[int, str, str]]
 
 
@@ -107,6 +108,8 @@ def test_every_other_kind_is_named_with_the_command_that_takes_it(
 @pytest.mark.parametrize("place", [name for name in PLACES if name != "report"])
 def test_bytes_never_reach_the_terminal(call: Call, tmp_path: Path, place: str, kind: str) -> None:
     content, message = BINARY[kind]
+    if kind == "parquet" and place in READ_PARQUET:
+        message = "expected a whole Parquet file"
     path = tmp_path / "file.json"
     path.write_bytes(content)
     result = call(*(path if word == "FILE" else word for word in PLACES[place][0]))

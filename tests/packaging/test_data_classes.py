@@ -21,6 +21,8 @@ MUTABLE = {
     "Requests",
     "Steps",
     "Events",
+    "Judge",
+    "Planning",
     "Fill",
     "Known",
     "Ledger",

@@ -55,7 +55,8 @@ def test_every_page_is_looked_at_once() -> None:
 
 def test_pages_have_no_output_that_was_typed_in_but_what_tests_compare() -> None:
     """The transcripts of the README (test_docs) and of a cluster (tests/kubernetes)."""
-    compared = {"README.md", "docs/kubernetes.md"}
+    run = ("install", "submit", "observe", "operate")
+    compared = {"README.md", *(f"docs/kubernetes-{name}.md" for name in run)}
     typed = set()
     for page in PAGES:
         for block in blocks(text_of(page), "console"):

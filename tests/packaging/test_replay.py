@@ -69,11 +69,11 @@ def test_a_window_of_the_jobs_can_be_taken(trace):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (SIMPLE.replace("gpus", "gpu"), "column gpus: expected this column once in the"),
+        (SIMPLE.replace("gpus", "cards"), "column gpus: expected this column once in the"),
         (SIMPLE.partition("\n")[0], "jobs: expected at least one job"),
         (PHILLY.replace("gpu_time", "time"), "column gpu_time: expected this column once"),
         ("id,submitted,duration,gpus\na,1,2,x\n", "row 2: bad gpus; none of the 1 rows of"),
-        ("", "expected a trace (plain, philly, slurm, swf, openb) or a workload of elastic"),
+        ("", "expected a trace (plain, philly, slurm, swf, openb, helios,"),
     ],
 )
 def test_a_bad_file_is_one_line_that_names_row_and_column(run, trace, text, message):
@@ -114,10 +114,13 @@ def test_a_bad_row_is_left_out_and_said(run, trace, text, fault):
         (("--placement", "heap"), "--placement: expected pooled or whole, got 'heap'"),
         (
             ("--virtual-cluster", "vc1"),
-            "--virtual-cluster: is an option of philly, the file is read as plain",
+            "--virtual-cluster: expected a file with a column of it, got 'vc1'",
         ),
         (("--queue", "1"), "--queue: is an option of swf, the file is read as plain"),
-        (("--format", "csv"), "--format: expected one of plain, philly, slurm, swf, openb, got"),
+        (
+            ("--format", "csv"),
+            "--format: expected one of plain, philly, slurm, swf, openb,",
+        ),
         (("--servers", "0"), "--servers"),
         (
             ("--servers", "2", "--gpus-per-server", "2", "--placement", "whole"),

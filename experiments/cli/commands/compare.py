@@ -6,16 +6,39 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import oasis
 from baselines.registry import CONTROLLERS
 from experiments.cli import console
-from experiments.cli.options import InstanceFile, PolicySeed, Set, choose_options, known_policies
+from experiments.cli.interrupt import CtrlC
+from experiments.cli.options import (
+    Gap,
+    InstanceFile,
+    Method,
+    NoImprovement,
+    PolicySeed,
+    Set,
+    SolverSeed,
+    TimeLimit,
+    WorkLimit,
+    choose_options,
+    known_method,
+    known_policies,
+    limits_of,
+)
+from experiments.cli.progress import solver_progress
 from experiments.cli.results import Delivery, deliver_comparison, read_workload, with_delivery
-from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, compare_over_seeds
+from experiments.evaluation.comparison import (
+    SLOT_SECONDS,
+    Comparison,
+    compare,
+    compare_over_seeds,
+    with_best_known,
+    with_optimum,
+)
 from experiments.evaluation.policies import (
     OASIS,
     POLICIES,
@@ -26,15 +49,14 @@ from experiments.evaluation.policies import (
     having,
 )
 from experiments.evaluation.provenance import file_reference, instance_reference
-from experiments.evaluation.tables import (
-    COMPARED,
-    ELASTIC,
-    compared_rows,
-    elastic_rows,
-)
 from oasis.model.errors import InputError, located_at
 from oasis.simulator import ElasticWorkload, Policy
+from oasis.simulator.result import Run
 
+if TYPE_CHECKING:
+    from offline import OfflineResult
+
+SOLVING = ("time_limit", "work_limit", "gap", "no_improvement", "solver_seed", "method")
 WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
 
 
@@ -83,11 +105,12 @@ def deliver_elastic(comparison: Comparison, file: Path, delivery: Delivery) -> i
     title = f"{about['jobs']} elastic jobs on {about['machines']} machines; seconds{bound}"
 
     document = comparison.to_dict() | {"trace": file_reference(file)}
-    return deliver_comparison(comparison, document, (ELASTIC, elastic_rows, title), delivery)
+    return deliver_comparison(comparison, document, title, delivery)
 
 
 @with_delivery
 def command(
+    context: typer.Context,
     file: InstanceFile,
     policies: Annotated[
         str | None,
@@ -107,6 +130,20 @@ def command(
         ),
     ] = 1,
     assignments: Set = None,
+    ratio: Annotated[
+        bool,
+        typer.Option(
+            "--ratio",
+            help="Also solve the instance offline, once, and say which share of the optimum each "
+            "policy earned: a number where the optimum is proven, else two between which it lies.",
+        ),
+    ] = False,
+    time_limit: TimeLimit = None,
+    work_limit: WorkLimit = None,
+    gap: Gap = None,
+    no_improvement: NoImprovement = None,
+    solver_seed: SolverSeed = 0,
+    method: Method = "auto",
     slot_seconds: Annotated[
         float | None,
         typer.Option(
@@ -133,12 +170,18 @@ def command(
     FIFO, RRH, SRTF and LAS draw at random how many workers each job gets. The table shows one draw;
     --policy-seed shows another, and --seeds 10 the means of ten.
 
+    With --ratio, one offline solve serves all policies, with the limits of oasis ratio; without
+    a proof the exit code is 3. On elastic jobs the bound and the best of the policies
+    enclose the optimum, and nothing is solved.
+
     Ctrl-C keeps the policies that are done, and says which are missing; the exit code is 3.
 
-    Example: oasis compare instance.json --policies oasis,fifo,drf
+    Example: oasis compare instance.json --policies oasis,fifo,drf --ratio
     """
+    limits = limits_of(time_limit, work_limit, gap, no_improvement)
     instance = read_workload(file)
     if isinstance(instance, ElasticWorkload):
+        _refuse(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
         if seeds > 1:
             raise oasis.InputError(
                 "--seeds", "expected 1 on elastic jobs; --policy-seed chooses it"
@@ -146,30 +189,83 @@ def command(
         comparison = compare_on_elastic(
             instance, file, policies, policy_seed, assignments, slot_seconds
         )
+        comparison = with_best_known(comparison) if ratio else comparison
         return deliver_elastic(comparison, file, delivery)
     if slot_seconds is not None:
         raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
+    if not ratio:
+        _refuse(context, SOLVING, "expected --ratio beside it")
+    method = known_method(method) if ratio else method
     names = list(RIVALS) if policies is None else known_policies(policies, "--policies")
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
     if seeds > 1 and not drawn:
         known = ", ".join(having(SEED))
         raise oasis.InputError("--seeds", f"expected one of {known} among the policies")
-    makers = {name: partial(_make, name, instance, chosen[name]) for name in names}
-    runs = sum(len(drawn.get(name, [0])) for name in names)
+    best = BestRun()
+    comparison = run_policies(instance, chosen, drawn, best)
+    if ratio and not comparison.missing:
+        comparison = with_optimum(
+            comparison, solve_from(instance, best.run, method, solver_seed, limits)
+        )
+    document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
+    over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
+    title = f"{len(instance.jobs)} jobs{over}"
+    return deliver_comparison(comparison, document, title, delivery)
+
+
+def _refuse(context: typer.Context, names: tuple[str, ...], why: str) -> None:
+    """Refuse options that would be without effect."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(f"--{name.replace('_', '-')}", why)
+
+
+class BestRun:
+    """Keeps the run that earned most: the offline solve starts from it, and is never below it."""
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+
+    def take(self, run: Run) -> None:
+        if self.run is None or run.total_utility > self.run.total_utility:
+            self.run = run
+
+
+def run_policies(
+    instance: oasis.Instance,
+    chosen: Mapping[str, Mapping[str, Any]],
+    drawn: Mapping[str, list[int]],
+    best: BestRun,
+) -> Comparison:
+    """Run policies with the options chosen, over the seeds drawn for each, with a bar."""
+    if not chosen:
+        return compare(instance, {})
+    makers = {name: partial(_make, name, instance, options) for name, options in chosen.items()}
+    runs = sum(len(drawn.get(name, [0])) for name in chosen)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:
         found = compare_over_seeds(
-            instance, makers, drawn, on_decision=advance, keep_interrupted=True
+            instance, makers, drawn, on_decision=advance, on_run=best.take, keep_interrupted=True
         )
     rows = {
         name: {**row, **entry_of(name).recorded(chosen[name], row["parameters"])}
         for name, row in found.policies.items()
     }
-    comparison = replace(found, policies=rows)
-    document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
-    over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
-    table = COMPARED, compared_rows, f"{len(instance.jobs)} jobs{over}"
-    return deliver_comparison(comparison, document, table, delivery)
+    return replace(found, policies=rows)
+
+
+def solve_from(
+    instance: oasis.Instance, best: Run | None, method: str, seed: int, limits: Mapping[str, Any]
+) -> OfflineResult:
+    """Solve the instance offline; Ctrl-C ends it with what is proven by then."""
+    from offline import WarmStart, solve  # noqa: PLC0415 (needs an extra)
+
+    start = None if best is None else WarmStart(best.schedules, value=best.total_utility)
+    with CtrlC() as ctrl_c, solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
+        return solve(
+            instance, method, warm_start=start, on_progress=on_progress, seed=seed, **limits
+        )
 
 
 def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:

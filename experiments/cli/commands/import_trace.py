@@ -18,12 +18,16 @@ from experiments.evaluation.options import options_of
 from oasis.model.errors import located_at
 from oasis.simulator.elastic import elastic_from_window
 from oasis.traces import OpenbOptions, malformed_lines, read_openb
+from oasis.traces.batsim import BATSIM
 from oasis.traces.everything import CHOSEN, loosened
+from oasis.traces.gavel import GAVEL
 from oasis.traces.job_table import JobTrace
 from oasis.traces.mapping import build
 from oasis.traces.options import TraceOptions
+from oasis.traces.pai import PAI
 from oasis.traces.philly import PHILLY
 from oasis.traces.plain_instance import PLAIN
+from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
 from oasis.traces.table import notes_of
@@ -57,9 +61,12 @@ All = Annotated[
 OF_JOBS: tuple[tuple[JobTrace, str], ...] = (
     (
         PLAIN,
-        """Turn a CSV of jobs, id,submitted,duration,gpus (times in seconds), into an instance.
+        """Turn a table of jobs, CSV or Parquet, into an instance.
 
-    Example: oasis import plain jobs.csv --min-gpus 1 -o mine.json
+    Its columns are id,submitted,duration,gpus, or have other names: common ones are guessed, and
+    printed; --map names others.
+
+    Example: oasis import plain jobs.csv --map submitted=sent,gpus=cards -o mine.json
     """,
     ),
     (
@@ -83,9 +90,62 @@ OF_JOBS: tuple[tuple[JobTrace, str], ...] = (
     ),
     (
         PHILLY,
-        """Turn the Microsoft Philly trace, philly_sia.csv, into an instance.
+        """Turn the Microsoft Philly trace into an instance: cluster_job_log, or philly_sia.csv.
 
-    Example: oasis import philly philly_sia.csv -o philly.json
+    Example: oasis import philly cluster_job_log -o philly.json
+    """,
+    ),
+    (
+        HELIOS,
+        """Turn a job table of SenseTime's Helios, cluster_log.csv, into an instance.
+
+    Example: oasis import helios cluster_log.csv -o venus.json
+    """,
+    ),
+    (
+        ACME,
+        """Turn a job table of AcmeTrace into an instance: trace_seren.csv, trace_kalos.csv.
+
+    Example: oasis import acme trace_seren.csv -o seren.json
+    """,
+    ),
+    (
+        PAI,
+        """Turn the tables of Alibaba's PAI trace of 2020 into an instance.
+
+    FILE is pai_job_table.csv; pai_task_table.csv is read beside it.
+
+    Example: oasis import pai pai_job_table.csv -o pai.json
+    """,
+    ),
+    (
+        SUPERCLOUD,
+        """Turn MIT Supercloud's slurm-log.csv into an instance.
+
+    Example: oasis import supercloud slurm-log.csv -o supercloud.json
+    """,
+    ),
+    (
+        TIRESIAS,
+        """Turn a job table of Tiresias's simulator into an instance.
+
+    Example: oasis import tiresias 60_job.csv -o tiresias.json
+    """,
+    ),
+    (
+        GAVEL,
+        """Turn a trace of Gavel's simulator into an instance.
+
+    It has steps of training and no time: --throughputs names Gavel's file of steps per second.
+
+    Example: oasis import gavel msr.trace --throughputs simulation_throughputs.json -o gavel.json
+    """,
+    ),
+    (
+        BATSIM,
+        """Turn a workload of the simulator Batsim, JSON with delay profiles, into an instance.
+
+    Example: oasis import batsim workload.json -o batsim.json
     """,
     ),
 )

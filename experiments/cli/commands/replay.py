@@ -25,14 +25,13 @@ from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
-from experiments.evaluation.tables import REPLAYED, replayed_rows
 from oasis.model.errors import InputError, located_at
-from oasis.model.file_kinds import ELASTIC, read_content
+from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import parse_json
 from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences
 from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
-from oasis.traces.table import TraceSource, source_of
+from oasis.traces.table import TraceSource, read_trace, source_of
 
 WANTED = f"{EXPECTED} or a workload of elastic jobs"
 STEPS = 200  # of the progress bar
@@ -63,7 +62,10 @@ def reading_flags() -> type[Any]:
                     default=default,
                     metadata={
                         "help": "; ".join(  # what one format says of it need not hold for another
-                            f"{text} ({', '.join(formats)})" for text, formats in helps.items()
+                            f"{text} ({', '.join(formats)})"
+                            if len(formats) < len(FORMATS)
+                            else text
+                            for text, formats in helps.items()
                         )
                     },
                 ),
@@ -115,12 +117,11 @@ def command(
 ) -> int:
     """Replay a trace: each job holds its GPUs for its duration, or waits.
 
-    TRACE is what `oasis import` reads: a CSV with the columns id,submitted,duration,gpus (times in
-    seconds), the Philly trace, Slurm's accounting, a log in the Standard Workload Format, or the
-    pods of the openb trace. All times printed are seconds, from submission; waiting is the mean
-    time without GPUs. Standard error says how many jobs were left out, and why. Where jobs did not
-    finish, completion times are those of the others alone and are marked (*), and a line below
-    says how many.
+    TRACE is what `oasis import` reads: a table of jobs (CSV or Parquet; --map names its columns),
+    Slurm's accounting, a log in the Standard Workload Format, or a public trace. All times printed
+    are seconds, from submission; waiting is the mean time without GPUs. Standard error says how
+    many jobs were left out, and why. Where jobs did not finish, completion times are those of the
+    others alone and are marked (*), and a line below says how many.
 
     A JSON file holds elastic jobs and their machines instead (docs: simulator).
 
@@ -134,7 +135,7 @@ def command(
     if format is not None:
         format = known(format, FORMATS, "--format")
     with located_at(source=file):
-        content = read_content(file)
+        content = read_trace(file)
         source = source_of(file, content)
         made = None if format else _elastic_workload(source, content)
     if made is not None:
@@ -142,12 +143,10 @@ def command(
         found, title = _elastic(made, chosen, file), _elastic_title(made)
     else:
         given = {"virtual_cluster": virtual_cluster, **reading}
-        limits: dict[str, Any] = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
-        with located_at(source=file), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
-            kind = FORMATS[format or format_of(source, WANTED)]
-            trace = plain_jobs(source, kind, reading_options(kind, given), **limits)
+        trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
+        with located_at(source=file):
             workload = _workload(trace, servers, gpus_per_server, placement)
-        _say_how_it_was_read(trace, is_guessed=format is None)
+        say_how_it_was_read(trace, is_guessed=format is None)
         about = _about(trace, servers, gpus_per_server, placement) | {
             "cluster": virtual_cluster or None,
             "max_gpus": max_gpus,
@@ -164,10 +163,19 @@ def command(
     missing = [name for name in chosen if name not in found.policies]
     found = replace(found, about={**found.about, MISSING: missing}) if missing else found
 
-    return deliver_comparison(found, found.to_dict(), (REPLAYED, replayed_rows, title), delivery)
+    return deliver_comparison(found, found.to_dict(), title, delivery)
 
 
-def _say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
+def read_jobs(
+    source: TraceSource, format: str | None, given: dict[str, Any], **limits: int | None
+) -> PlainTrace:
+    """The plain jobs of a trace; errors name the file and the flags."""
+    with located_at(source=source.path), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
+        kind = FORMATS[format or format_of(source, WANTED)]
+        return plain_jobs(source, kind, reading_options(kind, given), **limits)  # type: ignore[arg-type]
+
+
+def say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
     """Say on standard error as what format it was read, and what was left out."""
     if is_guessed:
         console.note(f"read as {trace.format} (--format)")

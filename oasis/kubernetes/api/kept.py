@@ -25,7 +25,8 @@ POD_SPEC = (
 # The affinity is narrowed when the gate is opened, if the node tolerates such a pod.
 GATED_SPEC = (*POD_SPEC, "affinity", "tolerations", "topologySpreadConstraints", "volumes")
 CONTAINER = ("resources", "restartPolicy")
-POD_CONDITIONS = ("Ready", "PodScheduled")
+POD_STATUS = ("phase", "reason", "message")
+POD_CONDITIONS = ("Ready", "PodScheduled", "DisruptionTarget")
 NODE_STATUS = ("allocatable", "conditions")
 
 
@@ -54,12 +55,18 @@ def kept_pod(found: Mapping[str, Any]) -> Object:
     """
     spec, status = found["spec"], found.get("status") or {}
     kept_spec = _parts(spec, POD_SPEC if not spec.get("schedulingGates") else GATED_SPEC)
+    apart = (spec.get("affinity") or {}).get("podAntiAffinity")
+    if apart and "affinity" not in kept_spec:  # it keeps others off as long as it is there
+        kept_spec["affinity"] = {"podAntiAffinity": apart}
     for name in ("containers", "initContainers"):
         if spec.get(name):
             kept_spec[name] = [_parts(container, CONTAINER) for container in spec[name]]
-    kept_status = _parts(status, ("phase",))
+    kept_status = _parts(status, POD_STATUS)
     if status.get("conditions"):
         kept_status["conditions"] = [c for c in status["conditions"] if c["type"] in POD_CONDITIONS]
+    for name in ("initContainerStatuses", "containerStatuses"):
+        if troubled := [one for one in map(_trouble, status.get(name) or ()) if one]:
+            kept_status[name] = troubled
     return {"metadata": _metadata(found), "spec": kept_spec, "status": kept_status}
 
 
@@ -92,6 +99,18 @@ def kept_claim(found: Mapping[str, Any]) -> Object:
         "spec": _parts(found.get("spec") or {}, ("volumeName", "nodeAffinity")),
         "status": _parts(found.get("status") or {}, ("phase",)),
     }
+
+
+def _trouble(container: Mapping[str, Any]) -> Object | None:
+    """How often a container was started again, what it waits for and how it ended, if anything."""
+    kept = {"restartCount": container["restartCount"]} if container.get("restartCount") else {}
+    for when in ("state", "lastState"):
+        said = _parts(container.get(when) or {}, ("waiting", "terminated"))
+        if said:
+            kept[when] = {
+                how: _parts(told, ("exitCode", "reason", "message")) for how, told in said.items()
+            }
+    return {"name": container.get("name", ""), **kept} if kept else None
 
 
 def _metadata(found: Mapping[str, Any]) -> Object:

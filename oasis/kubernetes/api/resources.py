@@ -36,9 +36,11 @@ NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=kept_node)
 CLAIMS = ResourceKind("/api/v1", "persistentvolumeclaims", kept=kept_claim)
 VOLUMES = ResourceKind("/api/v1", "persistentvolumes", namespaced=False, kept=kept_claim)
 SERVICES = ResourceKind("/api/v1", "services")
+NETWORK_POLICIES = ResourceKind("/apis/networking.k8s.io/v1", "networkpolicies")
 EVENTS = ResourceKind("/api/v1", "events")
 CONFIG_MAPS = ResourceKind("/api/v1", "configmaps")
 OASIS_JOBS = ResourceKind(f"/apis/{names.API_VERSION}", names.PLURAL)
+CLASSES = ResourceKind(f"/apis/{names.API_VERSION}", names.CLASS_PLURAL, namespaced=False)
 LEASES = ResourceKind("/apis/coordination.k8s.io/v1", "leases")
 
 
@@ -147,14 +149,21 @@ class Objects:
                     raise
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def delete(self, kind: ResourceKind, found: Mapping[str, Any]) -> None:
-        """Delete exactly this object; another one of the same name is left alone."""
+    def delete(
+        self, kind: ResourceKind, found: Mapping[str, Any], dependents_first: bool = False
+    ) -> None:
+        """Delete exactly this object; another one of the same name is left alone.
+
+        What it owns is deleted by the cluster: afterwards, unless `dependents_first`.
+        """
         meta = found["metadata"]
         body: Object = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {"uid": meta["uid"]},
         }
+        if dependents_first:
+            body["propagationPolicy"] = "Foreground"
         if self._write:
             body["dryRun"] = ["All"]
         try:
@@ -221,7 +230,10 @@ def _is_same(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
     )
 
 
-_CLUSTER_WIDE = ("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterRoleBinding")
+_CLUSTER_WIDE = (
+    *("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterRoleBinding"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+)
 PATIENCE = 30.0  # seconds for a namespace that is only just being made
 
 
@@ -230,7 +242,9 @@ def kind_of(body: Mapping[str, Any]) -> ResourceKind:
     version, kind = body["apiVersion"], body["kind"]
     prefix = f"/api{'' if version == 'v1' else 's'}/{version}"
     # All kinds that are installed have regular plurals, so no discovery request is needed.
-    return ResourceKind(prefix, f"{kind.lower()}s", kind not in _CLUSTER_WIDE)
+    name = kind.lower()
+    plural = f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
+    return ResourceKind(prefix, plural, kind not in _CLUSTER_WIDE)
 
 
 def apply_object(objects: Objects, body: Mapping[str, Any]) -> None:

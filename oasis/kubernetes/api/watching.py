@@ -11,8 +11,8 @@ from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateEr
 from oasis.kubernetes.api.resources import Object, Objects, ResourceKind
 
 Key = tuple[str, str]
-# The server is asked to end a watch after this; 30 s later we end one that hangs without a word.
-WATCH_SECONDS = 300
+WATCH_SECONDS = 300  # after which the server is asked to end a watch
+QUIET_SECONDS = 90.0  # after which we end one that hangs: the server sends a word each minute
 PAUSE = 0.2
 ABSENT_SECONDS = 60.0
 NEWEST = 1 << 63  # no version is newer
@@ -98,7 +98,6 @@ class ObjectStore:
         self._lock = threading.Lock()
         self._items: dict[Key, Object] = {}
         self._gone: dict[str, int] = {}  # versions of deleted objects by uid, against late answers
-        self.synced = threading.Event()
 
     def put(self, found: Object) -> bool:
         """Keep `found` unless it is known in a newer version, or was gone in a newer one.
@@ -133,16 +132,19 @@ class ObjectStore:
                 return True
             return False
 
-    def replace(self, found: list[Object], version: int) -> None:
-        """Take over a whole list; what it lacks is gone, unless it is newer than the list."""
+    def replace(self, found: list[Object], version: int, namespace: str | None = None) -> None:
+        """Take over a whole list; what it lacks is gone, unless it is newer than the list.
+
+        The list may be that of one `namespace`: then the others stay as they are.
+        """
         keys = {(o["metadata"].get("namespace", ""), o["metadata"]["name"]) for o in found}
         with self._lock:
             for key, known in list(self._items.items()):
-                if key not in keys and _version(known) <= version:
+                is_listed = namespace is None or key[0] == namespace
+                if is_listed and key not in keys and _version(known) <= version:
                     del self._items[key]
         for item in found:
             self.put(item)
-        self.synced.set()
 
     def items(self) -> list[Object]:
         """All objects now; they are not to be changed."""
@@ -159,7 +161,13 @@ class Watcher(Asker):
     """A thread that keeps a `ObjectStore` as the API server has it.
 
     In it `on_change` is called with the event's type and the object after each change. The API
-    server need not know an `optional` kind; it is asked again every minute.
+    server need not know an `optional` kind; it is asked again every minute. Watchers of several
+    namespaces may share a `store`.
+
+    Attributes
+    ----------
+    synced : threading.Event
+        Set when all objects were listed once.
     """
 
     def __init__(
@@ -171,9 +179,10 @@ class Watcher(Asker):
         namespace: str | None = None,
         selector: str | None = None,
         optional: bool = False,
+        store: ObjectStore | None = None,
     ) -> None:
         super().__init__(f"watch-{kind.plural}", stopping)
-        self.store = ObjectStore()
+        self.store, self.synced = store or ObjectStore(), threading.Event()
         self.lists = 0
         self._from: str | None = None  # the version from which the next watch goes on
         self._objects, self._kind, self._on_change = objects, kind, on_change
@@ -192,7 +201,8 @@ class Watcher(Asker):
                 raise
             self._from = None  # nobody has installed it
             self._answered()
-            self.store.replace([], NEWEST)
+            self.store.replace([], NEWEST, self._namespace)
+            self.synced.set()
             return ABSENT_SECONDS
         return 0.0
 
@@ -201,7 +211,8 @@ class Watcher(Asker):
             self._kind, self._namespace, self._selector, self._kind.kept
         )
         self.lists += 1
-        self.store.replace(items, int(version))
+        self.store.replace(items, int(version), self._namespace)
+        self.synced.set()
         self._answered()
         self._on_change("LISTED", {})
         return version
@@ -220,7 +231,7 @@ class Watcher(Asker):
             query["labelSelector"] = self._selector
         path = self._kind.path(self._namespace)
         stream = self._objects.connection.stream
-        for event in stream(path, query, WATCH_SECONDS + 30.0, self._answered):
+        for event in stream(path, query, QUIET_SECONDS, self._answered):
             kind, found = event["type"], event["object"]
             if kind == "ERROR":
                 # A watch that has begun answers 200, and

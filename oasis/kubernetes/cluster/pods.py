@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from oasis.kubernetes import names
@@ -29,7 +30,7 @@ from oasis.kubernetes.objects.network import (
     with_variables,
 )
 from oasis.kubernetes.objects.node_affinity import NAME, narrowed
-from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, identity
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.job import Allocation, Tasks
 
@@ -105,9 +106,11 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     assert template is not None  # parameter servers are planned only where there is a template
     made = deepcopy(dict(template))
     meta = made.get("metadata") or {}
-    labels = {**(meta.get("labels") or {}), **identity(spec), names.TASK: str(pod.task)}
+    labels = {**(meta.get("labels") or {}), **identity(spec.name, spec.uid, pod.task)}
     notes = {**(meta.get("annotations") or {}), names.PLAN: plan, names.SLOT: str(slot)}
     notes[names.NODE] = pod.node
+    for told in (names.PROGRESS, names.LOSS):  # by the training alone, which has not begun
+        notes.pop(told, None)
     # A gate cannot be added to a pod that exists, so each is made with it.
     pod_spec = {"restartPolicy": "OnFailure", **made["spec"]}
     pod_spec["schedulingGates"] = [{"name": names.GATE}]
@@ -130,12 +133,6 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
         },
         "spec": pod_spec,
     }
-
-
-def identity(spec: JobSpec) -> dict[str, str]:
-    """Labels by which the pods of a job are known."""
-    # A label holds 63 characters and ends with a letter or a digit; the uid tells what is cut off.
-    return {names.JOB_NAME: spec.name[:63].rstrip("-."), names.JOB_UID: spec.uid}
 
 
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
@@ -174,6 +171,27 @@ def is_ending(pod: Mapping[str, Any]) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
+ASKED = "asked for"  # for the time of a deletion that the watch has not told of yet
+
+
+def lingers(pod: Mapping[str, Any], by: float) -> bool:
+    """Whether `pod` was to be gone `by` a moment, and is not: a finalizer, or nobody, ends it.
+
+    Examples
+    --------
+    >>> pod = {"metadata": {"deletionTimestamp": "1970-01-01T00:01:00Z"}}
+    >>> lingers(pod, by=59.0), lingers(pod, by=60.0)
+    (False, True)
+    """
+    end = pod["metadata"].get("deletionTimestamp")  # with its grace period
+    return end not in (None, ASKED) and seconds_of(end) <= by
+
+
+def seconds_of(text: str) -> float:
+    """A time as Kubernetes writes it, in seconds since 1970."""
+    return datetime.fromisoformat(text).timestamp()
+
+
 def condition(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
     """The condition of an object of that kind; None if it has none."""
     for entry in (found.get("status") or {}).get("conditions") or ():
@@ -210,15 +228,20 @@ def failures(pod: Mapping[str, Any]) -> int:
     told = condition(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
     if is_ending(pod) or (told is not None and told["status"] == "True"):
         return 0
+    restarts = sum(one.get("restartCount", 0) for one in container_statuses(pod))
+    return int(restarts) + ((pod.get("status") or {}).get("phase") == "Failed")
+
+
+def container_statuses(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What the pod says of each of its containers, those that run before the others first."""
     status = pod.get("status") or {}
-    restarts = sum(one.get("restartCount", 0) for one in status.get("containerStatuses") or ())
-    return int(restarts) + (status.get("phase") == "Failed")
+    both = ("initContainerStatuses", "containerStatuses")
+    return [one for name in both for one in status.get(name) or ()]
 
 
 def last_failure(pod: Mapping[str, Any]) -> str:
     """What the pod says of its end, or of that of a container: the exit code and the reason."""
-    status = pod.get("status") or {}
-    for one in status.get("containerStatuses") or ():
+    for one in container_statuses(pod):
         for when in ("state", "lastState"):
             ended = (one.get(when) or {}).get("terminated") or {}
             if ended.get("exitCode"):
@@ -226,13 +249,19 @@ def last_failure(pod: Mapping[str, Any]) -> str:
                 return (
                     f"container {one['name']} ended with exit code {ended['exitCode']} ({reason})"
                 )
+    status = pod.get("status") or {}
     return ": ".join(filter(None, (status.get("reason"), status.get("message"))))
 
 
 def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
     """What the first pod says of why it does not run, such as ``ImagePullBackOff``; or nothing."""
     for pod in pods:
-        for one in (pod.get("status") or {}).get("containerStatuses") or ():
+        if is_ending(pod):
+            name = pod["metadata"]["name"]
+            return f"pod {name} is deleted and does not go: look at its finalizers, and its node"
+        if (pod.get("status") or {}).get("phase") == "Succeeded":
+            return f"pod {pod['metadata']['name']} has ended, and the work is not done"
+        for one in container_statuses(pod):
             waiting = (one.get("state") or {}).get("waiting") or {}
             if waiting.get("reason"):
                 return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
@@ -266,7 +295,7 @@ def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
     for name, pod in pods.items():
         meta = pod["metadata"]
         if meta["uid"] in ending and not meta.get("deletionTimestamp"):
-            pod = {**pod, "metadata": {**meta, "deletionTimestamp": "asked for"}}  # noqa: PLW2901
+            pod = {**pod, "metadata": {**meta, "deletionTimestamp": ASKED}}  # noqa: PLW2901
         found[name] = pod
     return found
 
@@ -418,7 +447,7 @@ def sending_patch(
     pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int, told: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod of another controller to its node, and says why."""
-    labels = {**identity(spec), names.TASK: wanted.task}
+    labels = identity(spec.name, spec.uid, wanted.task)
     notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node, **told}
     marks = marking_patch(pod, labels, notes)
     return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]

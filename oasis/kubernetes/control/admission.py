@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
+from oasis.driver.driver import Driver
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import AWAY, Place, has_ended
 from oasis.kubernetes.cluster.pods import is_ending
+from oasis.kubernetes.cluster.world import Requests, free_room
+from oasis.kubernetes.objects.neighbours import Bound, Neighbours, PodRules
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.volumes import Volumes
 from oasis.model.groups import GROUPS, TaskGroup
+from oasis.scheduling.capabilities import PlanningAhead
+from oasis.scheduling.policy import Policy
 
 Object = Mapping[str, Any]
 Required = Mapping[str, tuple[str, ...]]
 Both = tuple[Required, Required]  # of workers and of parameter servers, as in `GROUPS`
+
+Verdict = tuple[tuple[str, ...], Mapping[str, str]]  # nodes that admit, and why the others do not
 
 ANYWHERE: Required = {}
 NOWHERE: Required = {names.NODE: ("/",)}  # which is the name of no node
@@ -32,27 +40,41 @@ class Admission:
     """
 
     def __init__(
-        self, places: Iterable[Place], nodes: Iterable[Object], volumes: Volumes | None = None
+        self,
+        places: Iterable[Place],
+        nodes: Iterable[Object],
+        volumes: Volumes | None = None,
+        requests: Requests | None = None,
     ) -> None:
+        self._requests = requests or Requests()
         self.refused: dict[str, str] = {}  # why no node admits a job in any form, by its uid
         self._hosts: dict[TaskGroup, tuple[str, ...]] = {}
         self._nodes: dict[str, Object] = {}  # those that are gone stay as they were
         self._refusals: dict[NodeRules, dict[str, str]] = {}  # by rules and node
         self._learned: dict[tuple[str, NodeRules], NodeRules] = {}
         self._made: dict[str, tuple[JobSpec, list[Both], JobSpec]] = {}
+        self._together: dict[str, tuple[str, ...]] = {}  # where the pods of a job are to be
         self.look(places, nodes, volumes)
 
     def look(
-        self, places: Iterable[Place], nodes: Iterable[Object], volumes: Volumes | None = None
+        self,
+        places: Iterable[Place],
+        nodes: Iterable[Object],
+        volumes: Volumes | None = None,
+        pods: Iterable[Object] = (),
     ) -> None:
-        """Take in the machines of the plan, and what their nodes and the volumes are like now."""
+        """Take in the machines of the plan, and what nodes, volumes and pods are like now."""
         self._volumes = volumes
+        self._around = {node["metadata"]["name"]: node for node in nodes}
+        self._pods = [pod for pod in pods if pod["spec"].get("nodeName") and not has_ended(pod)]
+        bound = (Bound.of(pod, pod["spec"]["nodeName"]) for pod in self._pods)
+        self._neighbours = Neighbours(self._around, bound)
         places = tuple(places)
         for group in GROUPS:
             hosts = (place.node for place in places if group in place.hosts)
             self._hosts[group] = tuple(dict.fromkeys(hosts))
         known = {place.node for place in places}
-        seen = {node["metadata"]["name"]: _lasting(node) for node in nodes}
+        seen = {name: _lasting(node) for name, node in self._around.items()}
         found = {name: seen.get(name, self._nodes.get(name)) for name in known}
         now = {name: node for name, node in found.items() if node is not None}
         if now != self._nodes:
@@ -65,15 +87,19 @@ class Admission:
         Where its `pods` run they stay, though a node that got another label or a taint without
         ``NoExecute`` takes no new ones.
         """
-        staying = self._staying(spec, pods)
+        pods = tuple(pods)
+        staying, own = self._staying(spec, pods), {pod["metadata"]["uid"] for pod in pods}
         asked: list[Both] = []
         whys: list[str] = []
         for form in spec.in_forms:
-            worker = self._admitting(form, TaskGroup.WORKER, staying)
-            has_ps = spec.needs_ps(form.job)
-            ps = self._admitting(form, TaskGroup.PS, staying) if has_ps else ANYWHERE
-            lacking = [g for g, each in zip(GROUPS, (worker, ps), strict=True) if each == NOWHERE]
-            whys += [self._why(form, group) for group in lacking]
+            groups = [g for g in GROUPS if g is TaskGroup.WORKER or form.needs_ps(form.job)]
+            found = {g: self._admitting(form, g, staying, own) for g in groups}
+            self._put_together(form, found, pods)
+            lacking = [group for group, (nodes, _) in found.items() if not nodes]
+            whys += [self._why(group, found[group][1]) for group in lacking]
+            worker, ps = (
+                self._required(g, found[g][0]) if g in found else ANYWHERE for g in GROUPS
+            )
             asked.append((NOWHERE, NOWHERE) if lacking else (worker, ps))
         self.refused.pop(spec.uid, None)
         if all(worker == NOWHERE for worker, _ in asked):
@@ -100,19 +126,108 @@ class Admission:
         self.refused = {uid: why for uid, why in self.refused.items() if uid in kept}
         self._made = {uid: made for uid, made in self._made.items() if uid in kept}
         self._learned = {key: rules for key, rules in self._learned.items() if key[0] in kept}
+        self._together = {uid: part for uid, part in self._together.items() if uid in kept}
 
     def _admitting(
-        self, form: JobSpec, group: TaskGroup, staying: Mapping[TaskGroup, set[str]]
-    ) -> Required:
+        self,
+        form: JobSpec,
+        group: TaskGroup,
+        staying: Mapping[TaskGroup, set[str]],
+        own: Container[str],
+    ) -> Verdict:
         refusals, stay = self._rules(form, group)
+        if beside := self._beside_others(form, group, own):
+            refusals = {**beside, **refusals}
         hosts = self._hosts[group]
         found = tuple(node for node in hosts if node not in refusals)
         if stay or not found:
             kept = staying.get(group, set())
             found = tuple(node for node in hosts if node not in refusals or node in kept)
+        return found, refusals
+
+    def _required(self, group: TaskGroup, found: tuple[str, ...]) -> Required:
         if not found:
             return NOWHERE
-        return ANYWHERE if len(found) == len(hosts) else {names.NODE: found}
+        return ANYWHERE if len(found) == len(self._hosts[group]) else {names.NODE: found}
+
+    def _beside_others(
+        self, form: JobSpec, group: TaskGroup, own: Container[str]
+    ) -> dict[str, str]:
+        """Nodes that the pods of others keep those of a group off, and why.
+
+        What its own pods say of each other is seen when all of them are there.
+        """
+        rules, gang, at = form.beside[group], form.beside.values(), form.rules[group]
+        if rules.spread:
+            kept = (s for s in rules.spread if not any(one.is_in(s.pods) for one in gang))
+            rules = replace(rules, spread=tuple(kept))
+        judge = self._neighbours.judge(rules, at, own)
+        if rules.near and not judge.near and _may_be_near(rules, gang):
+            judge = self._neighbours.judge(replace(rules, near=()), at, own)
+        if not judge.minds:
+            return {}
+        return {
+            name: why
+            for name in self._hosts[group]
+            if name in self._around and (why := judge.refusal(name)) is not None
+        }
+
+    def _put_together(
+        self, form: JobSpec, found: dict[TaskGroup, Verdict], pods: Iterable[Object]
+    ) -> None:
+        """Leave to groups whose pods want to be near each other the nodes of one part alone.
+
+        That is where they are; else where the most workers find room now. A job is not sent to
+        another part before it finds no room where it was sent to.
+        """
+        groups = [g for g in found if _may_be_near(form.beside[g], [form.beside[g]])]
+        keys = sorted({term.key for g in groups for term in form.beside[g].near})
+        if not keys:
+            return
+        parts: dict[tuple[str, ...], dict[TaskGroup, list[str]]] = {}
+        for group in groups:
+            for node in found[group][0]:
+                labels = self._nodes[node]["metadata"]["labels"]
+                part = tuple(labels.get(key, "") for key in keys)
+                parts.setdefault(part, {g: [] for g in groups})[group].append(node)
+        if not parts:
+            return
+        chosen = self._chosen(form, parts, groups[0], pods)
+        for group in groups:
+            nodes, refusals = found[group]
+            found[group] = tuple(node for node in nodes if node in parts[chosen][group]), refusals
+
+    def _chosen(
+        self,
+        form: JobSpec,
+        parts: Mapping[tuple[str, ...], Mapping[TaskGroup, Iterable[str]]],
+        group: TaskGroup,
+        pods: Iterable[Object],
+    ) -> tuple[str, ...]:
+        """The part of the cluster for a job, by how many pods of a group find room there."""
+        mine = {pod["metadata"]["uid"] for pod in pods}
+        there = {pod["spec"].get("nodeName") for pod in pods}
+        others = (pod for pod in self._pods if pod["metadata"]["uid"] not in mine)
+        free = free_room(self._around, others, self._requests)
+        asked = form.worker_requests if group is TaskGroup.WORKER else form.ps_requests
+        most = {
+            part: sum(_tasks_in(free.get(node, {}), asked) for node in groups[group])
+            for part, groups in parts.items()
+        }
+        before = self._together.get(form.uid)
+        chosen = max(
+            sorted(parts),
+            key=lambda part: (
+                bool(there & {*parts[part][group]}),
+                part == before and most[part] >= form.min_workers,
+                min(most[part], form.job.chunks),
+            ),
+        )
+        runs = there & {*parts[chosen][group]}
+        if before is not None and before in parts and not runs and most[chosen] < form.min_workers:
+            chosen = before
+        self._together[form.uid] = chosen
+        return chosen
 
     def _rules(self, form: JobSpec, group: TaskGroup) -> tuple[dict[str, str], bool]:
         """Nodes that refuse the pods of a group and why; whether pods that run elsewhere stay."""
@@ -135,7 +250,11 @@ class Admission:
             f"{name} of its {group.tasks}": None
             for form in spec.in_forms
             for group, rules in form.rules.items()
-            for name in (*rules.unjudged, *self._unbound(rules, spec.namespace))
+            for name in (
+                *rules.unjudged,
+                *self._unbound(rules, spec.namespace),
+                *_among_themselves(form.beside[group], form.beside.values()),
+            )
         }
         return list(found)
 
@@ -158,14 +277,37 @@ class Admission:
                     found.setdefault(group, set()).add(name)
         return found
 
-    def _why(self, form: JobSpec, group: TaskGroup) -> str:
+    def _why(self, group: TaskGroup, refusals: Mapping[str, str]) -> str:
         hosts = self._hosts[group]
         if not hosts:
             return f"waits until a node takes {group.tasks} (label {names.NODE_ROLE})"
-        refusals, _ = self._rules(form, group)
         counts = Counter(refusals[node] for node in hosts)
         said = (f"{why} ({n} node{'s' * (n > 1)})" for why, n in counts.most_common())
         return f"no node admits its {group.tasks}: {', '.join(said)}"
+
+
+def _may_be_near(rules: PodRules, gang: Iterable[PodRules]) -> bool:
+    """Whether one of a gang is what such a pod wants to be near, wherever that is."""
+    return bool(rules.near) and any(all(own.is_in(t.pods) for t in rules.near) for own in gang)
+
+
+def _among_themselves(rules: PodRules, gang: Iterable[PodRules]) -> list[str]:
+    """What the pods of a gang ask of each other, and no plan foresees."""
+    gang = list(gang)
+    found = []
+    if any(own.is_in(term.pods) for own in gang for term in rules.apart):
+        found.append("affinity.podAntiAffinity")
+    if _may_be_near(rules, gang) and not _may_be_near(rules, [rules]):
+        found.append("affinity.podAffinity")
+    if any(own.is_in(one.pods) for own in gang for one in rules.spread):
+        found.append("topologySpreadConstraints")
+    return [f"{name} between its own pods" for name in found]
+
+
+def _tasks_in(room: Mapping[str, Fraction], asked: Mapping[str, Fraction]) -> int:
+    """How many tasks find room on a node."""
+    demand = {**asked, "pods": Fraction(1)}
+    return max(0, min(int(room.get(k, Fraction(0)) // v) for k, v in demand.items() if v))
 
 
 def _lasting(node: Object) -> Object:
@@ -189,3 +331,23 @@ def _with_required(spec: JobSpec, asked: list[Both]) -> JobSpec:
         for form, (worker, ps) in zip(spec.job.forms, asked, strict=True)
     )
     return replace(spec, job=replace(spec.job, forms=forms))
+
+
+def reach_of(policy: Policy) -> int | None:
+    """Slots that a policy plans ahead; None if no job is too long for it."""
+    return (policy.making() or {}).get("lookahead") if isinstance(policy, PlanningAhead) else None
+
+
+def too_long(driver: Driver[JobSpec], spec: JobSpec, reach: int) -> str:
+    """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
+
+    A job that is worth nothing by then is left to the policy, which turns it away.
+    """
+    slots = driver.fewest_slots(spec)
+    if slots is None or slots <= reach or not spec.job.utility(slots - 1):
+        return ""
+    return (
+        f"takes {slots} slots even with all the workers that fit, and policy "
+        f"{driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
+        f"{slots} or more, or with longer --slot-seconds"
+    )

@@ -15,14 +15,17 @@ from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateEr
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import (
     CLAIMS,
+    CLASSES,
+    NETWORK_POLICIES,
     NODES,
     OASIS_JOBS,
     PODS,
     SERVICES,
     VOLUMES,
     Objects,
+    ResourceKind,
 )
-from oasis.kubernetes.api.watching import Watcher
+from oasis.kubernetes.api.watching import ObjectStore, Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.machines import StartUps
@@ -38,8 +41,12 @@ from oasis.scheduling.policy import Policy
 log = logging.getLogger("oasis.kubernetes")
 
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
+PLAN_WAIT = 0.5  # seconds for which a plan is waited for before what else happens is seen to
 AGAIN = 0.5  # seconds until a write that failed is tried again
 LONGEST_PAUSE = 60.0  # seconds after an error of ours, at most
+# Seconds that a turn may take before the controller counts as stuck. Planning for a large cluster
+# takes minutes at worst, and whoever is ended for that begins the same plan again.
+STUCK = 600.0
 LOOK_AGAIN = 5.0  # seconds until nodes that were missing are looked for, unless one changes before
 
 
@@ -64,24 +71,15 @@ class Controller:
         self.metrics, self._now = metrics or Metrics(), now or SteadyTime()
         self._objects, self._policy = objects, policy
         self._news: queue.Queue[tuple[float, str, str, Any]] = queue.Queue()
-        watched, pool = settings.watched, settings.node_selector
-        # Each kind, where it is looked for, which of it, and whether the API server need not know
-        # it. Pods are those of all namespaces, because those of others take room on the nodes too.
-        self._followed = [
-            (OASIS_JOBS, watched, None, False),
-            (PODS, None, None, False),
-            (NODES, None, pool, False),
-            (SERVICES, watched, names.JOB_UID, False),
-            (CLAIMS, watched, None, False),
-            (VOLUMES, None, None, False),
-            *((existing.where, watched, SELECTOR, True) for existing in EXISTING),
-        ]
-        self.watchers = {
-            kind.plural: Watcher(
-                objects, kind, self._hears(kind.plural), self.stopping, where, which, optional
+        self._followed = followed(settings)
+        self.stores = {kind.plural: ObjectStore() for kind, *_ in self._followed}
+        self.watchers = [
+            Watcher(
+                *(objects, kind, self._hears(kind.plural), self.stopping),
+                *(where, which, optional, self.stores[kind.plural]),
             )
             for kind, where, which, optional in self._followed
-        }
+        ]
         self.lease = Lease(
             objects.connection,
             settings.namespace,
@@ -93,8 +91,7 @@ class Controller:
         )
         # Once the lease has run out, another controller may act, and no write of ours begins.
         self._fenced = Objects(objects.connection, left=self._left)
-        stores = {plural: watcher.store for plural, watcher in self.watchers.items()}
-        writes = objects if objects.is_dry else self._fenced
+        writes, stores = objects if objects.is_dry else self._fenced, self.stores
         self.writer = ClusterWriter(writes, stores["pods"], settings.writers, self.metrics, stores)
         self.reconciler: Reconciler | None = None
         self._starts: StartUps | None = None
@@ -104,6 +101,7 @@ class Controller:
         self._other, self._again = "", ""  # who was said to have the lease; what is tried again
         self._errors = 0  # turns in a row that an error of ours ended
         self._busy = 0.0  # seconds of processor time that the last turn took
+        self._turned = time.monotonic()  # when the last turn began
 
     def _hears(self, kind: str) -> Callable[[str, Any], None]:
         return lambda event, found: self._news.put((self._now(), kind, event, found))
@@ -117,17 +115,33 @@ class Controller:
         self._objects.connection.stopping.set()
         self._news.put((self._now(), "stop", "", None))
 
+    def stuck(self) -> str | None:
+        """For the liveness probe: what is wrong if the loop does not turn, else None."""
+        silent = time.monotonic() - self._turned
+        return f"the last turn began {silent:.0f} s ago" if silent > STUCK else None
+
+    def unready(self) -> str | None:
+        """For the readiness probe: what keeps us from acting, or from standing by, else None."""
+        watched = zip(self._followed, self.watchers, strict=True)
+        missing = {kind.plural for (kind, *_), watcher in watched if not watcher.synced.is_set()}
+        if missing:
+            return f"not listed yet: {', '.join(sorted(missing))}"
+        if not self.lease.is_held and not self.lease.other:
+            return "the lease is not ours, and nobody else is known to hold it"
+        return "; ".join(sorted(self._troubles)) or None
+
     def rehearse(self) -> dict[str, Any]:
         """What would be done if we began now, as plain data; for `Objects` on a dry run.
 
         The API server is asked about each write, so that refusals are among the answers.
         """
-        seen = {}
+        seen: dict[str, list[Any]] = {}
         for kind, where, which, optional in self._followed:
+            found = seen.setdefault(kind.plural, [])
             if optional:
-                seen[kind.plural] = self._objects.list_if_served(kind, where, which)
+                found += self._objects.list_if_served(kind, where, which)
             else:
-                seen[kind.plural], _ = self._objects.list_all(kind, where, which)
+                found += self._objects.list_all(kind, where, which)[0]
         seen, _ = without_others(seen, self.settings.controller)
         reconciler = awake(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
@@ -154,7 +168,7 @@ class Controller:
         ApiError
             If the rights are missing to see what has to be seen.
         """
-        for watcher in self.watchers.values():
+        for watcher in self.watchers:
             watcher.start()
         self.lease.start()
         try:
@@ -182,6 +196,7 @@ class Controller:
 
     def _turn(self) -> None:
         """Wait for news or for the next boundary, and do what follows."""
+        self._turned = time.monotonic()
         reconciler = self.reconciler
         news = self._gather(
             reconciler.next_boundary if reconciler is not None else self._now() + AGAIN
@@ -198,7 +213,7 @@ class Controller:
             if self.reconciler is None:
                 # Before each kind was listed once, objects
                 # that are only unknown would look deleted.
-                if not all(watcher.store.synced.is_set() for watcher in self.watchers.values()):
+                if not all(watcher.synced.is_set() for watcher in self.watchers):
                     return
                 if time.monotonic() < self._try_at and all(kind != "nodes" for _, kind, *_ in news):
                     return
@@ -238,7 +253,7 @@ class Controller:
         Threads that are kept by the same cause have one line together. What ended a thread is
         raised here: a thread cannot end the process.
         """
-        threads = (*self.watchers.values(), self.lease)
+        threads = (*self.watchers, self.lease)
         for thread in threads:
             if thread.failure is not None:
                 raise thread.failure
@@ -276,7 +291,7 @@ class Controller:
 
     def _seen(self) -> Mapping[str, list[Any]]:
         """What is there, but for the jobs of other controllers, which is said once of each."""
-        seen = {name: watcher.store.items() for name, watcher in self.watchers.items()}
+        seen = {plural: store.items() for plural, store in self.stores.items()}
         ours, others = without_others(seen, self.settings.controller)
         for uid, (job, other) in others.items():
             if uid not in self._others:
@@ -290,7 +305,13 @@ class Controller:
             reconciler.clock.drift = self._now.drift()
         # News are counted first: they tell of the slot that may end in the next line.
         self._count(reconciler, news)
-        begun = reconciler.boundary_if_due(self._now(), self._seen())
+        # A long plan is made in a thread: until then pods and statuses follow the one before it.
+        begun = reconciler.plan_if_due(
+            self._now(),
+            self._seen,
+            PLAN_WAIT,
+            lambda: self._news.put((self._now(), "plan", "", None)),
+        )
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
         if begun and self._starts is not None:
@@ -345,3 +366,32 @@ class Controller:
                 found.append(self._news.get_nowait())
             except queue.Empty:
                 return found
+
+
+Followed = tuple[ResourceKind, str | None, str | None, bool]
+
+
+def followed(settings: ControllerSettings) -> list[Followed]:
+    """Each kind, where it is looked for, which of it, and whether the API server need not know it.
+
+    Pods are those of all namespaces, because those of others take room on the nodes too; a
+    controller that has rights in some namespaces alone sees no others.
+    """
+    spaces: tuple[str | None, ...] = settings.namespaced or (settings.watched,)
+    everywhere: tuple[str | None, ...] = settings.namespaced or (None,)
+    kinds: list[tuple[ResourceKind, tuple[str | None, ...], str | None, bool]] = [
+        (OASIS_JOBS, spaces, None, False),
+        (PODS, everywhere, None, False),
+        (NODES, (None,), settings.node_selector, False),
+        (SERVICES, spaces, names.JOB_UID, False),
+        (NETWORK_POLICIES, spaces, names.JOB_UID, False),
+        (CLAIMS, spaces, None, False),
+        (VOLUMES, (None,), None, False),
+        (CLASSES, (None,), None, True),
+        *((existing.where, spaces, SELECTOR, True) for existing in EXISTING),
+    ]
+    return [
+        (kind, where, which, optional)
+        for kind, wheres, which, optional in kinds
+        for where in wheres
+    ]

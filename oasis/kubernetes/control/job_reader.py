@@ -21,7 +21,7 @@ from oasis.kubernetes.objects.existing import (
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
-from oasis.kubernetes.objects.schema import TERMINAL
+from oasis.kubernetes.objects.schema import HOLDING, TERMINAL
 from oasis.model.errors import InstanceError
 from oasis.scheduling.capabilities import PlanningInModel
 from oasis.scheduling.policy import Policy
@@ -185,13 +185,14 @@ class JobReader:
         """Whether the controller of its kind says that a job has ended, and no more is to be done.
 
         One that is complete leaves at the next boundary, where its utility is told; one that failed
-        leaves at once.
+        leaves at once, also while it waits for a node or for its pods.
         """
         if job.kind is None:
             return False
         complete, failed = ended(item, job.kind)
-        if failed is not None and live:
-            job.given_up(failed, now)
+        if failed is not None and (live or job.phase in ("Waiting", *HOLDING)):
+            self._stopped[job.meta["uid"]] = self._versions.get(job.meta["uid"])
+            job.failed_to_train(f"{job.kind.name}Failed", failed, now)
         if complete and live:
             self.complete.add(job.meta["uid"])
             return False

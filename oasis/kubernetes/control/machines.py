@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.nodes import Place, foreign_use, is_usable, places_of, site_of
-from oasis.kubernetes.cluster.pods import by_job, claims_of, is_working, uids_of
+from oasis.kubernetes.cluster.nodes import (
+    Place,
+    available,
+    foreign_use,
+    is_usable,
+    places_of,
+    site_of,
+)
+from oasis.kubernetes.cluster.pods import (
+    by_job,
+    claims_of,
+    is_ending,
+    is_working,
+    lingers,
+    uids_of,
+)
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -26,7 +41,7 @@ class Machines:
     places: tuple[Place, ...]  # from the index of a machine to its node
     site: Site  # as the policy knows them
     foreign: Mapping[str, Amounts]  # what pods that are not ours asked of each node
-    shapes: Mapping[str, Mapping[str, str]]  # what each node offered
+    offers: Mapping[str, Mapping[str, str]]  # what each node had for pods
 
     @classmethod
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
@@ -37,27 +52,60 @@ class Machines:
         site = site_of(
             places, nodes, foreign, settings.resources, clock.work_seconds, settings.horizon
         )
-        shapes = {place.node: nodes[place.node]["status"]["allocatable"] for place in places}
-        return cls(places, site, foreign, shapes)
+        offers = {place.node: nodes[place.node]["status"]["allocatable"] for place in places}
+        return cls(places, site, foreign, offers)
 
     def have_grown(self, seen: Seen, ps_share: Fraction | None) -> bool:
-        """Whether there are nodes, or amounts, that the policy does not know of."""
+        """Whether there are nodes that the policy does not know of."""
         # A node that is gone is no reason to plan anew: it
         # counts as lost, and keeps its index in case it returns.
-        nodes, known = _by_name(seen), set(self.places)
-        return any(place not in known for place in places_of(nodes.values(), ps_share)) or any(
-            name in nodes and nodes[name]["status"]["allocatable"] != shape
-            for name, shape in self.shapes.items()
-        )
+        known = set(self.places)
+        return any(place not in known for place in places_of(_by_name(seen).values(), ps_share))
 
-    def crowded(self, seen: Seen) -> set[str]:
-        """Nodes of which others ask more than when the policy was told."""
-        nothing: Amounts = {}
-        return {
-            node
-            for node, used in foreign_use(seen["pods"], _ours(seen)).items()
-            if any(amount > self.foreign.get(node, nothing).get(k, 0) for k, amount in used.items())
-        }
+    def resized(
+        self,
+        seen: Seen,
+        settings: ControllerSettings,
+        short: Container[str],
+        late: float = -math.inf,
+    ) -> Machines:
+        """The same machines with the amounts that they have now; this object if none changed.
+
+        What pods of others give back counts at once, and what they take only on nodes that were
+        `short` of room for a gang: pods of others come and go all the time, and each time jobs are
+        placed again where a machine is smaller. Pods of ours that were to be gone by the time
+        `late` count as pods of others: nobody knows when they go.
+        """
+        stay = {pod["metadata"]["uid"] for pod in seen["pods"] if lingers(pod, late)}
+        nodes, using = _by_name(seen), foreign_use(seen["pods"], _ours(seen) - stay)
+        foreign, machines = dict(self.foreign), list(self.site.machines)
+        offers = dict(self.offers)
+        for k, place in enumerate(self.places):
+            node, used = nodes.get(place.node), using.get(place.node, {})
+            if node is None:
+                continue
+            told, offer = self.foreign.get(place.node, {}), node["status"]["allocatable"]
+            if place.node not in short:
+                used = {name: min(used[name], told[name]) for name in used.keys() & told.keys()}
+            if used != told or offer != self.offers[place.node]:
+                foreign[place.node], offers[place.node] = used, offer
+                left = available(place, node, foreign, settings.resources)
+                machines[k] = replace(machines[k], amounts=tuple(left.values()))
+        if machines == list(self.site.machines):
+            return self
+        return Machines(self.places, replace(self.site, machines=tuple(machines)), foreign, offers)
+
+    def changing(
+        self, seen: Seen, settings: ControllerSettings, nodes: set[str], late: float
+    ) -> set[str]:
+        """Those of `nodes` whose room is another one by the next slot: pods go, or others came."""
+        ending = (pod for pod in seen["pods"] if is_ending(pod) and not lingers(pod, late))
+        found = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
+        if nodes - found:
+            told = self.resized(seen, settings, nodes - found, late).site.machines
+            known = zip(self.places, told, self.site.machines, strict=True)
+            found |= {place.node for place, new, old in known if new != old}
+        return found
 
     def lost(self, seen: Seen) -> frozenset[int]:
         """Machines whose node is gone, cordoned or not ready."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.cluster.pods import condition
+from oasis.kubernetes.cluster.pods import condition, seconds_of
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.meter import JUMP
 from oasis.kubernetes.control.metrics import Metrics
@@ -57,6 +56,8 @@ def restored(
     deleted or edited meanwhile leaves or changes at the next boundary, as if the controller had
     been there.
     """
+    # What was paid stays paid, whatever else of the checkpoint is of no use any more.
+    paid = None if found is None else found.get("tenants")
     # Work is counted in worker-slots, which mean nothing in slots of another length.
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
@@ -65,6 +66,8 @@ def restored(
     epoch = _epoch(seen, settings, now()) if found is None else found["epoch"]
     clock = SlotClock(settings.slot_seconds, settings.startup_seconds, epoch)
     reconciler = Reconciler(make(), settings, clock, checkpoint, metrics, seen, now)
+    if paid is not None:
+        reconciler.tenants.restore(paid)
     if found is None:
         _from_objects(reconciler, reconciler.read_specs(seen, now()))
         return reconciler
@@ -75,7 +78,8 @@ def restored(
         # A damaged checkpoint must not keep the controller
         # from acting: the objects say enough to begin.
         log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
-        return restored(None, make, settings, metrics, seen, checkpoint, now)
+        kept = {"format": None, "tenants": paid}
+        return restored(kept, make, settings, metrics, seen, checkpoint, now)
     return reconciler
 
 
@@ -93,7 +97,7 @@ def _go_on(
     # The policy's state is indexed by machine and resource, and fits no other site.
     same = (
         found["policy"] == driver.policy.name
-        and found["site"] == site_text(reconciler.site)
+        and _without_amounts(found["site"]) == _without_amounts(site_text(reconciler.site))
         and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
         and found["state"] is not None  # it cannot be written down, or knew nothing yet
     )
@@ -107,12 +111,17 @@ def _go_on(
             log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
     if same:
         driver.bring_policy(found["state"])
+        driver.note_amounts([amounts for _, amounts, _ in found["site"]])
         _go_on_counting(reconciler, seen, now)
     else:
         log.warning(
             "the checkpoint is of other machines or of another policy, or has no state of the "
             "policy: all live jobs arrive once more"
         )
+
+
+def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:
+    return [(name, hosts) for name, _, hosts in site]
 
 
 def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: float) -> float:
@@ -134,7 +143,8 @@ def _from_objects(reconciler: Reconciler, specs: Mapping[str, JobSpec]) -> None:
     """Jobs that were accepted before arrive again, with the work that their status says is left."""
     for uid, spec in specs.items():
         with reconciler.handling(uid, "reading", reconciler.now()):
-            if not reconciler.statuses[uid].is_without_node:  # they come back with their node
+            job = reconciler.statuses[uid]
+            if not (job.is_without_node or job.is_held_back):  # they come back when they may
                 reconciler.remember(uid, spec)
 
 
@@ -152,9 +162,5 @@ def _go_on_counting(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: 
         for pod in pods.values():
             ready = condition(pod, "Ready")
             if ready is not None and ready["status"] == "True":
-                since.append(_seconds(ready["lastTransitionTime"]) + 1.0)
+                since.append(seconds_of(ready["lastTransitionTime"]) + 1.0)
         reconciler.note(uid, pods, min(now, max(since)))
-
-
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oasis.kubernetes.cluster.pods import failures
+from oasis.kubernetes.names import INDEX, TASK
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.model.job import Job
 
@@ -50,7 +51,8 @@ class Patience:
     longest: float = LONGEST_WAIT  # seconds between two attempts of a write that is refused
     _refused: dict[Write, tuple[int, float, str]] = field(default_factory=dict)
     _waits: dict[str, _Wait] = field(default_factory=dict)
-    _failures: dict[str, dict[str, int]] = field(default_factory=dict)  # by job and by pod
+    # By job and by pod, with its task and index before it if it knows others.
+    _failures: dict[str, dict[str, int]] = field(default_factory=dict)
 
     # -- writes ------------------------------------------------------------------------------------
 
@@ -144,11 +146,21 @@ class Patience:
         return wait.made[1]
 
     def failures(self, uid: str, pods: Iterable[Mapping[str, Any]]) -> int:
-        """How often pods of the job have failed, also those that are not among `pods` any more."""
+        """How often pods of the job have failed, also those that are not among `pods` any more.
+
+        Pods that know each other fail together, where one takes the others with it: of those the
+        one that has failed most often counts.
+        """
         for pod in pods:
             if count := failures(pod):
-                self._failures.setdefault(uid, {})[pod["metadata"]["uid"]] = count
-        return sum(self._failures.get(uid, {}).values())
+                meta, labels = pod["metadata"], pod["metadata"].get("labels") or {}
+                place = f"{labels[TASK]}-{labels[INDEX]}/" if INDEX in labels else ""
+                self._failures.setdefault(uid, {})[place + meta["uid"]] = count
+        by_place: Counter[str] = Counter()
+        for key, count in self._failures.get(uid, {}).items():
+            by_place[key.rpartition("/")[0]] += count
+        alone = by_place.pop("", 0)
+        return alone + max(by_place.values(), default=0)
 
     def forgive(self, uid: str) -> None:
         """Count failures of the job from 0 on."""

@@ -25,27 +25,32 @@ from oasis.kubernetes.acting import (
 )
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.gangs import has_service, wanted_of
+from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
 from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission
+from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
+from oasis.kubernetes.control.planning import Planning
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.names import JOB_UID
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
+from oasis.kubernetes.objects.neighbours import Neighbours
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.kubernetes.objects.volumes import Volumes
+from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling.capabilities import (
+    Bounded,
     Explaining,
     Forecasting,
     NamingStates,
@@ -90,19 +95,21 @@ class Reconciler:
         self._telling: set[str] = set()  # uids of jobs whose training has told its progress
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
-        self._blocked: set[str] = set()
         self._stuck_since: dict[str, float] = {}
         self._orphans: set[tuple[str, str]] = set()  # namespaces and jobs of pods without owner
         longest = min(LONGEST_WAIT, settings.slot_seconds)
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
+        self._is_unsaved = False  # whether the last plan is not in the checkpoint yet
+        self._planning: Planning | None = None
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.admission = Admission(self.places, seen["nodes"], Volumes(seen))
+        self.admission = Admission(self.places, seen["nodes"], Volumes(seen), self.requests)
         self._check_groups(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
+        self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
 
     # -- the cluster -------------------------------------------------------------------------------
 
@@ -124,27 +131,23 @@ class Reconciler:
                 self._check_groups(self.driver.policy, machines.site)
                 self.driver.rebuild(machines.site)
                 self.machines = machines
+                return
+            machines = self._resized(seen, set(self._short.values()))
+            if machines is not self.machines:
+                self.driver.resize(machines.site)
+                self.machines = machines
         except NodesError as error:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
+
+    def _resized(self, seen: Seen, short: set[str]) -> Machines:
+        return self.machines.resized(seen, self.settings, short, self._late)
 
     @staticmethod
     def _check_groups(policy: Policy, site: Site) -> None:
         """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
         if isinstance(policy, PlanningInModel):
             check_groups(site)
-
-    def _down(self, seen: Seen) -> frozenset[int]:
-        """Machines that are lost, or whose room others took when a gang needed it."""
-        crowded = self.machines.crowded(seen)
-        # A node stays blocked while foreign pods ask more of it than the policy was told. Otherwise
-        # the same gang would be sent there again at every boundary.
-        self._blocked = {
-            node for node in self._blocked | set(self._short.values()) if node in crowded
-        }
-        return self.machines.lost(seen) | frozenset(
-            k for k, place in enumerate(self.places) if place.node in self._blocked
-        )
 
     @property
     def statuses(self) -> dict[str, StatusWriter]:
@@ -154,7 +157,7 @@ class Reconciler:
     def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
         """Unfinished jobs that make sense, by uid, in order of creation, with their nodes."""
         specs, ours = self.reader.read(seen, self.driver, now), self.pods_of(seen)
-        self.admission.look(self.places, seen["nodes"], Volumes(seen))
+        self.admission.look(self.places, seen["nodes"], Volumes(seen), seen["pods"])
         self.admission.forget_others(specs)
         return {
             uid: self.admission.required(spec, ours.get(uid, {}).values())
@@ -172,16 +175,60 @@ class Reconciler:
     # -- slots -------------------------------------------------------------------------------------
 
     @property
+    def slot(self) -> int | None:
+        """The slot whose plan is acted on; None before the first plan."""
+        return self.driver.slot if self._planning is None else self._planning.slot_before
+
+    @property
+    def live(self) -> Mapping[str, Entry[JobSpec]]:
+        """Live jobs by uid, with what they hold by the plan that is acted on."""
+        return self.driver.by_uid if self._planning is None else self._planning.live_before
+
+    @property
     def next_boundary(self) -> float:
         """When the next slot begins."""
-        slot = self.driver.slot
+        slot = self.slot if self._planning is None else self._planning.slot
         return self.clock.epoch if slot is None else self.clock.begin(slot + 1)
 
     def boundary_if_due(self, now: float, seen: Seen) -> bool:
         """Begin the present slot if it has not begun yet, and return whether it did."""
+        planning = self._prepare(now, seen)
+        if planning is None:
+            return False
+        planning.make()
+        self._follow(planning, seen)
+        return True
+
+    def plan_if_due(
+        self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
+    ) -> bool:
+        """As `boundary_if_due`, but a plan is waited for no longer than `patience` seconds.
+
+        `look` says what is there, and `on_end` is called by the thread when the plan is made: then
+        call this again. Until it returns True, `live` and `slot` are those of the plan before.
+        """
+        planning = self._planning
+        if planning is None:
+            planning = self._prepare(now, look())
+            if planning is None:
+                return False
+            if self.driver.arriving_again & self.pods_of(look()).keys():
+                planning.make()  # without a plan their pods would go meanwhile
+            else:
+                planning.start(on_end)
+                planning.ended.wait(patience)
+        if not planning.ended.is_set():
+            return False
+        self._follow(planning, look())
+        return True
+
+    def _prepare(self, now: float, seen: Seen) -> Planning | None:
+        """What is to be planned for the present slot; None if it has begun before."""
+        if self._is_unsaved:  # the last write of the checkpoint failed, and nothing was done since
+            self._save()
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
-            return False
+            return None
         self.existing = existing_objects(seen)
         # The work of the slots that end is counted first, by the plan under
         # which it was done; new nodes may make all jobs arrive again.
@@ -192,33 +239,34 @@ class Reconciler:
         ended = self._ended(ours, now)
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._ready_in_time(self._with_nodes(specs, now), ours, now)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, self._down(seen))
-        begin = time.perf_counter()
-        outcome = self.driver.boundary(slot, facts)
-        seconds = time.perf_counter() - begin
-        self.metrics.policy_seconds.observe(seconds)
-        log.info(
-            "slot %d: %d jobs, %d changed",
-            slot,
-            len(self.driver.entries),
-            len(outcome.changed),
-            extra={"slot": slot, "count": len(outcome.changed), "seconds": round(seconds, 6)},
-        )
+        specs = self._let_in(self._with_nodes(specs, now), seen, now)
+        specs = self._ready_in_time(specs, ours, now)
+        facts = Facts(specs, dict(self.done), dict(self.losses), ended, self.machines.lost(seen))
+        # The driver changes its entries while it plans: until then the others look at copies.
+        before = {uid: entry.copy() for uid, entry in self.driver.by_uid.items()}
+        self._planning = Planning(self.driver, slot, facts, now, self.driver.slot, before)
+        return self._planning
+
+    def _follow(self, planning: Planning, seen: Seen) -> None:
+        """Act on a new plan from now on: say what was decided, and keep it."""
+        self._planning = None
+        slot, now, outcome = planning.slot, planning.now, planning.outcome()
+        ours = self.pods_of(seen)
+        self.metrics.policy_seconds.observe(planning.seconds)
+        count, jobs = len(outcome.changed), len(self.driver.entries)
+        told = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
+        log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=told)
+        # What failed while the plan was made leaves at the next boundary, and was told why.
+        outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
+        if outcome.error is None:
+            self.tenants.decided(self.driver.by_uid, self._decisions(), now)
         self._tell(slot, outcome, now)
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now)
         self.withdrawn.clear()
         self._short.clear()
-        # The checkpoint comes before any pod of the new plan, so a takeover
-        # finds no pod that it cannot explain. If another controller has
-        # written, this write is refused (409) and nothing is done.
-        self._checkpoint.write(self.state())
-        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
-        self.metrics.slot.set(slot)
-        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
@@ -226,9 +274,24 @@ class Reconciler:
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
+        self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
-        return True
+        self._is_unsaved = True
+        self._save()
+
+    def _save(self) -> None:
+        """Write the checkpoint, before any pod of the new plan.
+
+        So a takeover finds no pod that it cannot explain. If another controller has written, this
+        write is refused (409) and nothing is done.
+        """
+        self._checkpoint.write(self.state())
+        self._is_unsaved = False
+        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
+        slot = self.driver.slot or 0
+        self.metrics.slot.set(slot)
+        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
         """The jobs but those that no node admits, which wait for one.
@@ -236,7 +299,7 @@ class Reconciler:
         A policy would reject them for good, though a node may come or get another label.
         """
         live, found = self.driver.by_uid, {}
-        reach = self._reach()
+        reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             job.unjudged(self.admission.unjudged(spec), now)
@@ -244,7 +307,11 @@ class Reconciler:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
-            if reach is not None and uid not in live and (why := self._too_long(spec, reach)):
+            if (
+                reach is not None
+                and uid not in live
+                and (why := too_long(self.driver, spec, reach))
+            ):
                 job.waits("TooLong", why, now)
                 continue
             found[uid] = spec
@@ -253,26 +320,27 @@ class Reconciler:
             job.has_node()
         return found
 
-    def _reach(self) -> int | None:
-        """Slots that the policy plans ahead; None if no job is too long for it."""
-        policy = self.driver.policy
-        if self.settings.horizon is not None or not isinstance(policy, PlanningAhead):
-            return None
-        return (policy.making() or {}).get("lookahead")
-
-    def _too_long(self, spec: JobSpec, reach: int) -> str:
-        """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
-
-        A job that is worth nothing by then is left to the policy, which turns it away.
-        """
-        slots = self.driver.fewest_slots(spec)
-        if slots is None or slots <= reach or not spec.job.utility(slots - 1):
-            return ""
-        return (
-            f"takes {slots} slots even with all the workers that fit, and policy "
-            f"{self.driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
-            f"{slots} or more, or with longer --slot-seconds"
-        )
+    def _let_in(self, specs: Mapping[str, JobSpec], seen: Seen, now: float) -> dict[str, JobSpec]:
+        """The jobs but those that claim or pay more than their utility class allows."""
+        live, driver = self.driver.by_uid, self.driver
+        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
+        declared = []
+        for uid, spec in specs.items():
+            with self.handling(uid, "judging", now):
+                self.tenants.declare(
+                    spec, lambda one, form: driver.as_seen(one, form, 0, None), self.site
+                )
+                declared.append(spec)
+        found, waiting = self.tenants.let_in(declared, live, now)
+        for uid, verdict in waiting.items():
+            self.statuses[uid].waits(verdict.reason, verdict.message, now)
+            self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+        for uid, spec in found.items():
+            job = self.statuses[uid]
+            if job.is_held_back and uid not in live:
+                self.remember(uid, spec)
+            job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
+        return found
 
     def _ready_in_time(
         self,
@@ -300,6 +368,8 @@ class Reconciler:
         """Give up room in which not all pods are ready; less is planned if less will do."""
         uid, planned = spec.uid, entry.allocation.worker_count
         why = self.patience.refusal(uid) or p.complaint(pods.values())
+        if not why and uid in self._short:
+            why = f"node {self._short[uid]} has no room for them"
         message = f"its pods were not ready within {self.settings.pods_ready_timeout:g} s"
         message += f" ({why})" if why else ""
         # What works, or else what the API server took, says how many there can be.
@@ -348,6 +418,7 @@ class Reconciler:
             for uid, entry in self.driver.by_uid.items():
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
+            self.tenants.held(self.driver.by_uid.values(), self.site, self.clock.begin(s))
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             with self.handling(uid, "following", now):
@@ -384,7 +455,7 @@ class Reconciler:
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
     ) -> None:
         """Which workers of a job do work from `at` on; those that ceased to, from `broken_at`."""
-        entry = self.driver.by_uid.get(uid)
+        entry = self.live.get(uid)
         if entry is None:
             return
         with self.handling(uid, "following", at):
@@ -397,12 +468,22 @@ class Reconciler:
                 at = broken_at
             self.meter.note(uid, gang, at)
             count = entry.allocation.worker_count + entry.allocation.ps_count
-            ready = sum(p.is_ready_or_done(pods[pod.name]) for pod in wanted if pod.name in pods)
+            is_ready = p.is_ready_or_done if entry.spec.ends_itself else p.is_working
+            ready = sum(is_ready(pods[pod.name]) for pod in wanted if pod.name in pods)
             self.patience.note(uid, ready == count if count else None, at)
-            if any(p.is_ending(pod) for pod in pods.values()):
+            if any(self._goes(pod) for pod in pods.values()):
                 self.patience.excuse(uid, at)
             if uid in self.statuses:
                 self.statuses[uid].works(bool(gang))
+
+    def _goes(self, pod: Mapping[str, Any]) -> bool:
+        """Whether a pod is on its way out, and not for too long."""
+        return p.is_ending(pod) and not p.lingers(pod, self._late)
+
+    @property
+    def _late(self) -> float:
+        """Pods that were to be gone by then do not go by themselves."""
+        return self.clock.wall(self.now()) - self.settings.pods_ready_timeout
 
     def _has_failed(self, entry: Entry[JobSpec], pods: Mapping[str, Any], now: float) -> bool:
         """Whether more of its pods and containers failed than its owner allows; then it is told."""
@@ -435,7 +516,7 @@ class Reconciler:
 
     def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
         """What has to be done so that the pods are those of the plan."""
-        if self.driver.slot is None:
+        if self.slot is None or self._is_unsaved:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
@@ -459,11 +540,13 @@ class Reconciler:
         ]
         free: dict[str, dict[str, Fraction]] = {}
         nodes: dict[str, Any] = {}
+        beside: Neighbours | None = None
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
             free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
-        steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes)
+            beside = w.neighbours(nodes, seen["pods"], p.uids_of(ours))
+        steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes, beside)
         steps.actions += [
             Switch(uid, found, kind, suspend=True)
             for uid, (kind, found) in self.existing.items()
@@ -471,7 +554,7 @@ class Reconciler:
         ]
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
-        self._withdraw(steps, now)
+        self._withdraw(steps, seen, ours, now)
         steps.actions = [
             action
             for action in steps.actions
@@ -488,10 +571,10 @@ class Reconciler:
             if not item["metadata"].get("deletionTimestamp")
         }
         there &= self.reader.specs.keys()
-        return {uid: entry for uid, entry in self.driver.by_uid.items() if uid in there}
+        return {uid: entry for uid, entry in self.live.items() if uid in there}
 
     def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
-        uid, slot = entry.spec.uid, self.driver.slot
+        uid, slot = entry.spec.uid, self.slot
         assert slot is not None
         spec = begun_in(entry.spec, entry.form)
         return Target(
@@ -503,7 +586,7 @@ class Reconciler:
             uid in self.withdrawn,
             self.existing[uid][1] if uid in self.existing else None,
             entry.allocation.worker_count,
-            has_service(spec, seen.get("services", ())),
+            network_objects(spec, seen.get("services", ()), seen.get("networkpolicies", ())),
         )
 
     def _stuck(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
@@ -518,7 +601,9 @@ class Reconciler:
         limit = STUCK * self.settings.slot_seconds
         return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
 
-    def _withdraw(self, steps: Steps, now: float) -> None:
+    def _withdraw(
+        self, steps: Steps, seen: Seen, ours: Mapping[str, Mapping[str, Any]], now: float
+    ) -> None:
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
@@ -528,14 +613,21 @@ class Reconciler:
         for uid, refusal in steps.refused.items():
             wanted = refusal.wanted
             if uid in self.reader.specs and uid in self.statuses:
-                form = begun_in(self.reader.specs[uid], self.driver.by_uid[uid].form)
+                form = begun_in(self.reader.specs[uid], self.live[uid].form)
                 self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
                 self.statuses[uid].in_trouble("NotAdmitted", message, now)
+        for uid, why in steps.unfit.items():
+            # Of a gang that changes, pods that are on their way out are in its own way.
+            if uid in self.statuses and not any(map(p.is_ending, ours.get(uid, {}).values())):
+                self.statuses[uid].in_trouble("NotAdmitted", why, now)
+        # Others give the room back, or the node is told to be smaller in the next slot.
+        nodes = set(steps.short.values())
+        going = self.machines.changing(seen, self.settings, nodes, self._late)
         for uid, node in steps.short.items():
-            self.patience.excuse(uid, now)
-            if uid not in self._short:
-                self._short[uid] = node
+            self._short.setdefault(uid, node)
+            if node in going:
+                self.patience.excuse(uid, now)
 
     def refused(self, failures: Iterable[Failure], now: float) -> None:
         """Write on the jobs' statuses which writes the API server refused, or could not be made.
@@ -569,6 +661,7 @@ class Reconciler:
             "driver": driver.state(),
             "done": self.done,
             "patience": self.patience.state(self.clock),
+            "tenants": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
@@ -580,10 +673,8 @@ class Reconciler:
     # -- what is said ------------------------------------------------------------------------------
 
     def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
-        policy = self.driver.policy
-        decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
+        policy, by_id = self.driver.policy, self._decisions()
         entries = self.driver.by_uid
-        by_id = {decision.job_id: decision for decision in decisions.values()}
         for uid in outcome.completed:
             with self.handling(uid, "telling of", now):
                 self._tell_completed(outcome.entries[uid], slot - 1, now)
@@ -601,12 +692,26 @@ class Reconciler:
                 entry = entries[uid]
                 promise = policy.promised(entry.job) if isinstance(policy, Promising) else None
                 self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
+        self._tell_payments(now)
         for uid in outcome.late:
             self.metrics.broken.inc()
             if uid not in entries:  # it was given up, which its status says
                 continue
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].late("its promised completion cannot be kept", now)
+
+    def _tell_payments(self, now: float) -> None:
+        for uid, job in self.statuses.items():
+            if paid := self.tenants.paid(uid):
+                job.status["paid"] = round(paid, 9)
+        for payer, spent in self.tenants.spent(now).items():
+            self.metrics.spent.labels(*payer).set(spent)
+
+    def _decisions(self) -> dict[str, Decision]:
+        """What the policy decided on the jobs that arrived last, by their ids."""
+        policy = self.driver.policy
+        decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
+        return {decision.job_id: decision for decision in decisions.values()}
 
     def _tell_orphans(self, seen: Seen) -> None:
         """Say once which pods run on without the job for which they were made."""

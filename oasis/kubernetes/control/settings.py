@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, ResourceMap
-from oasis.model.validation import integer, number, text
+from oasis.model.errors import InputError
+from oasis.model.validation import check_unique, integer, number, text
 
 LOG_FORMATS = ("text", "json")
 TEXT = "%(asctime)s %(levelname)s %(message)s"
@@ -74,6 +75,8 @@ class ControllerSettings:
     # checkpoint remembers goes before it.
     first_slot_at: float | None = None
     watched: str | None = None  # only jobs of this namespace; None: of all
+    # It has rights in these namespaces alone, and sees no other; empty: it has them everywhere.
+    namespaced: tuple[str, ...] = ()
     node_selector: str | None = None  # only nodes with these labels; None: all that have a role
     # Seconds after which a job loses room in which not all of its pods have become ready.
     pods_ready_timeout: float = 300.0
@@ -94,5 +97,8 @@ class ControllerSettings:
         number(self.slot_seconds, "slot_seconds", above=True)
         number(self.lease_seconds, "lease_seconds", above=True)
         number(self.pods_ready_timeout, "pods_ready_timeout", above=True)
+        check_unique(self.namespaced, "namespaced", "namespaces")
+        if self.namespaced and self.watched is not None:
+            raise InputError("namespaced", "expected none where one namespace alone is watched")
         integer(self.writers, "writers", minimum=1)
         integer(self.shown_slots, "shown_slots", minimum=1)

@@ -17,6 +17,7 @@ from oasis.kubernetes.objects.conditions import (
     COMPLETE,
     IN_STATE,
     LATE,
+    OVERRUN,
     PLACED,
     STALLED,
     UNDERESTIMATED,
@@ -40,6 +41,7 @@ log = logging.getLogger("oasis.kubernetes")
 
 Status = dict[str, Any]
 NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
+HELD_BACK = frozenset({"ClaimRefused", "BudgetSpent"})  # and while its class does not let it in
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
 # goes in every slot would be two events a slot.
 TROUBLES = frozenset({"Refused", "Withdrawn", "NotAdmitted", "PodsNotReady"})
@@ -212,6 +214,20 @@ class StatusWriter:
         """A node admits it, perhaps again, and it is not too long."""
         if self._placed in (NO_NODE, "TooLong"):
             self._unsay(PLACED)
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether it waits for its utility class or its budget, also under a former controller."""
+        return self._placed in HELD_BACK
+
+    def let_in(self, overrun: str | None, now: float) -> None:
+        """It keeps to its class, perhaps again; `overrun` says why it counts as worth nothing."""
+        if self.is_held_back:
+            self._unsay(PLACED)
+        if overrun is not None:
+            self.say(OVERRUN, "True", OVERRUN, overrun, now)
+        else:
+            self._unsay(OVERRUN)
 
     def rejected(
         self, reason: str, decision: Decision | None, again: float | None, now: float

@@ -16,8 +16,9 @@ ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Lat
 IN_STATE = "PolicyState"
 STALLED = "Stalled"
 UNDERESTIMATED = "Underestimated"
+OVERRUN = "Overrun"
 UNJUDGED = "Unjudged"
-BAD_IF_TRUE = frozenset({LATE, STALLED, UNDERESTIMATED})
+BAD_IF_TRUE = frozenset({LATE, STALLED, UNDERESTIMATED, OVERRUN})
 
 # (beginning of a policy's reason, word for the condition)
 REASONS = (

@@ -387,6 +387,7 @@ def parse_existing(
         fixed_ps=None if servers is None else servers.count,
         part_names=(workers.name, None if servers is None else servers.name),
         network=_network(kind, found),
+        utility_class=notes.get(names.UTILITY_CLASS),
     )
 
 

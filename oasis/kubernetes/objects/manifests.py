@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oasis.kubernetes.names import FIELD_MANAGER, GROUP, PLURAL
+from oasis.kubernetes.names import CLASS_PLURAL, FIELD_MANAGER, GROUP, PLURAL
+from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.schema import custom_resource
+from oasis.kubernetes.objects.utility_class import class_resource
+from oasis.version import __version__
 
 Object = dict[str, Any]
 
@@ -20,9 +23,11 @@ CLUSTER_RIGHTS = (
     ("", "persistentvolumeclaims", ("list", "watch")),
     ("", "persistentvolumes", ("list", "watch")),
     ("", "services", ("get", "list", "watch", "create")),
+    ("networking.k8s.io", "networkpolicies", ("get", "list", "watch", "create")),
     ("", "events", ("create", "get")),
     (GROUP, PLURAL, ("list", "watch")),
     (GROUP, f"{PLURAL}/status", ("patch",)),
+    (GROUP, CLASS_PLURAL, ("list", "watch")),
     *(
         (kind.api_version.partition("/")[0], kind.where.plural, ("list", "watch", "patch"))
         for kind in EXISTING
@@ -32,18 +37,37 @@ OWN_RIGHTS = (
     ("", "configmaps", ("get", "create", "update", "patch")),
     ("coordination.k8s.io", "leases", ("get", "create", "update")),
 )
-IMAGE = "oasis-scheduler:latest"
+IMAGE = f"oasis-scheduler:{__version__}"
+# OASiS itself needs bounds of its prices, which a new cluster does not have.
+POLICY = "recourse"
+METRICS_PORT = 9090
+MONITORING = "monitoring.coreos.com/v1"  # of the Prometheus operator
+# On every object that is installed, whatever the name of the controller.
+LABELS = {"app.kubernetes.io/name": FIELD_MANAGER}
+READ = ("get", "list", "watch")
+WRITE = ("create", "delete", "deletecollection", "patch", "update")
+# What the cluster's own roles `view`, `edit` and `admin` may do with our objects. Nobody but the
+# controller may write a status, and nobody but administrators a UtilityClass.
+TENANT_RIGHTS = {
+    "view": (
+        (GROUP, PLURAL, READ),
+        (GROUP, f"{PLURAL}/status", ("get",)),
+        (GROUP, CLASS_PLURAL, READ),
+    ),
+    "edit": ((GROUP, PLURAL, WRITE),),
+    "admin": ((GROUP, PLURAL, WRITE),),
+}
 
 
-def rights(namespace: str) -> list[Object]:
+def rights(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
     """The service account of the controller and its rights.
 
     What is in no namespace has that of the controller in its name: a second controller elsewhere
     has rights of its own beside those of the first.
     """
-    meta = {"name": f"{namespace}:{FIELD_MANAGER}"}
-    own = {"name": FIELD_MANAGER, "namespace": namespace}
-    subject = {"kind": "ServiceAccount", "name": FIELD_MANAGER, "namespace": namespace}
+    meta = {"name": f"{namespace}:{name}"}
+    own = {"name": name, "namespace": namespace}
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     rbac = "rbac.authorization.k8s.io"
 
     def reference(kind: str, name: str) -> Object:
@@ -64,21 +88,57 @@ def rights(namespace: str) -> list[Object]:
             f"{rbac}/v1",
             "RoleBinding",
             own,
-            roleRef=reference("Role", FIELD_MANAGER),
+            roleRef=reference("Role", name),
             subjects=[subject],
         ),
     ]
 
 
-def deployment(namespace: str, image: str, arguments: Sequence[str]) -> Object:
-    """Two controllers, of which one acts."""
-    labels, metrics = {"app": FIELD_MANAGER}, ("--metrics-port", "9090")
+def tenant_roles() -> list[Object]:
+    """What is added to the cluster's own roles ``view``, ``edit`` and ``admin``.
+
+    Examples
+    --------
+    >>> [made["metadata"]["name"] for made in tenant_roles()]
+    ['oasis-scheduler-view', 'oasis-scheduler-edit', 'oasis-scheduler-admin']
+    """
+    rbac = "rbac.authorization.k8s.io"
+    return [
+        _object(
+            f"{rbac}/v1",
+            "ClusterRole",
+            {
+                "name": f"{FIELD_MANAGER}-{role}",
+                "labels": {f"{rbac}/aggregate-to-{role}": "true"},
+            },
+            rules=_rules(entries),
+        )
+        for role, entries in TENANT_RIGHTS.items()
+    ]
+
+
+def deployment(
+    namespace: str, image: str, arguments: Sequence[str], name: str = FIELD_MANAGER
+) -> Object:
+    """Two controllers, of which one acts.
+
+    A ConfigMap ``NAME-bounds``, where there is one, is mounted at ``/etc/oasis``.
+    """
+    if not any(argument.partition("=")[0] == "--policy" for argument in arguments):
+        arguments = [f"--policy={POLICY}", *arguments]
+    own = ["--system-namespace=$(POD_NAMESPACE)", f"--controller-name={name}"]
+    own.append(f"--metrics-port={METRICS_PORT}")
     container = {
         "name": "controller",
         "image": image,
-        "args": ["kubernetes", "run", "--system-namespace", namespace, *metrics, *arguments],
-        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
-        "ports": [{"name": "metrics", "containerPort": 9090}],
+        "args": ["kubernetes", "run", *own, *arguments],
+        "env": [
+            {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.{field}"}}}
+            for variable, field in (("POD_NAME", "name"), ("POD_NAMESPACE", "namespace"))
+        ],
+        "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
+        "livenessProbe": _probe("/healthz", 30),
+        "readinessProbe": _probe("/readyz", 10),
         "resources": {
             "requests": {"cpu": "500m", "memory": "256Mi"},
             "limits": {"memory": "1Gi"},
@@ -88,25 +148,72 @@ def deployment(namespace: str, image: str, arguments: Sequence[str]) -> Object:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+        "volumeMounts": [
+            {"name": "tmp", "mountPath": "/tmp"},
+            {"name": "bounds", "mountPath": "/etc/oasis", "readOnly": True},
+        ],
     }
     pod = {
-        "serviceAccountName": FIELD_MANAGER,
+        "serviceAccountName": name,
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [container],
-        "volumes": [{"name": "tmp", "emptyDir": {}}],
+        "volumes": [
+            {"name": "tmp", "emptyDir": {}},
+            {"name": "bounds", "configMap": {"name": f"{name}-bounds", "optional": True}},
+        ],
     }
     spec = {
         "replicas": 2,
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
+        # What a Deployment selects by can never change: an upgrade would be refused.
+        "selector": {"matchLabels": {"app": name}},
+        "template": {"metadata": {"labels": {"app": name, **LABELS}}, "spec": pod},
     }
-    meta = {"name": FIELD_MANAGER, "namespace": namespace, "labels": labels}
+    meta = {"name": name, "namespace": namespace, "labels": {"app": name}}
     return _object("apps/v1", "Deployment", meta, spec=spec)
 
 
+def disruption_budget(namespace: str, name: str = FIELD_MANAGER) -> Object:
+    """A drain of nodes ends one controller at a time."""
+    return _object(
+        "policy/v1",
+        "PodDisruptionBudget",
+        {"name": name, "namespace": namespace},
+        spec={"maxUnavailable": 1, "selector": {"matchLabels": {"app": name}}},
+    )
+
+
+def service_monitor(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
+    """The Service by which Prometheus finds the metrics, and the ServiceMonitor that tells it."""
+    meta = {"name": name, "namespace": namespace}
+    return [
+        _object(
+            "v1",
+            "Service",
+            {**meta, "labels": {"app": name}},
+            spec={
+                "clusterIP": "None",
+                "selector": {"app": name},
+                "ports": [{"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}],
+            },
+        ),
+        _object(
+            MONITORING,
+            "ServiceMonitor",
+            meta,
+            spec={
+                "selector": {"matchLabels": {"app": name}},
+                "endpoints": [{"port": "metrics", "interval": "30s"}],
+            },
+        ),
+    ]
+
+
 def everything(
-    namespace: str = "oasis-system", image: str = IMAGE, arguments: Sequence[str] = ()
+    namespace: str = "oasis-system",
+    image: str = IMAGE,
+    arguments: Sequence[str] = (),
+    name: str = FIELD_MANAGER,
+    monitored: bool = False,
 ) -> list[Object]:
     """All objects in the order in which they can be made.
 
@@ -117,19 +224,36 @@ def everything(
     image : str
         Of its container.
     arguments : sequence of str
-        For ``oasis kubernetes run``.
+        For ``oasis kubernetes run``. Without ``--policy`` among them the policy is recourse.
+    name : str
+        Of the controller, and of its objects.
+    monitored : bool
+        With a ServiceMonitor, a kind of the Prometheus operator.
 
     Examples
     --------
-    >>> [made["kind"] for made in everything()][:3]
-    ['CustomResourceDefinition', 'Namespace', 'ServiceAccount']
+    >>> [made["metadata"]["name"] for made in everything()][:2]
+    ['oasisjobs.oasis-scheduler.io', 'utilityclasses.oasis-scheduler.io']
     """
-    return [
+    made = [
         custom_resource(),
+        class_resource(),
+        *admission_policies(),
+        *tenant_roles(),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-        *rights(namespace),
-        deployment(namespace, image, arguments),
+        *rights(namespace, name),
+        disruption_budget(namespace, name),
+        *(service_monitor(namespace, name) if monitored else ()),
+        deployment(namespace, image, arguments, name),
     ]
+    for body in made:
+        meta = body["metadata"]
+        body["metadata"] = {**meta, "labels": {**meta.get("labels", {}), **LABELS}}
+    return made
+
+
+def _probe(path: str, period: int) -> Object:
+    return {"httpGet": {"path": path, "port": "metrics"}, "periodSeconds": period}
 
 
 def _rules(entries: Sequence[tuple[str, str, tuple[str, ...]]]) -> list[Object]:

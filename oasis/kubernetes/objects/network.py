@@ -33,6 +33,7 @@ class PodNetwork:
 
     framework: str = FRAMEWORKS[0]  # whose variables its pods get beside ours
     port: int = DEFAULT_PORT  # where worker 0 waits, and of TensorFlow every pod listens
+    isolated: bool = False  # whether only pods of the same job may connect to its pods
 
     def __post_init__(self) -> None:
         if self.framework not in FRAMEWORKS:
@@ -40,6 +41,8 @@ class PodNetwork:
                 "framework", f"expected one of {', '.join(FRAMEWORKS)}", self.framework
             )
         integer(self.port, "port", minimum=1, maximum=LARGEST_PORT)
+        if not isinstance(self.isolated, bool):
+            raise InstanceError("isolated", "expected true or false", self.isolated)
 
     @classmethod
     def of(cls, data: Any) -> PodNetwork:
@@ -53,9 +56,9 @@ class PodNetwork:
         Examples
         --------
         >>> PodNetwork.of({"framework": "jax"})
-        PodNetwork(framework='jax', port=2222)
+        PodNetwork(framework='jax', port=2222, isolated=False)
         """
-        check_keys(data, (), ("framework", "port"))
+        check_keys(data, (), ("framework", "port", "isolated"))
         return cls(**data)
 
     def can_resize(self, has_ps: bool) -> bool:
@@ -186,10 +189,13 @@ def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[s
     cluster: dict[str, Any] = {"worker": workers}
     role, number = task, index
     if gang.span is not None:
-        # A sparse cluster: a worker knows itself and the
-        # parameter servers, so that others may come and go.
-        own = f"{gang.workers[index]}:{network.port}" if task == TaskGroup.WORKER else None
-        cluster = {} if own is None else {"worker": {str(index): own}}
+        # A sparse cluster: a worker knows itself and the parameter servers, so that others may
+        # come and go. A server has to know all who will ever write to it. Indices go beyond the
+        # maximum where new pods begin while old ones still leave.
+        known = {k: address(gang.job, TaskGroup.WORKER, k) for k in range(2 * gang.span[1])}
+        if task == TaskGroup.WORKER:
+            known = {index: gang.workers[index]}
+        cluster["worker"] = {str(k): f"{host}:{network.port}" for k, host in known.items()}
     elif ps:
         # TensorFlow's strategy with parameter servers has a
         # coordinator, which is none of the workers that train.

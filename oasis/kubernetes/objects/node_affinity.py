@@ -159,9 +159,14 @@ class NodeRules:
 
     def refusal(self, node: Node) -> str | None:
         """Why the scheduler does not admit such a pod to `node`; None if it does."""
+        found = f"spec.nodeName is {self.node}"
+        if self.node in ("", node["metadata"]["name"]):
+            found = self.unmet(node) or next(map(_not_tolerated, self.untolerated(node)), "")
+        return found or None
+
+    def unmet(self, node: Node) -> str | None:
+        """Which label of `node` is not as such a pod asks for; None if all are."""
         name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
-        if self.node not in ("", name):
-            return f"spec.nodeName is {self.node}"
         for key, value in sorted(self.selector):
             if labels.get(key) != value:
                 return f"label {key} is not {value}"
@@ -169,10 +174,7 @@ class NodeRules:
             refusals = [term.refusal(name, labels) for term in terms]
             if all(refusals):
                 return " and ".join(str(each) for each in dict.fromkeys(refusals))
-        return next(
-            (f"taint {taint_text(taint)} is not tolerated" for taint in self.untolerated(node)),
-            None,
-        )
+        return None
 
     def untolerated(self, node: Node) -> Iterator[Mapping[str, Any]]:
         """Taints of `node` that keep such a pod away."""
@@ -182,6 +184,10 @@ class NodeRules:
             tolerated = any(each.tolerates(taint) for each in self.tolerations)
             if taint["effect"] in BLOCKING and not tolerated:
                 yield taint
+
+
+def _not_tolerated(taint: Mapping[str, Any]) -> str:
+    return f"taint {taint_text(taint)} is not tolerated"
 
 
 def narrowed(
@@ -261,10 +267,13 @@ def left_to_scheduler(pod_spec: Mapping[str, Any], path: str = "spec") -> tuple[
         found.append("schedulerName")
     affinity = part(pod_spec, "affinity", mapping, path) or {}
     for name in ("podAffinity", "podAntiAffinity"):
-        if (part(affinity, name, mapping, f"{path}.affinity") or {}).get(REQUIRED):
-            found.append(f"affinity.{name}")
-    if _spread(pod_spec, path):
-        found.append("topologySpreadConstraints")
+        of_pods = part(affinity, name, mapping, f"{path}.affinity") or {}
+        terms = part(of_pods, REQUIRED, list_of(mapping), f"{path}.affinity.{name}") or ()
+        found += [
+            f"affinity.{name}[{k}].namespaceSelector"
+            for k, term in enumerate(terms)
+            if term.get("namespaceSelector")  # an empty one means all namespaces
+        ]
     for k, volume in enumerate(part(pod_spec, "volumes", list_of(mapping), path) or ()):
         if volume.get("ephemeral"):
             found.append(f"volumes[{k}].ephemeral")
@@ -275,10 +284,14 @@ def left_to_scheduler(pod_spec: Mapping[str, Any], path: str = "spec") -> tuple[
     return tuple(found)
 
 
-def _spread(pod_spec: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
-    """Constraints of topology that the scheduler keeps, and not only prefers to keep."""
+def hard_spread(pod_spec: Mapping[str, Any], path: str) -> list[tuple[int, Mapping[str, Any]]]:
+    """Constraints of topology that the scheduler does not only prefer to keep, by their index."""
     found = part(pod_spec, "topologySpreadConstraints", list_of(mapping), path) or ()
-    return [each for each in found if each.get("whenUnsatisfiable") != "ScheduleAnyway"]
+    return [
+        (k, each)
+        for k, each in enumerate(found)
+        if each.get("whenUnsatisfiable") != "ScheduleAnyway"
+    ]
 
 
 def _topology_keys(pod_spec: Mapping[str, Any], path: str) -> list[str]:
@@ -286,7 +299,7 @@ def _topology_keys(pod_spec: Mapping[str, Any], path: str) -> list[str]:
     affinity = part(pod_spec, "affinity", mapping, path) or {}
     of_pods = part(affinity, "podAffinity", mapping, f"{path}.affinity") or {}
     near = part(of_pods, REQUIRED, list_of(mapping), f"{path}.affinity.podAffinity") or ()
-    asked = (*_spread(pod_spec, path), *near)
+    asked = (*(each for _, each in hard_spread(pod_spec, path)), *near)
     with located_at(path):
         return sorted({entry(each, "topologyKey", label_name) for each in asked})
 
@@ -313,13 +326,14 @@ def terms_of(data: Any) -> tuple[Term, ...]:
 def _term(data: Any) -> Term:
     mapping(data)
     return Term(
-        part(data, "matchExpressions", list_of(_label_expression), "") or (),
+        part(data, "matchExpressions", list_of(label_expression), "") or (),
         part(data, "matchFields", list_of(_field_expression), "") or (),
     )
 
 
-def _label_expression(data: Any) -> Expression:
-    found = _expression(data, (*SET, *KEY, *ORDER))
+def label_expression(data: Any, operators: tuple[str, ...] = (*SET, *KEY, *ORDER)) -> Expression:
+    """What is asked of one label, as a term of an affinity or a selector of pods says it."""
+    found = _expression(data, operators)
     with located_at("key"):
         label_name(found.key)
     for k, value in enumerate(found.values):

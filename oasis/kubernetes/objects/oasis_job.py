@@ -8,11 +8,15 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
+from oasis.kubernetes import names
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.job_forms import specs_in_forms
+from oasis.kubernetes.objects.neighbours import PodRules
 from oasis.kubernetes.objects.network import PodNetwork
-from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, requests_of
+from oasis.kubernetes.objects.node_affinity import NodeRules, label_value
+from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, part, requests_of
+from oasis.model.document import mapping, object_of
+from oasis.model.document import text as text_of
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import Form
 from oasis.model.groups import GROUPS, TaskGroup
@@ -20,7 +24,7 @@ from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import check_keys, integer, number
+from oasis.model.validation import check_keys, integer, number, text
 
 DEFAULT_GRACE = 30
 RESIZE = ("elastic", "restart")
@@ -36,6 +40,7 @@ UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
 DECIDED = ("nodeName", "schedulingGates")
 REQUIRED = ("utility", "work", "workers")  # of a spec
 OPTIONAL = (
+    "utilityClassName",
     "parameterServers",
     "resizePolicy",
     "gracePeriodSeconds",
@@ -131,7 +136,9 @@ class JobSpec:
     # servers if there are any; empty where there is only one template.
     part_names: tuple[str, str | None] = ("", None)
     rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)  # of groups with a template
+    beside: Mapping[TaskGroup, PodRules] = field(default_factory=dict)  # as the one before
     network: PodNetwork | None = None  # how its pods find each other; None: they do not
+    utility_class: str | None = None  # that it names
     forms: tuple[JobSpec, ...] = ()  # the job in each, as if it had no others; empty: it has one
 
     @property
@@ -243,7 +250,12 @@ def _in_one_form(
         completion=choice(spec.get("completion", COMPLETION[0]), COMPLETION, "completion"),
         backoff_limit=integer(spec.get("backoffLimit", BACKOFF_LIMIT), "backoffLimit"),
         network=network,
+        utility_class=_class_name(spec.get("utilityClassName")),
     )
+
+
+def _class_name(said: Any) -> str | None:
+    return None if said is None else text(said, "utilityClassName")
 
 
 def job_spec(
@@ -292,9 +304,32 @@ def job_spec(
         worker_requests=asked[TaskGroup.WORKER],
         ps_requests=asked[TaskGroup.PS],
         rules={group: NodeRules.of(*found) for group, found in specs.items()},
+        beside={group: _beside(meta, group, *found) for group, found in templates.items()},
         kind=kind,
         **rest,
     )
+
+
+def identity(name: str, uid: str, task: str | None = None) -> dict[str, str]:
+    """Labels by which the pods of a job, or of one of its groups, are known.
+
+    Examples
+    --------
+    >>> sorted(identity("bert", "u1").values())
+    ['bert', 'u1']
+    """
+    # A label holds 63 characters and ends with a letter or a digit; the uid tells what is cut off.
+    found = {names.JOB_NAME: name[:63].rstrip("-."), names.JOB_UID: uid}
+    return found if task is None else {**found, names.TASK: str(task)}
+
+
+def _beside(meta: Mapping[str, Any], group: TaskGroup, template: Any, path: str) -> PodRules:
+    """What the pods of a group say of those beside them, with the labels that they get."""
+    own = part(template, "metadata", mapping, path) or {}
+    said = part(own, "labels", object_of(label_value), f"{path}.metadata") or {}
+    part(own, "annotations", object_of(text_of), f"{path}.metadata")  # ours are put beside them
+    labels = {**said, **identity(meta["name"], meta["uid"], group)}
+    return PodRules.of(meta["namespace"], labels, template["spec"], f"{path}.spec")
 
 
 def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, ranges: bool) -> str:

@@ -25,12 +25,13 @@ Schema = dict[str, Any]
 TIME: Schema = {"type": "string", "format": "date-time"}
 
 
-def _object(
+def object_schema(
     description: str,
     properties: Schema,
     required: tuple[str, ...] = (),
     rules: list[dict[str, str]] | None = None,
 ) -> Schema:
+    """The schema of an object with these fields."""
     found: Schema = {"type": "object", "description": description, "properties": properties}
     if required:
         found["required"] = list(required)
@@ -39,7 +40,8 @@ def _object(
     return found
 
 
-def _number(description: str, minimum: float = 0, **more: Any) -> Schema:
+def number_schema(description: str, minimum: float = 0, **more: Any) -> Schema:
+    """The schema of a number that the model can compute with."""
     # The API server reads a maximum beyond 64 bits as a negative one, so a rule says it.
     most = _rule(f"self <= {LARGEST_AMOUNT:.1e}", "expected a smaller number")
     limits = {"minimum": minimum, "x-kubernetes-validations": [most]}
@@ -51,7 +53,8 @@ def _integer(description: str, minimum: int = 1) -> Schema:
     return {"type": "integer", **limits, "description": description}
 
 
-def _text(description: str, *among: str, default: str | None = None) -> Schema:
+def text_schema(description: str, *among: str, default: str | None = None) -> Schema:
+    """The schema of a string, perhaps one of a few."""
     found: Schema = {"type": "string", "description": description}
     if among:
         found["enum"] = list(among)
@@ -126,23 +129,25 @@ def _utility() -> Schema:
         ),
     ]
     points = {"type": "array", "minItems": 1, "maxItems": 100}
-    return _object(
+    return object_schema(
         "What completing the job some time after its arrival is worth.",
         {
-            "kind": _text("Form of the function.", *UTILITY_FIELDS),
-            "priority": _number("sigmoid: value of an immediate completion (gamma1)."),
-            "decayPerSecond": _number("sigmoid: how fast it falls at the target (gamma2)."),
-            "targetSeconds": _number("sigmoid: target, in seconds after arrival (gamma3)."),
-            "value": _number("constant and deadline: the value."),
-            "deadlineSeconds": _number("deadline: worth nothing later than this after arrival."),
+            "kind": text_schema("Form of the function.", *UTILITY_FIELDS),
+            "priority": number_schema("sigmoid: value of an immediate completion (gamma1)."),
+            "decayPerSecond": number_schema("sigmoid: how fast it falls at the target (gamma2)."),
+            "targetSeconds": number_schema("sigmoid: target, in seconds after arrival (gamma3)."),
+            "value": number_schema("constant and deadline: the value."),
+            "deadlineSeconds": number_schema(
+                "deadline: worth nothing later than this after arrival."
+            ),
             "delaysSeconds": {
                 **points,
-                "items": _number("A delay."),
+                "items": number_schema("A delay."),
                 "description": "piecewise: increasing delays.",
             },
             "values": {
                 **points,
-                "items": _number("A value."),
+                "items": number_schema("A value."),
                 "description": "piecewise: a value for each delay.",
             },
         },
@@ -154,15 +159,19 @@ def _utility() -> Schema:
 def _work() -> Schema:
     has = " && ".join(f"has(self.{name})" for name in BY_MINIBATCH)
     lacks = " && ".join(f"!has(self.{name})" for name in (*BY_MINIBATCH, "gradientMb"))
-    return _object(
+    return object_schema(
         "How much there is to do: worker-seconds, or epochs over chunks of minibatches.",
         {
-            "workerSeconds": _number("Seconds that one worker would need.", exclusiveMinimum=True),
+            "workerSeconds": number_schema(
+                "Seconds that one worker would need.", exclusiveMinimum=True
+            ),
             "epochs": _integer("Passes over the data."),
             "chunks": _integer("Data chunks; at most so many workers train at a time."),
             "minibatches": _integer("Minibatches of a chunk."),
-            "minibatchSeconds": _number("Seconds in which a worker trains a minibatch."),
-            "gradientMb": _number("Megabytes that a worker pushes, and pulls, for each minibatch."),
+            "minibatchSeconds": number_schema("Seconds in which a worker trains a minibatch."),
+            "gradientMb": number_schema(
+                "Megabytes that a worker pushes, and pulls, for each minibatch."
+            ),
         },
         rules=[
             _rule(
@@ -201,13 +210,15 @@ def _forms() -> Schema:
         "minimum": _integer("Fewest workers of this form."),
         "maximum": _integer("Most workers of this form."),
     }
-    form = _object(
+    form = object_schema(
         "One way to run the job: what it says goes before what the job says.",
         {
             "requires": _requires("workers"),
-            "work": _object("What differs in its work.", work),
-            "workers": _object("What differs in its workers.", {**counts, "resources": resources}),
-            "parameterServers": _object(
+            "work": object_schema("What differs in its work.", work),
+            "workers": object_schema(
+                "What differs in its workers.", {**counts, "resources": resources}
+            ),
+            "parameterServers": object_schema(
                 "What differs in its parameter servers.",
                 {"resources": resources, "requires": _requires("parameter servers")},
             ),
@@ -228,13 +239,13 @@ def _speeds() -> Schema:
         "type": "object",
         "minProperties": 1,
         "maxProperties": 50,
-        "additionalProperties": _number("", exclusiveMinimum=True),
+        "additionalProperties": number_schema("", exclusiveMinimum=True),
         "description": "By value of the label, how many times as fast as the work says.",
     }
-    return _object(
+    return object_schema(
         "Forms that differ in the speed of their nodes alone, one for each value of a label.",
         {
-            "label": _text("The label of nodes that tells their speed.")
+            "label": text_schema("The label of nodes that tells their speed.")
             | {"pattern": f"^{LABEL_NAME.pattern}$"},
             "values": speeds,
         },
@@ -265,23 +276,29 @@ SPEC_RULES = [
 
 
 def _network() -> Schema:
-    return _object(
+    return object_schema(
         "How its pods find each other: host names, a headless Service, and the variables of a "
         "framework; without it they have none of these.",
         {
-            "framework": _text(
+            "framework": text_schema(
                 "Whose variables the containers get beside ours (OASIS_...).",
                 *FRAMEWORKS,
                 default=FRAMEWORKS[0],
             ),
             "port": _integer("Where worker 0 waits for the others.")
             | {"maximum": LARGEST_PORT, "default": DEFAULT_PORT},
+            "isolated": {
+                "type": "boolean",
+                "description": "Whether a NetworkPolicy lets only pods of this job connect to its "
+                "pods.",
+                "default": False,
+            },
         },
     )
 
 
 def _workers() -> Schema:
-    return _object(
+    return object_schema(
         "The workers; each is a pod.",
         {
             "minimum": _integer("It works with so many workers or more, or with none.")
@@ -305,20 +322,23 @@ def _workers() -> Schema:
 
 
 def _spec() -> Schema:
-    ps = _object(
+    ps = object_schema(
         "The parameter servers, ceil(n b / B) for n workers that reserve b of the bandwidth B "
         "of one.",
         {"template": _template("parameter server")},
         ("template",),
     )
-    return _object(
+    return object_schema(
         "The job.",
         {
             "utility": _utility(),
+            "utilityClassName": text_schema(
+                "The UtilityClass that says how much it may claim. Default: the default class."
+            ),
             "work": _work(),
             "workers": _workers(),
             "parameterServers": ps,
-            "resizePolicy": _text(
+            "resizePolicy": text_schema(
                 "elastic: pods come and go; restart: all pods are ended, with time for a "
                 "checkpoint, and started again.",
                 *RESIZE,
@@ -326,13 +346,13 @@ def _spec() -> Schema:
             ),
             "gracePeriodSeconds": _integer("Time for a checkpoint before a pod ends.", 0)
             | {"default": DEFAULT_GRACE},
-            "onRejection": _text(
+            "onRejection": text_schema(
                 "What becomes of it if it is not admitted: it fails, or is tried again later.",
                 *ON_REJECTION,
                 default=ON_REJECTION[0],
             ),
             "network": _network(),
-            "completion": _text(
+            "completion": text_schema(
                 "What ends it: its chief, the first worker, ends well; or its work is done, for "
                 "pods that never end by themselves.",
                 *COMPLETION,
@@ -349,13 +369,13 @@ def _spec() -> Schema:
 
 
 def _condition() -> Schema:
-    return _object(
+    return object_schema(
         "One side of the job's state.",
         {
-            "type": _text("Which side."),
-            "status": _text("Whether it is so.", "True", "False", "Unknown"),
-            "reason": _text("Why, in one word."),
-            "message": _text("Why, with the numbers."),
+            "type": text_schema("Which side."),
+            "status": text_schema("Whether it is so.", "True", "False", "Unknown"),
+            "reason": text_schema("Why, in one word."),
+            "message": text_schema("Why, with the numbers."),
             "lastTransitionTime": TIME,
             "observedGeneration": _integer("Generation of the spec that it is about.", 0),
         },
@@ -369,7 +389,7 @@ def _counts(description: str) -> Schema:
 
 
 def _slot() -> Schema:
-    return _object(
+    return object_schema(
         "What runs in one slot.",
         {
             "slot": _integer("The slot.", 0),
@@ -380,27 +400,27 @@ def _slot() -> Schema:
 
 
 def _status() -> Schema:
-    progress = _object(
+    progress = object_schema(
         "Work done.",
         {
-            "workerSeconds": _number("Counted while the whole gang was Running and Ready."),
-            "total": _number("Worker-seconds in all."),
+            "workerSeconds": number_schema("Counted while the whole gang was Running and Ready."),
+            "total": number_schema("Worker-seconds in all."),
             "percent": _integer("Share that is done.", 0),
         },
     )
-    resizes = _object(
+    resizes = object_schema(
         "Changes of a running gang.",
         {
             "count": _integer("How many.", 0),
             "restarts": _integer("How many of them ended all pods.", 0),
-            "lastSeconds": _number("How long no work was done at the last one."),
-            "seconds": _number("How long no work was done at all of them."),
+            "lastSeconds": number_schema("How long no work was done at the last one."),
+            "seconds": number_schema("How long no work was done at all of them."),
         },
     )
-    return _object(
+    return object_schema(
         "What became of the job; written by the adapter alone.",
         {
-            "phase": _text("Where it is; Running: its gang works.", *PHASES),
+            "phase": text_schema("Where it is; Running: its gang works.", *PHASES),
             "conditions": {
                 "type": "array",
                 "items": _condition(),
@@ -409,14 +429,15 @@ def _status() -> Schema:
                 "description": "Its sides.",
             },
             "observedGeneration": _integer("Generation of the spec that was read last.", 0),
-            "controller": _text(
+            "controller": text_schema(
                 "The controller that schedules it, as namespace/name; others leave it alone."
             ),
             "arrivalSlot": _integer("Slot in which it arrived.", 0),
             "promisedCompletion": TIME | {"description": "When it was promised to be complete."},
             "promisedSlot": _integer("The slot of that.", 0),
             "completionSlot": _integer("The slot in which it completed.", 0),
-            "utility": _number("What it earned."),
+            "utility": number_schema("What it earned."),
+            "paid": number_schema("What it has paid of the budget of its namespace."),
             "workers": _integer("Workers that it holds in this slot.", 0),
             "form": _integer("Index of the form that it runs in, in spec.forms or spec.speeds.", 0),
             "plan": {"type": "array", "items": _slot(), "description": "The next slots."},
@@ -449,7 +470,7 @@ def custom_resource() -> dict[str, Any]:
         ("Utility", "number", ".status.utility"),
         ("Age", "date", ".metadata.creationTimestamp"),
     ]
-    schema = _object(
+    schema = object_schema(
         "A distributed training job that is scheduled by what it is worth and when.",
         {
             "apiVersion": {"type": "string"},

@@ -30,8 +30,8 @@ class Host:
 def hosts_file(own: Host, others: Iterable[Host], services: Iterable[Object]) -> str:
     """The file of the pod `own`: a kubelet writes the first two lines, DNS answers the rest.
 
-    A pod has a name for others if its subdomain is a headless Service that selects it, and if it is
-    ready, or its Service publishes those that are not.
+    A headless Service has a name, that of its pods, and so has each of these whose subdomain it is:
+    those that are ready, or all of them if the Service publishes those that are not.
     """
     there = {(s["metadata"]["namespace"], s["metadata"]["name"]): s["spec"] for s in services}
     lines = ["127.0.0.1 localhost", f"{own.ip} {' '.join(_names(own, own, there) or [own.name])}"]
@@ -43,19 +43,23 @@ def hosts_file(own: Host, others: Iterable[Host], services: Iterable[Object]) ->
 
 
 def _names(host: Host, seen_by: Host, services: Mapping[tuple[str, str], Object]) -> list[str]:
-    spec, labels = host.pod["spec"], host.pod["metadata"].get("labels") or {}
-    subdomain = spec.get("subdomain")
-    service = services.get((host.namespace, subdomain)) if spec.get("hostname") else None
+    spec = host.pod["spec"]
     found = [host.name] if host is seen_by else []
-    if service is None or service.get("clusterIP") != "None":
-        return found
+    for (namespace, name), service in services.items():
+        if namespace == host.namespace and _leads_to(service, host, seen_by):
+            named = spec.get("hostname") and spec.get("subdomain") == name
+            for short in (*([f"{host.name}.{name}"] if named else ()), name):
+                full = f"{short}.{namespace}"
+                # resolv.conf of a pod has the domain of its own namespace first.
+                near = [short] if namespace == seen_by.namespace else []
+                found += [*near, full, f"{full}.svc", f"{full}.svc.cluster.local"]
+    return found
+
+
+def _leads_to(service: Object, host: Host, seen_by: Host) -> bool:
+    """Whether DNS answers with this pod when it is asked for a headless Service."""
     selector = service.get("selector")
-    if not selector or not selector.items() <= labels.items():
-        return found
-    if not host.ready and not service.get("publishNotReadyAddresses") and host is not seen_by:
-        return found
-    short = f"{host.name}.{subdomain}"
-    full = f"{short}.{host.namespace}"
-    # resolv.conf of a pod has the domain of its own namespace first.
-    near = [short] if host.namespace == seen_by.namespace else []
-    return [*found, *near, full, f"{full}.svc", f"{full}.svc.cluster.local"]
+    labels = host.pod["metadata"].get("labels") or {}
+    if service.get("clusterIP") != "None" or not selector or not selector.items() <= labels.items():
+        return False
+    return bool(host.ready or service.get("publishNotReadyAddresses") or host is seen_by)

@@ -3,7 +3,7 @@
 ``python -m tests.kubernetes.trainings.regression``; the environment says who is who (OASIS_TASK,
 OASIS_INDEX, OASIS_HOSTS, OASIS_PS_HOSTS, OASIS_PORT), where the checkpoint is (CHECKPOINT), how
 many STEPS there are, how many worker-seconds of WORK that is, how many seconds a part of a step
-takes (PAUSE), and which file a worker makes when it trains (READY).
+takes (PAUSE), which file a worker makes when it trains (READY), and how fast it learns (RATE).
 
 The minibatch of a step is cut into parts. The server hands them out with its weights, and moves on
 when it has the gradients of all of them: its weights do not depend on who computed what, so that a
@@ -26,7 +26,8 @@ import numpy as np
 
 from oasis.kubernetes.reporter import report
 
-SIZE, PARTS, ROWS, RATE = 16, 4, 8, 0.05
+SIZE, PARTS, ROWS = 16, 4, 8
+RATE = float(os.environ.get("RATE", "0.05"))
 SAVED, REPORTED = 10, 5  # every so many steps
 SEED = 7
 KEY = b"regression"

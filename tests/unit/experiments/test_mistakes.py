@@ -102,7 +102,10 @@ FILES = {
     "scheduled_time\npod-0,8000,16384,1,1000,LS,0,60,0\n",
     "openb nodes": "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,P100\n",
 }
-KNOWN = "FORMAT: expected one of plain, philly, slurm, swf, openb before the file, got "
+KNOWN = (
+    "FORMAT: expected one of plain, philly, slurm, swf, openb, helios, acme, pai, supercloud,"
+    " tiresias, gavel, batsim before the file, got "
+)
 
 
 @pytest.mark.parametrize("is_packed", [False, True])

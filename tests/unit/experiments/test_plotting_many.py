@@ -224,7 +224,7 @@ def test_a_style_reaches_colours_and_leaves_no_trace(tmp_path: Any) -> None:
         assert (colour(0), colour(3)) == ("#ff0000", "#00ff00")
         row = {"total_utility": 2.0}
         ax = plot_comparison(Comparison("compare", {"a": row}, {}), measure="utility")
-        assert ax.patches[0].get_facecolor()[:3] == (0.0, 1.0, 0.0)
+        assert ax.patches[0].get_facecolor()[:3] == (1.0, 0.0, 0.0)
         assert ax.patches[0].get_edgecolor()[:3] == (0.0, 0.0, 1.0)
     with drawing_style(None):
         assert colour(0) == PALETTE[0]

@@ -32,11 +32,10 @@ from experiments.evaluation.comparison import Comparison, compare_over_seeds
 from experiments.evaluation.policies import POLICIES
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import (
-    compared_rows,
+    comparison_table,
     decision_row,
     quote_facts,
     ratio_facts,
-    replayed_rows,
     run_facts,
     solve_facts,
 )
@@ -376,12 +375,12 @@ def test_what_the_page_says_is_what_the_commands_print(instance: oasis.Instance)
     quote = oasis.OASiS.from_instance(instance).quote(instance.jobs[0])
     assert ("runs" in dict(quote_facts(quote))) == quote.admitted
     found = compare_over_seeds(instance, {"fifo": partial(_fifo)}, {"fifo": [0, 1, 2]})
-    assert compared_rows(found)[0][0] == "fifo"
+    assert comparison_table(found)[1][0][0] == "fifo"
     replayed = dict.fromkeys(
         ("mean_completion", "median_completion", "p95_completion", "mean_waiting"), 1.0
     )
     figures = replayed | dict.fromkeys(("gpu_utilisation", "jobs_per_second")) | {"finished": 2}
-    (row,) = replayed_rows(Comparison("replay", {"f": figures}, {"jobs": 2}))
+    (row,) = comparison_table(Comparison("replay", {"f": figures}, {"jobs": 2}))[1]
     assert row == ("f", "2", "1.0", "1.0", "1.0", "1.0", "-", "-")
     reference = instance_reference(instance, None)
     assert "verified" in dict(proofs_of("run", run, instance))

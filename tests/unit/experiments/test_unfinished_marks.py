@@ -71,7 +71,7 @@ def test_a_replay_says_who_deadlocked_and_marks_the_mean(replayed: Comparison) -
     assert found["mean_waiting"] == pytest.approx((70 + 70) / 3)
     assert found["mean_completion"] < replayed.policies["fifo"]["mean_completion"]
     assert replayed.policies["fifo"]["unfinished"] == 0
-    stuck_row, fifo_row = tables.replayed_rows(replayed)
+    stuck_row, fifo_row = tables.comparison_table(replayed)[1]
     assert stuck_row[1:7] == ("1", "30.0*", "30.0*", "30.0*", "46.7*", "90.6%*")
     assert fifo_row[6] == "75%"  # the two that never run hold more
     assert not any("*" in cell for cell in fifo_row)
@@ -88,7 +88,7 @@ def test_a_policy_that_rejects_all_has_no_waiting_that_can_be_compared(tmp_path:
     rows = replay_each(made.workload, {name: {}}, options=made.options)
     assert (rows[name]["mean_waiting"], rows[name]["rejected"]) == (0.0, 3)
     found = Comparison("replay", rows, {"jobs": 3})
-    assert tables.replayed_rows(found)[0][1:7] == ("0", "-", "-", "-", "0.0*", "0%*")
+    assert tables.comparison_table(found)[1][0][1:7] == ("0", "-", "-", "-", "0.0*", "0%*")
 
 
 def test_without_unfinished_jobs_there_is_no_note() -> None:
@@ -101,7 +101,7 @@ def test_elastic_jobs_are_marked_too() -> None:
     found = compare_elastic(stuck(), POLICIES)
     assert found.policies["kubernetes-default"]["unfinished"] == 2
     assert found.unfinished == {"kubernetes-default": 2, "fifo": 0}
-    stuck_row, fifo_row = tables.elastic_rows(found)
+    stuck_row, fifo_row = tables.comparison_table(found)[1]
     assert stuck_row[3:7] == ("1", "30*", "30*", "47*")
     assert (stuck_row[8], fifo_row[8]) == ("90.6%*", "75%")
     assert not any("*" in cell for cell in fifo_row)
@@ -115,7 +115,7 @@ def test_rejected_jobs_are_no_survivors_either() -> None:
     row = found.policies["oasis"]
     assert row["rejected"] > 0
     assert row["unfinished"] == len(instance.jobs) - row["finished"]
-    assert tables.compared_rows(found)[0][5].endswith("*")
+    assert tables.comparison_table(found)[1][0][5].endswith("*")
 
 
 def test_means_over_seeds_are_marked_if_one_run_lost_a_job() -> None:
@@ -124,7 +124,7 @@ def test_means_over_seeds_are_marked_if_one_run_lost_a_job() -> None:
     row = found.policies["fifo"]
     assert row["unfinished"] == 4 - row["finished"] > 0
     assert row["over_seeds"]["figures"]["unfinished"]["values"] == [3, 3]
-    assert tables.compared_rows(found)[0][5].endswith("*")
+    assert tables.comparison_table(found)[1][0][5].endswith("*")
 
 
 def test_a_result_of_a_version_that_did_not_count_them_is_marked_too(
@@ -135,7 +135,7 @@ def test_a_result_of_a_version_that_did_not_count_them_is_marked_too(
         del row["unfinished"]
     old = Comparison.from_dict(document)
     assert old.to_dict() == document
-    assert tables.replayed_rows(old)[0][2] == "30.0*"
+    assert tables.comparison_table(old)[1][0][2] == "30.0*"
 
 
 def test_the_plot_marks_the_bar_and_says_how_many(replayed: Comparison) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, action_word
+from oasis.kubernetes.api.kept import kept_node, kept_pod
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
@@ -78,6 +79,7 @@ class Played:
         self.pods: dict[str, dict[str, Any]] = {}  # by name
         self.storage: dict[str, list[dict[str, Any]]] = {}  # claims and volumes, by plural
         self.services: list[dict[str, Any]] = []
+        self.policies: list[dict[str, Any]] = []
         self.seen_ps = 0  # parameter servers that were made
         self.most: dict[str, int] = {}  # workers at a time, by name of the job
         self.slot = -1
@@ -98,9 +100,10 @@ class Played:
 
     def seen(self) -> dict[str, list[Any]]:
         none: dict[str, list[Any]] = {"jobs": [], "jobsets": [], "trainjobs": []}
-        ours = {"oasisjobs": list(self.jobs.values()), "pods": list(self.pods.values())}
-        none["services"] = self.services
-        return {"nodes": self.nodes, **none, **self.storage, **ours}
+        ours = {"oasisjobs": list(self.jobs.values())}
+        ours["pods"] = [kept_pod(pod) for pod in self.pods.values()]
+        none |= {"services": self.services, "networkpolicies": self.policies}
+        return {"nodes": [kept_node(each) for each in self.nodes], **none, **self.storage, **ours}
 
     # -- what owners do ----------------------------------------------------------------------------
 
@@ -150,7 +153,7 @@ class Played:
                     failures.append((action.job, action_word(action), why))
             self.reconciler.refused(failures, self.now())
             for uid in self.jobs:
-                mine = {name: pod for name, pod in self.pods.items() if job_of(pod) == uid}
+                mine = {n: kept_pod(pod) for n, pod in self.pods.items() if job_of(pod) == uid}
                 self.reconciler.note(uid, mine, self.now())
         else:
             raise AssertionError(f"there is always more to do: {actions}")
@@ -178,7 +181,8 @@ class Played:
             self.seen_ps += made["metadata"]["labels"][names.TASK] == "ps"
             self.pods[action.name] = made
         elif isinstance(action, Expose):
-            self.services.append(dict(action.body))
+            is_policy = action.body["kind"] == "NetworkPolicy"
+            (self.policies if is_policy else self.services).append(dict(action.body))
         elif isinstance(action, Open):
             pod = self.pods[action.pod["metadata"]["name"]]
             nodes = {each["metadata"]["name"]: each for each in self.nodes}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -18,11 +19,15 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.writer import ClusterWriter
+from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.existing import JOB, content_version, controller_of, without_others
-from oasis.kubernetes.objects.manifests import everything
+from oasis.kubernetes.objects.manifests import everything, tenant_roles
 from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.kubernetes.objects.schema import custom_resource
+from oasis.kubernetes.objects.utility_class import class_resource
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.played import Played, job
+from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 ONE, TWO = "one/oasis-scheduler", "two/oasis-scheduler"
@@ -32,11 +37,13 @@ def key(made: dict[str, Any]) -> tuple[Any, ...]:
     return made["kind"], made["metadata"].get("namespace"), made["metadata"]["name"]
 
 
-def test_two_installs_share_nothing_but_the_resource() -> None:
+def test_two_installs_share_nothing_but_what_is_the_same_for_both() -> None:
     one, two = ({key(o): o for o in everything(where)} for where in ("one", "two"))
-    assert [k[0] for k in one.keys() & two.keys()] == ["CustomResourceDefinition"]
+    shared = [custom_resource(), class_resource(), *admission_policies(), *tenant_roles()]
+    assert one.keys() & two.keys() == {key(o) for o in shared}
+    assert all(one[key(o)] == two[key(o)] for o in shared)
     for made, where in ((one, "one"), (two, "two")):
-        for binding in (o for o in made.values() if o["kind"].endswith("Binding")):
+        for binding in (o for o in made.values() if o["kind"].endswith("RoleBinding")):
             assert [s["namespace"] for s in binding["subjects"]] == [where]
             ref = binding["roleRef"]
             within = None if ref["kind"] == "ClusterRole" else where
@@ -76,7 +83,7 @@ def test_an_annotation_that_makes_no_sense_names_no_controller(status: str) -> N
 def test_another_controller_is_named_once_for_each_job(caplog: pytest.LogCaptureFixture) -> None:
     settings = ControllerSettings(namespace="one", slot_seconds=60.0)
     made = Controller(Objects(FakeConnection()), FIFO, settings, "one")  # type: ignore[arg-type]
-    store = made.watchers[names.PLURAL].store
+    store = made.stores[names.PLURAL]
     store.replace([of(TWO)], 9)
     for _ in range(3):
         assert made._seen()[names.PLURAL] == []
@@ -133,3 +140,28 @@ def test_of_two_controllers_that_meet_a_new_job_one_gets_it() -> None:
         writer.close()
     assert api.objects[OASIS_JOBS.path("ns", "j")]["status"]["controller"] == ONE
     assert not jobs[1].is_claimed
+
+
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dorm"])
+def test_two_controllers_that_share_nodes_let_each_other_work(name: str) -> None:
+    """Each counts the pods of the other as pods of others, and is told what these give back."""
+    one, two = Played(policy(name)), Played(policy("srtf"), namespace="other", name="other")
+    jobs = [
+        (made, made.submit(rigid(f"{k}{made is two}", 3, 2)))
+        for k in range(4)
+        for made in (one, two)
+    ]
+    there: dict[str, Any] = {}
+    for slot in range(30):
+        for made in (one, two):
+            made.pods = there  # both see all pods
+            made.step()
+            there = made.pods
+        used = Counter(
+            pod["spec"]["nodeName"] for pod in there.values() if "nodeName" in pod["spec"]
+        )
+        assert all(count <= 4 for count in used.values()), slot
+    assert {made.phase(uid) for made, uid in jobs} == {"Completed"}
+    for made in (one, two):
+        assert made.measured("oasis_policy_errors_total") == 0
+    assert not there

@@ -114,6 +114,28 @@ def test_pods_that_fail_too_often_fail_their_job(limit: int) -> None:
     assert played.said(uid, "Complete") is None
 
 
+def test_a_gang_whose_processes_fail_together_has_failed_once() -> None:
+    """Collectives take all processes with them when one ends: that is one failure, not eight."""
+    played = Training(policy("fifo"))
+    more = {"network": {"framework": "jax"}, "resizePolicy": "restart", "backoffLimit": 2}
+    uid = played.submit(chief("j", 8, 50, **more))
+    played.run(1)
+    for restarts in (1, 2):
+        for pod in played.of(uid):
+            pod["status"] = {
+                **pod["status"],
+                "containerStatuses": [{"name": "train", "restartCount": restarts}],
+            }
+        played.run(1)
+        assert played.phase(uid) == "Running"
+    played.restart()
+    one = played.of(uid)[3]
+    one["status"] = {**one["status"], "containerStatuses": [{"name": "a", "restartCount": 3}]}
+    played.run(1)
+    assert played.phase(uid) == "Failed", "one failed once more than it may"
+    assert "3 failures" in (played.said(uid, "Complete") or ("", "", ""))[2]
+
+
 def test_restarts_of_containers_count_and_evictions_do_not() -> None:
     played = Training(policy("fifo"))
     uid = played.submit(chief("j", 1, 50, backoffLimit=4))

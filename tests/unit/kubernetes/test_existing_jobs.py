@@ -298,7 +298,7 @@ TWO = Allocation(((0, 1), (1, 1)))
 
 def test_a_suspended_job_is_resumed_when_its_last_pod_is_gone() -> None:
     assert steps(job(), TWO, {})[0] == ["resume"]
-    old = pod("old", "n0", deletionTimestamp="now")
+    old = pod("old", "n0", deletionTimestamp="2026-01-01T00:00:00Z")
     assert steps(job(), TWO, {"old": old})[0] == []
     assert steps(job(), TWO, {}, withdrawn=True)[0] == []
     found = job(MINIMUM="1", MAXIMUM="4")
@@ -374,7 +374,12 @@ def test_what_failed_leaves_and_what_is_edited_is_read_again() -> None:
     assert reader.read(seen, drives, 0.0).keys() == {"u"}
     found["status"] = {"conditions": [{"type": "Failed", "status": "True", "reason": "Why"}]}
     assert reader.read(seen, drives, 0.0) == {}
-    assert reader.statuses["u"].phase == "GivenUp"
+    said = reader.statuses["u"].said("Complete")
+    assert (reader.statuses["u"].phase, said["reason"]) == ("Failed", "JobFailed")
+    assert said["message"] == "its Job failed: Why"
+    found["metadata"]["annotations"][names.WORK] = '{"workerSeconds": 61}'
+    assert reader.read(seen, drives, 0.0) == {}, "an edit brings no Job back that failed"
+    assert reader.statuses["u"].phase == "Failed"
     again = JobReader(CLOCK, DEFAULT_RESOURCES)
     again.recall({"u": {"phase": "Waiting"}}, seen)
     assert again.statuses["u"].phase == "Waiting"

@@ -129,8 +129,10 @@ def test_tensorflow_with_workers_that_come_and_go_has_a_sparse_cluster() -> None
         "cluster": {"worker": {"2": "bert-worker-2.bert:2222"}, "ps": ["bert-ps-0.bert:2222"]},
         "task": {"type": "worker", "index": 2},
     }
+    # TensorFlow's server refuses gradients of workers that it does not know: of those to come, too.
+    workers = {str(k): f"bert-worker-{k}.bert:2222" for k in range(8)}
     assert tf_config(ELASTIC, "ps", 0) == {
-        "cluster": {"ps": ["bert-ps-0.bert:2222"]},
+        "cluster": {"worker": workers, "ps": ["bert-ps-0.bert:2222"]},
         "task": {"type": "ps", "index": 0},
     }
 

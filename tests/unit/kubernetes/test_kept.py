@@ -82,6 +82,8 @@ def read(found: dict[str, Any]) -> list[Any]:
         w.Requests().of(found),
         w.reported({"a": found}),
         p.condition(found, "Ready"),
+        *(fact(found) for fact in (p.failures, p.last_failure)),
+        p.complaint([found]),
         claimed(found, {("Job", "d", "u"): "x", (names.KIND, "d", "u"): "u"}),
     ]
 
@@ -111,6 +113,35 @@ def test_of_a_pod_everything_is_kept_that_is_read(gated: bool, meta: dict[str, A
     if gated:
         assert NodeRules.of(kept["spec"]) == NodeRules.of(whole["spec"])
     assert whole == pod(gated, **meta), "the whole one is left as it was"
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"containerStatuses": [{"name": "a", "restartCount": 3}, {"name": "b", "restartCount": 1}]},
+        {
+            "containerStatuses": [
+                {"name": "a", "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+            ]
+        },
+        {"containerStatuses": [{"name": "a", "lastState": {"terminated": {"exitCode": 3}}}]},
+        {"initContainerStatuses": [{"name": "i", "restartCount": 2}]},
+        {"phase": "Failed", "reason": "Evicted", "message": "no memory"},
+        {"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True"}]},
+        {
+            "phase": "Failed",
+            "containerStatuses": [
+                {"name": "ok", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}},
+                {"name": "b", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}},
+            ],
+        },
+    ],
+)
+def test_of_what_went_wrong_in_a_pod_everything_is_kept_that_is_told(status: Any) -> None:
+    whole = pod(gated=False)
+    whole["status"] |= status
+    assert read(kept_pod(whole)) == read(whole) != read(pod(gated=False))
+    assert kept_pod(kept_pod(whole)) == kept_pod(whole)
 
 
 def test_a_kept_pod_is_sent_to_its_node_by_the_same_patches() -> None:

@@ -44,8 +44,8 @@ class Seeing(Controller):
             is_held=True, failure=None, trouble=None, other="", left=lambda: 9.0
         )
         self.sees: dict[str, list[Any]] = cluster()
-        for watcher in self.watchers.values():
-            watcher.store.synced.set()
+        for watcher in self.watchers:
+            watcher.synced.set()
 
     def _seen(self) -> Mapping[str, list[Any]]:
         return self.sees

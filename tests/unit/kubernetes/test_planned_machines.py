@@ -25,15 +25,12 @@ def seen(**more: list[Any]) -> dict[str, list[Any]]:
     return cluster(nodes=[node("a", "worker"), node("b", "ps")], **more)
 
 
-def test_a_node_more_or_another_amount_is_growth_and_a_node_less_is_a_loss() -> None:
+def test_a_node_more_is_growth_and_a_node_less_is_a_loss() -> None:
     before = seen()
     machines = Machines.of(before, SETTINGS, CLOCK)
     assert not machines.have_grown(before, SHARE)
     assert machines.lost(before) == frozenset()
     assert machines.have_grown({**before, "nodes": [*before["nodes"], node("c", "ps")]}, SHARE)
-    other = deepcopy(before)
-    other["nodes"][0]["status"]["allocatable"]["cpu"] = "63"
-    assert machines.have_grown(other, SHARE)
     less = {**before, "nodes": before["nodes"][:1]}
     assert not machines.have_grown(less, SHARE)
     assert machines.lost(less) == {1}
@@ -47,11 +44,32 @@ def test_a_node_more_or_another_amount_is_growth_and_a_node_less_is_a_loss() -> 
         assert machines.lost(tainted) == lost, "away is what the control plane calls away"
 
 
-def test_a_node_is_crowded_when_others_ask_more_than_they_did() -> None:
+def cpus(machines: Machines) -> list[float]:
+    return [m.amounts[machines.site.resources.index("cpu")] for m in machines.site.machines]
+
+
+def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_everywhere() -> None:
     machines = Machines.of(seen(pods=[foreign("x", "2", "a")]), SETTINGS, CLOCK)
-    assert machines.site.machines[0].amounts[machines.site.resources.index("cpu")] == 62.0
-    assert machines.crowded(seen(pods=[foreign("y", "2", "a")])) == set()
-    assert machines.crowded(seen(pods=[foreign("y", "3", "a"), foreign("z", "1", "b")])) == {
-        "a",
-        "b",
-    }
+    assert cpus(machines) == [62.0, 64.0]
+    for pods, short, left in (
+        ([foreign("y", "2", "a")], "ab", [62.0, 64.0]),
+        ([foreign("y", "3", "a"), foreign("z", "1", "b")], "", [62.0, 64.0]),
+        ([foreign("y", "3", "a"), foreign("z", "1", "b")], "a", [61.0, 64.0]),
+        ([foreign("y", "1", "a")], "", [63.0, 64.0]),
+        ([], "", [64.0, 64.0]),
+    ):
+        found = machines.resized(seen(pods=pods), SETTINGS, set(short))
+        assert cpus(found) == left
+        assert (found is machines) == (left == [62.0, 64.0])
+        assert cpus(found.resized(seen(), SETTINGS, set())) == [64.0, 64.0]
+
+
+def test_other_amounts_of_a_node_are_other_amounts_of_its_machine() -> None:
+    before = seen(pods=[foreign("x", "2", "a")])
+    machines = Machines.of(before, SETTINGS, CLOCK)
+    other = {**before, "nodes": deepcopy(before["nodes"][:1]) + before["nodes"][1:]}
+    other["nodes"][0]["status"]["allocatable"]["cpu"] = "63"
+    assert not machines.have_grown(other, SHARE)
+    assert cpus(machines.resized(other, SETTINGS, set())) == [61.0, 64.0]
+    gone = {**before, "nodes": other["nodes"][:1]}
+    assert cpus(machines.resized(gone, SETTINGS, set())) == [61.0, 64.0], "as it was, while away"

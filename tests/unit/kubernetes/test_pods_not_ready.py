@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from experiments.evaluation.policies import POLICIES
-from oasis.kubernetes.acting import Create, Open, action_word
+from oasis.kubernetes.acting import Create, Delete, Open, action_word
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control import writer
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import Patience, with_at_most
 from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.names import TASK
+from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from tests.unit.kubernetes.played import SLOT, Played, job, job_of, pods
@@ -180,3 +182,82 @@ def test_a_status_that_is_refused_is_written_less_and_less_often(
         clerk.write_statuses([job])
     clerk.close()
     assert objects.asked == 6, "after 0, 1, 3, 7, 15 and 31 s"
+
+
+class Lingering(Played):
+    """The pod `stuck` stays on its node when it is deleted, as with a finalizer."""
+
+    stuck = ""
+
+    def _carry_out(self, action: Any) -> None:
+        name = action.pod["metadata"]["name"] if isinstance(action, Delete) else ""
+        if name and name == self.stuck:
+            self.leave(name)
+        else:
+            super()._carry_out(action)
+
+    def leave(self, name: str) -> None:
+        pod = self.pods[name]
+        meta = {**pod["metadata"], "deletionTimestamp": time_text(self.now())}
+        self.pods[name] = {**pod, "metadata": meta}
+
+
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dorm", "las"])
+def test_a_pod_that_does_not_go_takes_its_room_and_keeps_no_job_waiting_for_ever(name: str) -> None:
+    played = Lingering(policy(name), pods_ready_timeout=TIMEOUT)
+    bad = played.submit(rigid("bad", 4, 30))
+    played.run(2)
+    stuck = played.stuck = sorted(played.pods)[0]
+    played.leave(stuck)
+    played.run(8)
+    status, reason, message = played.said(bad, "Placed") or ("", "", "")
+    assert (status, reason) == ("False", "PodsNotReady")
+    assert f"pod {stuck} is deleted and does not go: look at its finalizers" in message
+    other = played.submit(rigid("other", 3, 2))  # as many as there is room for beside it
+    played.run(8)
+    assert played.phase(other) == "Completed", played.status(other)
+    assert stuck in played.pods
+
+
+def test_pods_that_nobody_may_delete_are_named_by_the_jobs_that_wait_for_them() -> None:
+    played = Refusing(policy("fifo"), "")
+    played.refuses = lambda action: "delete: 403 no right" if isinstance(action, Delete) else None
+    done = played.submit(rigid("done", 4, 2))
+    played.run(3)
+    assert played.phase(done) == "Completed"
+    other = played.submit(rigid("other", 8, 2))
+    played.run(6)
+    status, reason, message = played.said(other, "Placed") or ("", "", "")
+    assert (status, reason) == ("False", "PodsNotReady")
+    assert "n0 has no room for them" in message
+
+
+def test_parameter_servers_that_are_refused_alone_hold_no_room_either() -> None:
+    played = Refusing(policy("fifo"), "")
+    played.refuses = lambda action: (
+        "create: 403 quota"
+        if isinstance(action, Create) and action.body["metadata"]["labels"][TASK] == "ps"
+        else None
+    )
+    bad = played.submit(with_ps(minimum=2, initial=2, maximum=2))
+    played.run(1)
+    other = played.submit(rigid("other", 8, 2))
+    played.run(8)
+    assert played.phase(other) == "Completed"
+    assert played.said(bad, "Placed")[1] == "PodsNotReady"
+
+
+@pytest.mark.parametrize("task", ["worker", "ps"])
+def test_a_pod_that_ends_before_the_work_is_done_holds_no_room_for_ever(task: str) -> None:
+    """Of a job that its work ends: not its chief, whose end is that of the job."""
+    played = Played(policy("fifo"), pods_ready_timeout=TIMEOUT)
+    bad = played.submit(with_ps(minimum=4, initial=4, maximum=4))
+    played.run(1)
+    name = max(n for n, pod in played.pods.items() if pod["metadata"]["labels"][TASK] == task)
+    played.pods[name] = {**played.pods[name], "status": {"phase": "Succeeded"}}
+    other = played.submit(rigid("other", 8, 2))
+    played.run(6)
+    assert f"pod {name} has ended, and the work is not done" in str(played.said(bad, "Placed"))
+    played.run(14)
+    assert played.phase(other) == "Completed"
+    assert played.phase(bad) == "Completed", "all of its pods were begun anew"

@@ -100,7 +100,7 @@ def test_shrinking_deletes_workers_first_and_keeps_the_others() -> None:
 def test_growing_waits_until_a_pod_of_the_same_name_is_gone() -> None:
     job = spec()
     pods = born(job, BOTH, "Running")
-    next(iter(pods.values()))["metadata"]["deletionTimestamp"] = "now"
+    next(iter(pods.values()))["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert kinds(reconcile([target(job, BOTH, pods)], [], room())) == []
 
 
@@ -110,7 +110,7 @@ def test_jobs_of_restarts_share_no_pod_and_wait_for_the_last_one() -> None:
     old = born(job, BOTH, "Running")
     assert kinds(reconcile([target(job, more, old)], [], room())) == ["Delete"] * 4
     for pod in old.values():
-        pod["metadata"]["deletionTimestamp"] = "now"
+        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert kinds(reconcile([target(job, more, old)], [], room())) == []
     assert kinds(reconcile([target(job, more, {})], [], room())) == ["Create"] * 5
 

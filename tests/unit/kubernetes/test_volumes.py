@@ -183,11 +183,17 @@ def test_nodes_without_the_label_of_a_topology_admit_no_pod_that_is_spread_over_
     uid = made.submit(asking("j", 2, mounting(topologySpreadConstraints=spread)))
     made.run(1)
     assert hosts(made) == {"n1"}
+    assert made.said(uid, "Unjudged") is None
+    spread[0]["labelSelector"] = {}
+    made.edit(
+        uid, workers=asking("j", 2, mounting(topologySpreadConstraints=spread))["spec"]["workers"]
+    )
+    made.run(1)
     assert made.said(uid, "Unjudged") == (
         "True",
         "LeftToScheduler",
         "left to the scheduler of the cluster, and not seen by the plan: "
-        "topologySpreadConstraints of its workers",
+        "topologySpreadConstraints between its own pods of its workers",
     )
     made.edit(uid, workers=asking("j", 2, mounting())["spec"]["workers"])
     made.run(1)
@@ -195,16 +201,15 @@ def test_nodes_without_the_label_of_a_topology_admit_no_pod_that_is_spread_over_
 
 
 PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}
-NEAR = {REQUIRED: [{"topologyKey": ZONE}]}
+NEAR = {REQUIRED: [{"topologyKey": ZONE, "namespaceSelector": {"matchLabels": {"a": "b"}}}]}
 ASKED: dict[str, dict[str, Any]] = {
     "priorityClassName": {"priorityClassName": "high"},
     "runtimeClassName": {"runtimeClassName": "gvisor"},
     "resourceClaims": {"resourceClaims": [{"name": "gpu"}]},
     "hostNetwork": {"hostNetwork": True},
     "schedulerName": {"schedulerName": "mine"},
-    "affinity.podAffinity": {"affinity": {"podAffinity": NEAR}},
-    "affinity.podAntiAffinity": {"affinity": {"podAntiAffinity": NEAR}},
-    "topologySpreadConstraints": {"topologySpreadConstraints": [{"topologyKey": ZONE}]},
+    "affinity.podAffinity[0].namespaceSelector": {"affinity": {"podAffinity": NEAR}},
+    "affinity.podAntiAffinity[0].namespaceSelector": {"affinity": {"podAntiAffinity": NEAR}},
     "volumes[1].ephemeral": {"volumes": [{"name": "a", "emptyDir": {}}, {"ephemeral": {"x": 1}}]},
     "containers[0].ports": {"containers": [{"ports": [{"hostPort": 80}]}]},
 }
@@ -212,6 +217,8 @@ QUIET: tuple[dict[str, Any], ...] = (
     {"schedulerName": "default-scheduler"},
     {"affinity": {"podAffinity": PREFERRED, "nodeAffinity": {}}},
     {"topologySpreadConstraints": [{"topologyKey": "a", "whenUnsatisfiable": "ScheduleAnyway"}]},
+    {"topologySpreadConstraints": [{"topologyKey": ZONE}]},
+    {"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": ZONE, "namespaceSelector": {}}]}}},
     {"volumes": [{"name": "a", "emptyDir": {}}], "hostNetwork": False, "priorityClassName": ""},
     {"containers": [{"ports": [{"containerPort": 80}]}]},
 )

@@ -418,7 +418,7 @@ def test_json() -> None:
     assert facts(text) == {"17": (4, 1.0), "19_0": (4, 1.0), "21": (8, 1.0), "23": (4, 2.0)}
     table = table_of(text)
     assert table.rows[0].labels == {"user": "ann", "partition": "gpu", "qos": "normal"}
-    assert table.rows[0].started == 1709280060
+    assert table.rows[0].job.started == 1709280060
     assert table.malformed == {"has not ended": {"count": 1, "first_row": 2}}
 
 

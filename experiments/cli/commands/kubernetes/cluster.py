@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import oasis
+from experiments.cli.options import naming_flags
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
+from oasis.model.validation import check_unique
 
 if TYPE_CHECKING:
     from oasis.kubernetes.api.resources import Objects
@@ -37,6 +40,13 @@ NameOrAll = Annotated[
 JobNamespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Namespace of the jobs. [default: all]")
 ]
+Namespaced = Annotated[
+    str | None,
+    typer.Option(
+        "--namespaced",
+        help="Rights in these namespaces alone, such as team-a,team-b. [default: in all]",
+    ),
+]
 Gpu = Annotated[str, typer.Option("--gpu-resource", help="What the cluster calls GPUs.")]
 BandwidthResource = Annotated[
     str,
@@ -54,10 +64,15 @@ PsShare = Annotated[
     str | None,
     typer.Option(help="Part of nodes labelled `both` for parameter servers, such as 0.2."),
 ]
+Nodes = Annotated[
+    str | None,
+    typer.Option(help="Only nodes with these labels, such as pool=a. [default: all with a role]"),
+]
 StartupSeconds = Annotated[
     float, typer.Option(help="Part of a slot that pods may take to start without being late.")
 ]
 
+LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # the name of a namespace
 SYSTEM, NAME = "oasis-system", "oasis-scheduler"
 GPU, STORAGE = "nvidia.com/gpu", "ephemeral-storage"
 DRY = "Only ask the API server whether it would be allowed; nothing is changed."
@@ -79,6 +94,19 @@ def resource_map(gpu: str = GPU, bandwidth: str = BANDWIDTH, storage: str = STOR
     return ResourceMap.of(
         gpu, None if bandwidth == "none" else bandwidth, None if storage == "none" else storage
     )
+
+
+def namespaces_of(text: str | None) -> tuple[str, ...]:
+    """``--namespaced`` as names; empty: all namespaces."""
+    if text is None:
+        return ()
+    found = tuple(name.strip() for name in text.split(","))
+    for name in found:
+        if not LABEL.fullmatch(name):
+            raise oasis.InputError("--namespaced", "expected names such as team-a,team-b", text)
+    with naming_flags(("namespaced",)):
+        check_unique(found, "namespaced", "namespace")
+    return found
 
 
 def share(text: str | None) -> Fraction | None:

@@ -1,0 +1,263 @@
+"""The ``UtilityClass``: what administrators let jobs claim, and what a namespace may pay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oasis.kubernetes.names import (
+    CLASS_KIND,
+    CLASS_PLURAL,
+    CLASS_SINGULAR,
+    GROUP,
+    VERSION,
+)
+from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, JobSpec
+from oasis.kubernetes.objects.schema import number_schema, object_schema, text_schema
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.utility import Piecewise, Sigmoid, Utility
+from oasis.model.validation import check_keys, check_list, number, text
+
+Object = Mapping[str, Any]
+
+OVERRUN = 2.0  # times the work that a job declared
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceBudget:
+    """What the jobs of one namespace may pay in any stretch of time of a given length."""
+
+    amount: float
+    window_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class UtilityClass:
+    """What a job of this class may claim.
+
+    Examples
+    --------
+    >>> made = UtilityClass("research", maximum=100.0, kinds=("sigmoid",))
+    >>> made.refusal("sigmoid", 250.0)
+    'claims 250, and UtilityClass research allows at most 100'
+    """
+
+    name: str
+    maximum: float  # that a job may claim
+    kinds: tuple[str, ...] = tuple(UTILITY_FIELDS)  # forms of utility
+    namespaces: tuple[str, ...] | None = None  # whose jobs may be of this class; None: all
+    is_default: bool = False  # of jobs that name no class
+    overrun_factor: float = OVERRUN  # beyond so much of its declared work a job is worth nothing
+    budget: NamespaceBudget | None = None  # of each namespace; None: without limit
+
+    def serves(self, namespace: str) -> bool:
+        """Whether the jobs of a namespace may be of this class."""
+        return self.namespaces is None or namespace in self.namespaces
+
+    def refusal(self, kind: str, claim: float) -> str | None:
+        """Why a job with such a utility cannot be of this class; None if it can."""
+        if kind not in self.kinds:
+            allowed = ", ".join(self.kinds)
+            return f"has a utility of kind {kind}, and {CLASS_KIND} {self.name} allows {allowed}"
+        if claim > self.maximum:
+            most = f"{CLASS_KIND} {self.name} allows at most {self.maximum:.6g}"
+            return f"claims {claim:.6g}, and {most}"
+        return None
+
+
+def claim_of(utility: Utility) -> float:
+    """The most that a utility says that its job is worth.
+
+    Examples
+    --------
+    >>> from oasis.model.utility import Deadline
+    >>> claim_of(Sigmoid(priority=5.0, decay=1.0, target=4.0)), claim_of(Deadline(3.0, 9.0))
+    (5.0, 3.0)
+    """
+    if isinstance(utility, Sigmoid):
+        return float(utility.priority)
+    if isinstance(utility, Piecewise):
+        return float(utility.values[0])
+    return float(utility(0))
+
+
+def parse_class(found: Object) -> UtilityClass:
+    """Read a ``UtilityClass``.
+
+    Raises
+    ------
+    InstanceError
+        Naming the field, and what was expected there.
+    """
+    with located_at("spec"):
+        spec = found.get("spec") or {}
+        check_keys(
+            spec, ("maximum",), ("kinds", "namespaces", "default", "overrunFactor", "budget")
+        )
+        kinds = tuple(check_list(spec.get("kinds", list(UTILITY_FIELDS)), "kinds"))
+        if not kinds or not set(kinds) <= set(UTILITY_FIELDS):
+            raise InstanceError("kinds", f"expected some of {', '.join(UTILITY_FIELDS)}", kinds)
+        namespaces = spec.get("namespaces")
+        if namespaces is not None:
+            namespaces = tuple(text(name, "namespaces") for name in namespaces)
+        factor = number(spec.get("overrunFactor", OVERRUN), "overrunFactor")
+        if factor < 1:
+            raise InstanceError("overrunFactor", "expected a number >= 1", factor)
+        return UtilityClass(
+            found["metadata"]["name"],
+            number(spec["maximum"], "maximum"),
+            kinds,
+            namespaces,
+            bool(spec.get("default")),
+            factor,
+            _budget(spec.get("budget")),
+        )
+
+
+def _budget(data: Any) -> NamespaceBudget | None:
+    if data is None:
+        return None
+    with located_at("budget"):
+        check_keys(data, ("amount", "windowSeconds"))
+        amount = number(data["amount"], "amount")
+        return NamespaceBudget(amount, number(data["windowSeconds"], "windowSeconds", above=True))
+
+
+class Classes:
+    """The utility classes of a cluster.
+
+    Without any, every job may claim what it likes.
+
+    Examples
+    --------
+    >>> spec = {"maximum": 5, "default": True, "namespaces": ["team-a"]}
+    >>> classes = Classes([{"metadata": {"name": "small"}, "spec": spec}])
+    >>> classes.find(None, "team-a").name
+    'small'
+    >>> classes.find(None, "team-b")
+    'names no utility class, and no class is the default of namespace team-b'
+    """
+
+    def __init__(self, found: Iterable[Object]) -> None:
+        self.errors: dict[str, str] = {}  # what is wrong with a class, by its name
+        self._known: dict[str, UtilityClass] = {}
+        for item in found:
+            name = item["metadata"]["name"]
+            try:
+                self._known[name] = parse_class(item)
+            except InstanceError as error:
+                self.errors[name] = str(error)
+
+    def __bool__(self) -> bool:
+        return bool(self._known or self.errors)
+
+    def find(self, name: str | None, namespace: str) -> UtilityClass | str:
+        """The class of a job that names it, or the default one; or why there is none."""
+        if name is None:
+            # Of several defaults the strictest counts, as at admission, where each is asked.
+            found = [each for each in self._known.values() if each.is_default]
+            found = [each for each in found if each.serves(namespace)]
+            if found:
+                return min(found, key=lambda each: (each.maximum, each.name))
+            return f"names no utility class, and no class is the default of namespace {namespace}"
+        if name in self.errors:
+            return f"is of {CLASS_KIND} {name}, which makes no sense: {self.errors[name]}"
+        if name not in self._known:
+            return f"is of {CLASS_KIND} {name}, which does not exist"
+        made = self._known[name]
+        if not made.serves(namespace):
+            served = ", ".join(made.namespaces or ()) or "none"
+            return f"is of {CLASS_KIND} {name}, which is for jobs in namespaces {served}"
+        return made
+
+    def of(self, spec: JobSpec) -> UtilityClass | str:
+        """The class of a job, or why it has none."""
+        return self.find(spec.utility_class, spec.namespace)
+
+
+def class_resource() -> dict[str, Any]:
+    """The CustomResourceDefinition of ``UtilityClass``, as plain data.
+
+    Examples
+    --------
+    >>> class_resource()["spec"]["scope"]
+    'Cluster'
+    """
+    schema = object_schema(
+        "What administrators let jobs claim.",
+        {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": _spec_schema(),
+        },
+        ("spec",),
+    )
+    columns = [
+        ("Maximum", "number", ".spec.maximum"),
+        ("Default", "boolean", ".spec.default"),
+        ("Budget", "number", ".spec.budget.amount"),
+        ("Window", "number", ".spec.budget.windowSeconds"),
+    ]
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "additionalPrinterColumns": [
+            {"name": name, "type": kind, "jsonPath": path} for name, kind, path in columns
+        ],
+    }
+    names = {"plural": CLASS_PLURAL, "singular": CLASS_SINGULAR, "kind": CLASS_KIND}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{CLASS_PLURAL}.{GROUP}"},
+        "spec": {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]},
+    }
+
+
+def _spec_schema() -> dict[str, Any]:
+    budget = object_schema(
+        "What the jobs of each namespace may pay; a namespace that has spent it waits.",
+        {
+            "amount": number_schema(
+                "In units of utility under OASiS, in hours of the whole cluster under others."
+            ),
+            "windowSeconds": number_schema(
+                "It holds for any stretch of time of this length.", exclusiveMinimum=True
+            ),
+        },
+        ("amount", "windowSeconds"),
+    )
+    return object_schema(
+        "What a job may claim.",
+        {
+            "maximum": number_schema("The most that a job may claim."),
+            "kinds": {
+                "type": "array",
+                "minItems": 1,
+                "items": text_schema("A kind.", *UTILITY_FIELDS),
+                "description": "Kinds of utility that a job may have. Default: all.",
+            },
+            "namespaces": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Only jobs of these namespaces may be of this class. Default: all.",
+            },
+            "default": {
+                "type": "boolean",
+                "description": "Whether it is the class of jobs that name none.",
+                "default": False,
+            },
+            "overrunFactor": number_schema(
+                "A job that has held room for more than so many times the work that it declared "
+                "counts as worth nothing.",
+                minimum=1,
+            )
+            | {"default": OVERRUN},
+            "budget": budget,
+        },
+        ("maximum",),
+    )

@@ -1,0 +1,277 @@
+"""A tenant with the cluster's own role ``edit`` gains nothing by claims or forged marks.
+
+All that is installed is there; the tenant has no other right. What the API server cannot judge,
+the controller does: the last tests have both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from baselines import FIFO
+from oasis.kubernetes import names
+from oasis.kubernetes.api.connection import ApiError, Connection
+from oasis.kubernetes.api.resources import (
+    CLASSES,
+    NETWORK_POLICIES,
+    OASIS_JOBS,
+    PODS,
+    Objects,
+    kind_of,
+)
+from oasis.kubernetes.names import FIELD_MANAGER
+from oasis.kubernetes.objects.admission_policies import admission_policies
+from oasis.kubernetes.objects.existing import JOB
+from oasis.kubernetes.objects.manifests import rights, tenant_roles
+from oasis.kubernetes.objects.namespaced import namespaced
+from oasis.kubernetes.objects.utility_class import class_resource
+from tests.kubernetes.adapter import elastic, rigid, running_workers, scene_of, wait_phases
+from tests.kubernetes.cluster import Cluster, pod, report_rights
+from tests.kubernetes.controlplane.access import Account, apply
+from tests.kubernetes.controlplane.audit import denied, granted, verbs
+from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.existing import job_spec, make, marked, status
+from tests.kubernetes.scene import Scene
+
+MERGE = "application/merge-patch+json"
+
+
+def utility_class(name: str, **spec: Any) -> dict[str, Any]:
+    meta = {"name": name}
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.CLASS_KIND,
+        "metadata": meta,
+        "spec": spec,
+    }
+
+
+@pytest.fixture(scope="module")
+def installed(shared_plane: ControlPlane) -> Iterator[Objects]:
+    """What tenants meet; it is taken away again, for the other tests know no policies."""
+    made = [*admission_policies(), *tenant_roles()]
+    apply(shared_plane.client, [class_resource()])
+    apply(shared_plane.client, made)
+    admin = Objects(Connection.open(str(shared_plane.admin.kubeconfig())))
+    yield admin
+    for body in reversed(made):
+        found = admin.get(kind_of(body), body["metadata"]["name"])
+        assert found is not None
+        admin.delete(kind_of(body), found)
+
+
+@pytest.fixture
+def scene(cluster: Cluster, installed: Objects) -> Iterator[Scene]:
+    found = scene_of(cluster)
+    installed.apply(
+        CLASSES, utility_class("small", maximum=100, kinds=["constant", "sigmoid"], default=True)
+    )
+    yield found
+    for item in installed.list_all(CLASSES)[0]:
+        installed.delete(CLASSES, item)
+
+
+def tenant(cluster: Cluster, role: str = "edit") -> Account:
+    """A service account that may do in its namespace what ``edit`` allows."""
+    rbac = "rbac.authorization.k8s.io"
+    binding = {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": f"tenant-{role}", "namespace": cluster.namespace},
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": f"a-{role}", "namespace": cluster.namespace}
+        ],
+    }
+    return cluster.plane.service_account(f"a-{role}", cluster.namespace, [binding])
+
+
+def connection(account: Account) -> Connection:
+    return Connection.open(str(account.kubeconfig()))
+
+
+def answer(account: Account, method: str, path: str, body: Any, merge: bool = True) -> str:
+    """What the API server says: empty if it does it."""
+    content = {"content_type": MERGE} if method == "PATCH" else {}
+    if method == "PATCH" and not merge:
+        content = {"content_type": "application/json-patch+json"}
+    try:
+        connection(account).request(method, path, body=body, **content)
+    except ApiError as error:
+        return f"{error.status} {error.message}"
+    return ""
+
+
+def within(pod: dict[str, Any], account: Account, admin: Objects) -> Account:
+    """The account as it is known from within a pod: with the token that a kubelet puts there."""
+    meta = pod["metadata"]
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+    name = account.username.rpartition(":")[2]
+    found = admin.connection.request(
+        "POST",
+        f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{name}/token",
+        body={
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 3600, "boundObjectRef": bound},
+        },
+    )
+    username = f"{account.username}:{meta['name']}"
+    return replace(account, username=username, token=found["status"]["token"])
+
+
+def test_what_a_tenant_may_not_write(scene: Scene, cluster: Cluster, installed: Objects) -> None:
+    """Each line is a way to cheat, and who refuses it."""
+    mine, space = tenant(cluster), cluster.namespace
+    jobs, honest = OASIS_JOBS.path(space), rigid(scene, "honest", 1, 2.0)
+    until(lambda: answer(mine, "POST", jobs, honest) == "", "the roles are aggregated", 30.0)
+
+    def claiming(**utility: Any) -> str:
+        made = rigid(scene, "greedy", 1, 2.0, utility=utility)
+        return answer(mine, "POST", f"{jobs}?dryRun=All", made)
+
+    # the API server knows a resource that is new half a minute later
+    until(lambda: claiming(kind="constant", value=1e30) != "", "claims are judged", 60.0)
+    said = claiming(kind="constant", value=1e30)
+    assert said.startswith("403")
+    assert "claims 1e+30, and UtilityClass small allows at most 100" in said
+    assert "allows at most 100" in claiming(
+        kind="sigmoid", priority=101, decayPerSecond=1, targetSeconds=1
+    )
+    assert "expected one of constant, sigmoid" in claiming(
+        kind="deadline", value=1, deadlineSeconds=5
+    )
+    assert claiming(kind="constant", value=100) == ""
+    installed.apply(CLASSES, utility_class("curves", maximum=5, kinds=["piecewise"]))
+    installed.apply(CLASSES, utility_class("theirs", maximum=1e30, namespaces=["another"]))
+    curve = {"kind": "piecewise", "delaysSeconds": [0, 60], "values": [6, 1]}
+
+    def named(name: str, utility: dict[str, Any]) -> str:
+        made = rigid(scene, "named", 1, 2.0, utility=utility, utilityClassName=name)
+        return answer(mine, "POST", f"{jobs}?dryRun=All", made)
+
+    until(lambda: named("curves", curve) != "", "the other classes are known", 60.0)
+    assert "claims 6, and UtilityClass curves allows at most 5" in named("curves", curve)
+    assert named("curves", {**curve, "values": [5, 1]}) == ""
+    theirs = named("theirs", {"kind": "constant", "value": 1})
+    assert f"UtilityClass theirs is not for namespace {space}" in theirs
+    raised = {"spec": {"utility": {"value": 1e30}}}
+    assert "allows at most 100" in answer(mine, "PATCH", f"{jobs}/honest", raised)
+    assert answer(mine, "PATCH", f"{jobs}/honest", {"metadata": {"labels": {"a": "b"}}}) == ""
+    # nobody lifts their own limit, nor says themselves what became of their job
+    classes = CLASSES.path()
+    assert "403" in answer(mine, "PATCH", f"{classes}/small", {"spec": {"maximum": 1e30}})
+    assert "403" in answer(mine, "POST", classes, utility_class("mine", maximum=1e30))
+    forged = {"status": {"phase": "Completed", "utility": 1e30, "arrivalSlot": 99}}
+    assert "403" in answer(mine, "PATCH", f"{jobs}/honest/status", forged)
+    assert answer(mine, "PATCH", f"{jobs}/honest", forged) == ""  # the API server leaves it out
+    assert "utility" not in (scene.statuses()["honest"] or {})
+    noted = marked(scene, JOB, "other", job_spec(1), STATUS='{"arrivalSlot": 99}')
+    assert f"{names.STATUS}: expected to be written by" in answer(
+        mine, "POST", JOB.where.path(space), noted
+    )
+
+
+def test_pods_are_marked_by_the_controller_and_report_by_themselves(
+    scene: Scene, cluster: Cluster, installed: Objects
+) -> None:
+    mine, space = tenant(cluster), cluster.namespace
+    apply(cluster.plane.client, report_rights(space, "a-edit"))
+    gated = pod("one", 1, gated=False, labels={names.JOB_UID: "u"})
+    gated["spec"] |= {"serviceAccountName": "a-edit", "schedulingGates": [{"name": names.GATE}]}
+    other = pod("two", 1)
+    other["spec"]["serviceAccountName"] = "a-edit"
+    cluster.create(gated, other)
+    one = PODS.path(space, "one")
+    report = {"metadata": {"annotations": {names.PROGRESS: "1e9"}}}
+    own = "expected to be written from within the pod"
+    until(lambda: answer(mine, "PATCH", one, report) != "", "the policies hold", 60.0)
+    assert own in answer(mine, "PATCH", one, report)
+    assert own in answer(cluster.plane.admin, "PATCH", one, report)
+    there = {name: installed.get(PODS, name, space) or {} for name in ("one", "two")}
+    first, second = (within(there[name], mine, installed) for name in ("one", "two"))
+    assert own in answer(second, "PATCH", one, report)
+    assert answer(first, "PATCH", one, report) == ""
+    assert own in answer(
+        second, "PATCH", one, {"metadata": {"annotations": {names.PROGRESS: None}}}
+    )
+    told = pod("three", 1, annotations={names.LOSS: "0"})
+    assert own in answer(mine, "POST", PODS.path(space), told)
+    marks = "expected to be changed by the controller alone"
+    for change in (
+        {"labels": {names.JOB_UID: "v"}},
+        {"labels": {names.JOB_UID: None}},
+        {"annotations": {names.NODE: "n0"}},
+    ):
+        assert marks in answer(mine, "PATCH", one, {"metadata": change})
+    opened = [{"op": "remove", "path": "/spec/schedulingGates"}]
+    assert marks in answer(mine, "PATCH", one, opened, merge=False)
+    assert answer(mine, "PATCH", one, {"metadata": {"labels": {"mine": "1"}}}) == ""
+    assert answer(cluster.plane.admin, "PATCH", one, opened, merge=False) == ""
+
+
+def test_a_claim_that_only_the_controller_can_read_gains_nothing(
+    scene: Scene, installed: Objects
+) -> None:
+    """Two jobs of which one fits: the one that claims 1e30 in an annotation waits, and says why."""
+    with scene.controller(FIFO):
+        greedy = '{"kind": "constant", "value": 1e30}'
+        make(scene, JOB, marked(scene, JOB, "greedy", job_spec(4, "60s"), UTILITY=greedy))
+        scene.submit(elastic(scene, "honest", 4, 4, 40.0, network={"isolated": True}))
+        wait_phases(scene, {"honest": "Running"})
+        (policy,) = installed.list_all(NETWORK_POLICIES, scene.namespace)[0]
+        (uid,) = scene.our_pods()
+        mine = {"matchLabels": {names.JOB_UID: uid}}
+        assert policy["spec"]["podSelector"] == mine
+        assert policy["spec"]["ingress"] == [{"from": [{"podSelector": mine}]}]
+        said = {c["type"]: c for c in status(scene, JOB, "greedy")["conditions"]}["Placed"]
+        assert (said["status"], said["reason"]) == ("False", "ClaimRefused")
+        assert said["message"] == "claims 1e+30, and UtilityClass small allows at most 100"
+        assert running_workers(scene) == {"honest": 4}
+
+
+def test_rights_in_some_namespaces_are_enough_for_them(
+    scene: Scene, cluster: Cluster, installed: Objects
+) -> None:
+    """Jobs of two namespaces run, one of a third is not seen, and nothing is refused."""
+    system, plane = "oasis-namespaced", cluster.plane
+    others = [Cluster(plane, f"{cluster.namespace}-{k}") for k in "bc"]
+    try:
+        for other in others:
+            other.create_namespace()
+        spaces = (cluster.namespace, others[0].namespace)
+        account = plane.service_account(FIELD_MANAGER, system, ())
+        apply(plane.client, namespaced(rights(system), spaces))
+        begin = plane.audit_position()
+        scene.account = account
+        made = rigid(scene, "job", 2, 1.0)
+        with scene.controller(FIFO, namespace=system, watched=None, namespaced=spaces):
+            for space in (cluster.namespace, *(other.namespace for other in others)):
+                meta = {**made["metadata"], "namespace": space}
+                path = OASIS_JOBS.path(space)
+                installed.connection.request("POST", path, body={**made, "metadata": meta})
+
+            def phases() -> dict[str, str]:
+                found = installed.list_all(OASIS_JOBS)[0]
+                return {
+                    item["metadata"]["namespace"]: (item.get("status") or {}).get("phase", "")
+                    for item in found
+                }
+
+            ended = dict.fromkeys(spaces, "Completed")
+            until(lambda: phases().items() >= ended.items(), "both are done", 60.0)
+            assert phases()[others[1].namespace] == ""
+        asked = [one for one in plane.requests(account, begin) if one.resource]
+        assert denied(asked) == []
+        assert {one.namespace for one in asked} == {"", system, *spaces}
+        everywhere = {one.resource for one in asked if not one.namespace}
+        assert everywhere == {"nodes", "persistentvolumes", "utilityclasses"}
+        assert verbs(asked) <= granted(namespaced(rights(system), spaces))
+    finally:
+        for other in others:
+            other.clear()

@@ -1,0 +1,403 @@
+"""What utility classes do to the jobs of a cluster, as a controller decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from oasis.kubernetes import names
+from oasis.kubernetes.control.budgets import Payments
+from oasis.kubernetes.control.tenants import NEXT_TO_NOTHING
+from oasis.kubernetes.objects.admission_policies import admission_policies
+from oasis.kubernetes.objects.manifests import tenant_roles
+from oasis.kubernetes.objects.utility_class import (
+    Classes,
+    NamespaceBudget,
+    UtilityClass,
+    class_resource,
+    parse_class,
+)
+from oasis.model.errors import InstanceError
+from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
+from tests.unit.kubernetes.test_existing_jobs import job as existing_job
+from tests.unit.kubernetes.test_existing_jobs import read
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+
+
+def utility_class(name: str = "c", **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"maximum": 100, "default": True, **spec}}
+
+
+def claiming(name: str, value: float, slots: float = 12.0, **spec: Any) -> dict[str, Any]:
+    made = job(name, slots=slots)
+    made["spec"] |= {"utility": {"kind": "constant", "value": value}, **spec}
+    return made
+
+
+class Shared(Played):
+    """A cluster with utility classes."""
+
+    def __init__(self, make: Callable[[], Any], *classes: dict[str, Any], **settings: Any) -> None:
+        self.classes = list(classes)
+        super().__init__(make, **settings)
+
+    def seen(self) -> dict[str, list[Any]]:
+        return {**super().seen(), names.CLASS_PLURAL: self.classes}
+
+    def placed(self, uid: str) -> tuple[str, str]:
+        """Reason and message."""
+        found = self.said(uid, "Placed")
+        return ("", "") if found is None else found[1:]
+
+
+def test_without_a_class_a_job_may_claim_what_it_likes() -> None:
+    for classes in ([], [utility_class()]):
+        made = Shared(policy("recourse"), *classes)
+        uid = made.submit(claiming("greedy", 1e30, slots=80.0))
+        made.run(3)
+        assert (made.phase(uid) == "Running") is (not classes)
+        assert (made.reconciler.tenants.state()["accounts"] == {}) is (not classes)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"maximum": 20}, None),
+        ({"maximum": 19.5}, "claims 20, and UtilityClass c allows at most 19.5"),
+        (
+            {"kinds": ["sigmoid"]},
+            "has a utility of kind constant, and UtilityClass c allows sigmoid",
+        ),
+        ({"namespaces": ["ns"]}, None),
+        (
+            {"namespaces": ["other"]},
+            "names no utility class, and no class is the default of namespace ns",
+        ),
+        (
+            {"default": False},
+            "names no utility class, and no class is the default of namespace ns",
+        ),
+        ({"maximum": "x"}, "names no utility class, and no class is the default of namespace ns"),
+    ],
+)
+def test_a_job_that_does_not_keep_to_its_class_waits(
+    spec: dict[str, Any], message: str | None
+) -> None:
+    made = Shared(policy("recourse"), utility_class(**spec))
+    uid = made.submit(claiming("j", 20, slots=80.0))
+    made.run(2)
+    if message is None:
+        assert made.phase(uid) == "Running"
+        return
+    assert made.phase(uid) == "Pending"
+    assert made.placed(uid) == ("ClaimRefused", message)
+    made.classes = [utility_class()]  # its administrator thinks better of it
+    made.run(2)
+    assert made.phase(uid) == "Running"
+
+
+def test_a_job_names_its_class() -> None:
+    large = utility_class("large", maximum=1000, default=False, namespaces=["ns"])
+    made = Shared(policy("recourse"), utility_class("small", maximum=10), large)
+    one = made.submit(claiming("one", 500, slots=80.0, utilityClassName="large"))
+    two = made.submit(claiming("two", 500, utilityClassName="huge"))
+    three = made.submit(claiming("three", 500, utilityClassName="small"))
+    made.run(2)
+    assert made.phase(one) == "Running"
+    assert made.placed(two) == ("ClaimRefused", "is of UtilityClass huge, which does not exist")
+    assert made.placed(three)[1] == "claims 500, and UtilityClass small allows at most 10"
+    large["spec"]["namespaces"] = ["other"]
+    made.edit(two, utilityClassName="large")
+    made.run(2)
+    served = "is of UtilityClass large, which is for jobs in namespaces other"
+    assert made.placed(two) == ("ClaimRefused", served)
+    assert made.phase(one) == "Running", "a class that changes stops nothing that runs"
+
+
+def test_an_edit_is_judged_like_a_new_job() -> None:
+    made = Shared(policy("recourse"), utility_class())
+    uid = made.submit(claiming("j", 20, slots=80.0))
+    made.run(3)
+    done = made.status(uid)["progress"]["workerSeconds"]
+    made.edit(uid, utility={"kind": "constant", "value": 1e30})
+    made.run(2)
+    assert (made.phase(uid), made.workers(uid)) == ("Waiting", 0)
+    assert made.placed(uid)[0] == "ClaimRefused"
+    made.edit(uid, utility={"kind": "constant", "value": 90})
+    made.run(1)
+    assert made.phase(uid) == "Running"
+    assert made.status(uid)["progress"]["workerSeconds"] >= done > 0
+
+
+@pytest.mark.parametrize("name", ["recourse", "oasis", "fifo", "drf"])
+def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> None:
+    """The property behind the classes: the others run as if the greedy one had not been there."""
+    ends = []
+    for greedy in (False, True):
+        made = Shared(policy(name), utility_class())
+        uids = [made.submit(claiming(f"j{k}", 20 + k, slots=10.0 * (k + 1))) for k in range(3)]
+        if greedy:
+            made.submit(claiming("greedy", 1e30, slots=40.0))
+        made.run(15)
+        ends.append([made.status(uid).get("completionSlot") for uid in uids])
+    assert ends[0] == ends[1]
+    assert None not in ends[0]
+
+
+WINDOW = 600.0
+
+
+@pytest.mark.parametrize("name", ["oasis", "fifo", "recourse"])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_budgets_hold_in_any_window_and_across_restarts(name: str, restarts: bool) -> None:
+    # Two of these jobs may come in together, by what each of them may pay at most.
+    amount = 41.0 if name == "oasis" else 0.08
+    budget = {"amount": amount, "windowSeconds": WINDOW}
+    made = Shared(policy(name), utility_class(budget=budget))
+    uids = [made.submit(claiming(f"j{k}", 20)) for k in range(6)]
+    log, before, waited = [], 0.0, set()
+    for slot in range(60):
+        made.step()
+        if restarts and slot % 3 == 0:
+            made.restart()
+        paid = sum(made.reconciler.tenants.paid(uid) for uid in uids)
+        log.append((slot * SLOT, paid - before))
+        before = paid
+        waiting = [made.placed(uid) for uid in uids if made.placed(uid)[0] == "BudgetSpent"]
+        waited |= {message.rpartition("; ")[2][:12] for _, message in waiting}
+    assert all(made.phase(uid) == "Completed" for uid in uids)
+    for end, _ in log:
+        assert sum(a for at, a in log if end - WINDOW < at <= end) <= amount + 1e-9
+    assert before > 0
+    assert "it may run f" in waited or name == "oasis"  # prices are low here: soon all is decided
+    assert waited
+
+
+def test_what_was_paid_is_known_with_slots_of_another_length() -> None:
+    made = Shared(policy("fifo"), utility_class(budget={"amount": 0.05, "windowSeconds": 86400}))
+    made.submit(claiming("first", 20))
+    made.run(5)
+    paid = made.reconciler.tenants.payments.state()
+    assert paid
+    made.settings = type(made.settings)(slot_seconds=SLOT / 2, first_slot_at=EPOCH)
+    made.restart()
+    assert made.reconciler.tenants.payments.state() == paid
+
+
+@pytest.mark.parametrize("name", ["oasis", "fifo"])
+def test_an_edit_is_not_paid_for_twice(name: str) -> None:
+    """A budget that holds one such job alone, which may be edited all the same."""
+    amount = 20.0 if name == "oasis" else 32 * SLOT / 3600 / 8
+    budget = {"amount": amount, "windowSeconds": 86400}
+    made = Shared(policy(name), utility_class(budget=budget))
+    uid = made.submit(claiming("j", 20, slots=24.0))
+    made.run(1)
+    made.edit(uid, gracePeriodSeconds=5)
+    made.run(1)
+    assert made.phase(uid) == "Running"
+    made.edit(uid, utility={"kind": "constant", "value": 19})
+    made.run(1)
+    assert made.phase(uid) == "Running"
+    other = made.submit(claiming("other", 20, slots=24.0))
+    made.run(1)
+    assert made.placed(other)[0] == "BudgetSpent"
+
+
+def test_an_error_with_one_job_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Shared(policy("fifo"), utility_class())
+    whole = made.reconciler.tenants.declare
+
+    def declare(spec: Any, *rest: Any) -> None:
+        if spec.name == "odd":
+            raise ZeroDivisionError
+        whole(spec, *rest)
+
+    monkeypatch.setattr(made.reconciler.tenants, "declare", declare)
+    odd, other = (made.submit(claiming(name, 20, slots=80.0)) for name in ("odd", "other"))
+    made.run(2)
+    assert (made.phase(odd), made.phase(other)) == ("Failed", "Running")
+
+
+def test_a_job_that_can_never_pay_says_so() -> None:
+    made = Shared(policy("oasis"), utility_class(budget={"amount": 5, "windowSeconds": 600}))
+    uid = made.submit(claiming("j", 20))
+    made.run(2)
+    reason, message = made.placed(uid)
+    assert reason == "BudgetSpent"
+    assert message == (
+        "may pay up to 20, and namespace ns has paid 0 of 5 in 600 s for jobs of UtilityClass c; "
+        "it can never run: make it claim, or need, less"
+    )
+
+
+def test_a_job_that_was_deleted_has_paid() -> None:
+    made = Shared(policy("fifo"), utility_class(budget={"amount": 0.06, "windowSeconds": 3600}))
+    for k in range(5):
+        uid = made.submit(claiming(f"j{k}", 20))
+        made.run(4)
+        if made.placed(uid)[0] == "BudgetSpent":
+            break
+        made.delete(uid)
+    else:
+        raise AssertionError("who deletes jobs pays nothing")
+
+
+@pytest.mark.parametrize("name", ["recourse", "oasis"])
+def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
+    """8 s declared, and the chief never ends: an honest job gets its room after a while."""
+    ends = {}
+    for classes in ([], [utility_class()]):
+        made = Shared(policy(name), *classes)
+        liar = claiming("liar", 100, completion="chief")
+        liar["spec"] |= {"work": {"workerSeconds": 8.0}}
+        uid = made.submit(liar)
+        made.run(6)
+        honest = made.submit(claiming("honest", 1, slots=24.0))
+        made.run(12)
+        ends[bool(classes)] = made.phase(honest)
+        if classes:
+            assert made.phase(honest) == "Completed"
+            said = made.said(uid, "Overrun") or made.said(uid, "Complete")
+            assert said is not None
+            if made.phase(uid) == "Running":  # what nobody else wants it may have
+                assert "2 times the 8 that count as declared and one slot more" in said[2]
+                counts = made.reconciler.driver.by_uid[uid].spec.job.utility(0)
+                assert counts == 100 * NEXT_TO_NOTHING
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
+    """Who raises the work each time before it is used up is overrun in the end."""
+    made = Shared(policy("recourse"), utility_class())
+    uid = made.submit(claiming("j", 100, slots=5.0, completion="chief"))
+    made.jobs[uid]["spec"]["workers"]["maximum"] = 1
+    made.run(4)
+    overrun = []
+    for slot in range(30):
+        if slot == 0 or not honest:
+            work = 9.0 if honest else 7.0 + slot
+            made.edit(uid, work={"workerSeconds": work * SLOT})
+        made.step()
+        overrun.append(made.said(uid, "Overrun"))
+        if honest and slot > 12:  # it needs twice of that
+            break
+    assert (overrun[-1] is None) is honest
+    if not honest:
+        assert "; submit what is left as a new job" in overrun[-1][2]
+
+
+def test_a_report_of_little_progress_hides_no_overrun() -> None:
+    made = Shared(policy("recourse"), utility_class())
+    liar = claiming("liar", 100, completion="chief")
+    liar["spec"] |= {"work": {"workerSeconds": 8.0}}
+    uid = made.submit(liar)
+    for _ in range(8):
+        made.step()
+        for pod in made.pods.values():
+            pod["metadata"]["annotations"][names.PROGRESS] = "0.001"
+    assert made.said(uid, "Overrun") is not None
+
+
+def test_honest_work_is_no_overrun() -> None:
+    for name in ("recourse", "oasis", "fifo"):
+        made = Shared(policy(name), utility_class(overrunFactor=1))
+        uids = [made.submit(claiming(f"j{k}", 20 + k, slots=13.5 + k)) for k in range(4)]
+        made.run(20)
+        assert [made.said(uid, "Overrun") for uid in uids] == [None] * 4
+        assert all(made.phase(uid) == "Completed" for uid in uids)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({}, "spec: expected maximum"),
+        ({"maximum": -1}, "spec.maximum"),
+        ({"maximum": 1, "kinds": []}, "spec.kinds"),
+        ({"maximum": 1, "kinds": ["linear"]}, "spec.kinds"),
+        ({"maximum": 1, "overrunFactor": 0.5}, "spec.overrunFactor"),
+        ({"maximum": 1, "budget": {"amount": 1}}, "spec.budget"),
+        ({"maximum": 1, "budget": {"amount": 1, "windowSeconds": 0}}, "spec.budget.windowSeconds"),
+        ({"maximum": 1, "more": 1}, "spec.more"),
+    ],
+)
+def test_a_class_that_makes_no_sense_names_its_field(spec: dict[str, Any], field: str) -> None:
+    with pytest.raises(InstanceError) as caught:
+        parse_class({"metadata": {"name": "c"}, "spec": spec})
+    assert str(caught.value).startswith(field.partition(":")[0])
+
+
+def test_a_job_of_another_kind_names_its_class_in_an_annotation() -> None:
+    classes = Classes([utility_class("a"), utility_class("b", default=False)])
+    for name in ("a", "b"):
+        found = classes.of(read(existing_job(UTILITY_CLASS=name)))
+        assert isinstance(found, UtilityClass)
+        assert found.name == name
+    assert read(existing_job()).utility_class is None
+    assert classes.of(read(existing_job(UTILITY_CLASS="c"))) == (
+        "is of UtilityClass c, which does not exist"
+    )
+
+
+def test_of_several_defaults_the_strictest_counts() -> None:
+    classes = Classes([utility_class("b", maximum=5), utility_class("a", maximum=7)])
+    found = classes.find(None, "ns")
+    assert isinstance(found, UtilityClass)
+    assert found.name == "b"
+
+
+def test_what_is_installed_for_tenants() -> None:
+    assert class_resource()["spec"]["scope"] == "Cluster"
+    bindings = [made for made in admission_policies() if made["kind"].endswith("Binding")]
+    assert [each["spec"]["validationActions"] for each in bindings] == [["Deny"]] * 4
+    written = {
+        (role["metadata"]["name"], rule["resources"][0])
+        for role in tenant_roles()
+        for rule in role["rules"]
+        if "patch" in rule["verbs"]
+    }
+    # no status, and no class
+    assert written == {
+        ("oasis-scheduler-edit", "oasisjobs"),
+        ("oasis-scheduler-admin", "oasisjobs"),
+    }
+
+
+def test_a_steady_stream_rolls_out_too() -> None:
+    payments, budget = Payments(), NamespaceBudget(amount=10.0, window_seconds=100.0)
+    for second in range(1000):
+        payments.pay(("c", "ns"), 0.01, budget, float(second))
+    assert 1.0 <= payments.spent(("c", "ns"), budget, 999.0) <= 1.03
+    assert len(payments.state()[0][2]) <= 105
+
+
+def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> None:
+    made = Played(policy("fifo"))
+    opened = made.opens
+
+    def opens(pod: dict[str, Any]) -> bool:
+        assert made.policies, "others reach the pod before the policy is there"
+        return opened(pod)
+
+    made.opens = opens
+    isolated = made.submit(
+        claiming("isolated", 20, network={"isolated": True}, resizePolicy="restart")
+    )
+    made.run(1)
+    assert made.phase(isolated) == "Running"
+    (found,) = made.policies
+    mine = {"matchLabels": {names.JOB_UID: isolated}}
+    assert found["spec"]["podSelector"] == mine
+    assert found["spec"]["ingress"] == [{"from": [{"podSelector": mine}]}]
+    assert found["metadata"]["ownerReferences"][0]["uid"] == isolated
+    assert all(pod["metadata"]["labels"][names.JOB_UID] == isolated for pod in made.pods.values())
+    made.opens = opened
+    made.submit(claiming("open", 20, network={}))
+    made.run(3)
+    assert len(made.policies) == 1
+    wrong = made.submit(claiming("wrong", 20, network={"isolated": "yes"}))
+    made.run(1)
+    said = made.said(wrong, "Valid")
+    assert said is not None
+    assert said[2].startswith("spec.network.isolated: expected true or false")

@@ -1,0 +1,188 @@
+"""A table of jobs with any names of columns: named by --map, or guessed and told."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oasis.model.errors import InstanceError
+from oasis.traces import read_plain
+from oasis.traces.columns import columns_of, delimiter_of, parse_map
+from oasis.traces.plain_job import COMPLETED, KILLED, PlainJob
+
+ODD = """\
+"Job No";"Sent (ms)";"Began";"Took";"Cards";"Who";"Final status"
+"a";1709280000000;1709280060000;"2 days 03:00:00";"4";"Ann";"Succeeded"
+"b";1709280030000;"";"90,5";"1,0";"bob; the other";"cancelled by 7"
+"c";1709280031000;1709280090000;"1:30";"0";"bob";"failed"
+"d";1709280032000;"";"";"2";"bob";"RUNNING"
+"""
+MAP = "id=Job No,submitted=Sent (ms),started=Began,duration=Took,gpus=Cards,owner=Who"
+DAYS = (2 * 24 + 3) * 3600.0
+EXPECTED = (
+    PlainJob("a", 0.0, DAYS, 4, "Ann", 60.0, 60.0 + DAYS, COMPLETED),
+    PlainJob("b", 30.0, 90.5, 1, "bob; the other", None, None, KILLED),
+)
+
+
+def written(directory: Path, text: str, name: str = "jobs.csv") -> Path:
+    path = directory / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_table_with_odd_names_is_read_by_a_map(tmp_path: Path) -> None:
+    trace = read_plain(written(tmp_path, ODD), options={"map": MAP})
+    assert trace.format == "plain"
+    assert trace.jobs == EXPECTED
+    assert trace.kept == "kept 2 of 4 jobs: 1 has not ended, 1 without GPUs"
+    assert trace.notes == (
+        "columns guessed from their names: state=Final status (--map names others)",
+        "cells such as 3,5, read as numbers with decimals: 2",
+    )
+
+
+def test_jobs_without_gpus_can_be_kept(tmp_path: Path) -> None:
+    trace = read_plain(written(tmp_path, ODD), options={"map": MAP, "cpu_jobs": True})
+    assert [(job.id, job.gpus) for job in trace.jobs] == [("a", 4), ("b", 1), ("c", 1)]
+    assert "jobs without GPUs, which hold one each here: 1" in trace.notes
+
+
+@pytest.mark.parametrize("cells", [["a,0,60,4"], ["a,0,60,4", "b,7,60,0"]])
+def test_a_table_with_the_documented_names_has_nothing_to_tell(
+    cells: list[str], tmp_path: Path
+) -> None:
+    trace = read_plain(written(tmp_path, "\n".join(["id,submitted,duration,gpus", *cells])))
+    assert trace.notes == ()
+
+
+def test_common_names_are_guessed_and_told(tmp_path: Path) -> None:
+    text = "JobID\tsubmit_time\tStart Time\truntime_min\tnum_gpus\tUser\nx\t9\t10\t1.5\t2\tann\n"
+    trace = read_plain(written(tmp_path, text))
+    assert trace.jobs == (PlainJob("x", 0.0, 90.0, 2, "ann", 1.0, 91.0),)
+    assert trace.notes == (
+        "columns guessed from their names: id=JobID, submitted=submit_time, started=Start Time,"
+        " duration=runtime_min, gpus=num_gpus, owner=User; runtime_min in min"
+        " (--map names others)",
+    )
+
+
+def test_a_unit_that_is_given_goes_before_that_of_the_name(tmp_path: Path) -> None:
+    text = "id,submitted,runtime_min,gpus\nx,9,1.5,2\n"
+    (job,) = read_plain(written(tmp_path, text), options={"duration_unit": "h"}).jobs
+    assert job.duration == 5400.0
+
+
+def test_a_run_has_no_duration_of_its_own(tmp_path: Path) -> None:
+    text = "submit,begin,finish,gpu_count\n0,5,20,1\n1,6,,1\n2,,,1\n3,9,8,1\n"
+    trace = read_plain(written(tmp_path, text))
+    assert trace.jobs == (PlainJob("row-2", 0.0, 15.0, 1, "", 5.0, 20.0),)
+    assert trace.malformed == {
+        "has not ended": {"count": 1, "first_row": 3},
+        "never ran": {"count": 1, "first_row": 4},
+        "finish is before begin": {"count": 1, "first_row": 5},
+    }
+    assert trace.notes[-1] == "jobs are named after their lines: no column names them"
+
+
+def test_an_empty_column_of_the_map_is_none(tmp_path: Path) -> None:
+    text = "id,submitted,start,duration,gpus,status\na,0,soon,60,1,RUNNING\n"
+    (job,) = read_plain(written(tmp_path, text), options={"map": "started=,state="}).jobs
+    assert job == PlainJob("a", 0.0, 60.0, 1)
+
+
+def test_jobs_of_one_owner_can_be_taken(tmp_path: Path) -> None:
+    text = "id,submitted,duration,gpus,who,vc\na,0,60,1,ann,x\nb,1,60,1,bob,y\n"
+    path = written(tmp_path, text)
+    options: dict[str, Any] = {"map": "owner=who"}
+    assert [j.id for j in read_plain(path, options={**options, "user": "bob"}).jobs] == ["b"]
+    trace = read_plain(path, options={**options, "virtual_cluster": "x"})
+    assert [j.id for j in trace.jobs] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("cards=4", "map: expected NAME=COLUMN with a name of id, submitted, started"),
+        ("gpus", "map: expected NAME=COLUMN"),
+        ("gpus=a,gpus=b", "map: expected gpus once"),
+        ("gpus=cards", "column cards: is not in the header of jobs.csv, for gpus: id,submitted"),
+        ("gpus=twice", "column twice: is twice or more in the header of jobs.csv, for gpus"),
+        ("gpus=", "column gpus: expected this column once in the header of jobs.csv"),
+        ("duration=", "column duration: expected this column, or started and ended, once in"),
+    ],
+)
+def test_what_is_wrong_with_a_map_is_told(given: str, message: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "id,submitted,duration,gpus,twice,twice\na,0,60,1,1,1\n")
+    with pytest.raises(InstanceError) as caught:
+        read_plain(path, options={"map": given})
+    assert str(caught.value).startswith(message)
+
+
+def test_a_cell_that_cannot_be_read_is_told_by_row_and_column(tmp_path: Path) -> None:
+    path = written(tmp_path, ODD.replace('"4"', '"four"'))
+    with pytest.raises(InstanceError) as caught:
+        read_plain(path, options={"map": MAP, "user": "Ann"})
+    assert "user: expected one of" in str(caught.value)
+    trace = read_plain(path, options={"map": MAP})
+    assert trace.malformed["bad Cards"] == {"count": 1, "first_row": 2}
+
+
+def test_maps_and_delimiters() -> None:
+    assert parse_map("") == {}
+    assert parse_map('gpus=n,"owner=a, b"') == {"gpus": "n", "owner": "a, b"}
+    assert [delimiter_of(text) for text in ("a;b,c;d", "a\tb", "a|b|c", "a")] == [
+        ";",
+        "\t",
+        "|",
+        ",",
+    ]
+    found = columns_of(["vc", "submit", "gpus", "duration"], {}, "f", {})
+    assert found.of["owner"] == "vc"
+    assert "virtual_cluster" not in found.of
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_a_parquet_file_is_read_as_the_same_table(unit: str, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(
+        {
+            "job": ["a", "b"],
+            "submit_time": pandas.to_datetime([1709280000, 1709280030], unit="s", utc=True),
+            "start_time": pandas.to_datetime([1709280060, None], unit="s", utc=True),
+            "elapsed": pandas.to_timedelta([DAYS, 90.5], unit="s"),
+            "gpus": pandas.array([4, 1], dtype="Int64"),
+            "user": ["Ann", "bob; the other"],
+            "state": ["COMPLETED", "CANCELLED"],
+        }
+    )
+    times = frame.select_dtypes(["datetimetz"]).columns
+    frame[times] = frame[times].apply(lambda column: column.dt.as_unit(unit))
+    path = tmp_path / "jobs.parquet"
+    frame.to_parquet(path)
+    assert read_plain(path, options={"map": "id=job"}).jobs == EXPECTED
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InstanceError, match=r"^expected a whole Parquet file"):
+        read_plain(path)
+
+
+def test_memory_grows_with_the_jobs_and_not_with_the_columns(tmp_path: Path) -> None:
+    """A row leaves its job and nothing else; 20,000 of 40 columns stay below 1,200 bytes each."""
+    count, more = 20_000, 36
+    header = ",".join(["id", "submitted", "duration", "gpus", *(f"x{k}" for k in range(more))])
+    row = ",".join(["60", "1", *(["some text"] * more)])
+    path = written(tmp_path, header + "\n" + "\n".join(f"j{k},{k},{row}" for k in range(count)))
+    tracemalloc.start()
+    try:
+        trace = read_plain(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(trace.jobs) == count
+    text = path.stat().st_size
+    # The file is there twice, as text and as lines; as dictionaries it would be ten times that.
+    assert peak < 3 * text + 1200 * count
