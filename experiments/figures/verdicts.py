@@ -26,7 +26,7 @@ AT_TARGET = 1.0  # slots between a median and the target that it is said to be a
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     """One statement of the paper about one policy of a figure.
 
     Parameters
@@ -50,7 +50,7 @@ class Verdict:
     found: str
 
 
-def verdicts_of(directory: Path) -> list[Verdict]:
+def verdicts_of(directory: Path) -> list[Judgement]:
     """Compare the data of all figures in a directory with what the paper says.
 
     Parameters
@@ -60,7 +60,7 @@ def verdicts_of(directory: Path) -> list[Verdict]:
 
     Returns
     -------
-    list of Verdict
+    list of Judgement
         In the order of the figures.
 
     Raises
@@ -81,7 +81,7 @@ def over_published(directory: Path, figure: str, policy: str) -> list[float]:
     return [row["utility"] / row["published"] for row in own]
 
 
-def judge_fig3(rows: Sequence[Row]) -> list[Verdict]:
+def judge_fig3(rows: Sequence[Row]) -> list[Judgement]:
     """Total utility by number of jobs: who is first, the trend, and the levels."""
     found = []
     counts = list(dict.fromkeys(row["jobs"] for row in rows))
@@ -90,10 +90,10 @@ def judge_fig3(rows: Sequence[Row]) -> list[Verdict]:
         ahead = [row["jobs"] for row in own if _leads(rows, row)]
         seeds = f"{sum(row['first'] for row in own)} of {sum(row['seeds'] for row in own)}"
         text = f"first at {_list(ahead) or 'no number of'} jobs, on {seeds} instances"
-        found.append(Verdict("fig3", "OASiS earns most", form, ahead == counts, text))
+        found.append(Judgement("fig3", "OASiS earns most", form, ahead == counts, text))
         earned = [row["utility"] for row in own]
         says = "OASiS earns more the more jobs there are"
-        found.append(Verdict("fig3", says, form, earned == sorted(earned), _list(earned)))
+        found.append(Judgement("fig3", says, form, earned == sorted(earned), _list(earned)))
     for policy in dict.fromkeys(row["policy"] for row in rows):
         published = FIG3.get(paper_name(policy), {})
         own = [_row(rows, policy=policy, jobs=count) for count in counts]
@@ -103,7 +103,7 @@ def judge_fig3(rows: Sequence[Row]) -> list[Verdict]:
     return found
 
 
-def judge_fig4(rows: Sequence[Row]) -> list[Verdict]:
+def judge_fig4(rows: Sequence[Row]) -> list[Judgement]:
     """Completion minus target of both kinds of jobs: reach, spread and medians."""
     measures: Mapping[str, Callable[[Row], float]] = {
         "90 % of OASiS's completions within the fewest slots of the target": (
@@ -125,16 +125,16 @@ def judge_fig4(rows: Sequence[Row]) -> list[Verdict]:
                 agrees &= own <= measure(best)
                 values = f"{abs(own):.3g}, {best['policy']} {abs(measure(best)):.3g}"
                 parts.append(f"{kind} {values}")
-            found.append(Verdict("fig4", says, form, agrees, "; ".join(parts)))
+            found.append(Judgement("fig4", says, form, agrees, "; ".join(parts)))
     for policy, (low, high) in FIG4.items():
         medians = [row["median"] for row in rows if row["policy"] == policy]
         agrees = all(low <= value <= high for value in medians)
         says = f"median {low:g} to {high:g} slots late"
-        found.append(Verdict("fig4", says, policy, agrees, _list(medians, " and ")))
+        found.append(Judgement("fig4", says, policy, agrees, _list(medians, " and ")))
     return found
 
 
-def judge_fig5(rows: Sequence[Row]) -> list[Verdict]:
+def judge_fig5(rows: Sequence[Row]) -> list[Judgement]:
     """Competitive ratio: geometric means by number of servers, and their trend."""
     found = []
     low, high = FIG5
@@ -147,15 +147,15 @@ def judge_fig5(rows: Sequence[Row]) -> list[Verdict]:
             f"{_list(means, digits=2)}, largest of an instance {max(r['largest'] for r in own):.3g}"
         )
         says = f"ratios from {low:g} to {high:g} on average"
-        found.append(Verdict("fig5", says, form, all(low <= m <= high for m in means), text))
+        found.append(Judgement("fig5", says, form, all(low <= m <= high for m in means), text))
         falls = means == sorted(means, reverse=True)
         text = "they fall" if falls else "they do not only fall"
         says = "no trend with the number of servers"
-        found.append(Verdict("fig5", says, form, not falls and means != sorted(means), text))
+        found.append(Judgement("fig5", says, form, not falls and means != sorted(means), text))
     return found
 
 
-def judge_fig6(rows: Sequence[Row]) -> list[Verdict]:
+def judge_fig6(rows: Sequence[Row]) -> list[Judgement]:
     """Misjudged U/L at the largest number of jobs."""
     found = []
     printed = 1 - FIG6[10.0] / FIG6[1.0]
@@ -170,19 +170,19 @@ def judge_fig6(rows: Sequence[Row]) -> list[Verdict]:
         too_high = [share for scale, share in relative.items() if scale > 1]
         text = f"too low {_list(too_low, digits=2)}; too high {_list(too_high, digits=2)}"
         says = "U/L too low is better than too high"
-        found.append(Verdict("fig6", says, form, min(too_low) > max(too_high), text))
+        found.append(Judgement("fig6", says, form, min(too_low) > max(too_high), text))
         best = max(relative, key=relative.__getitem__)
         text = f"at {best:g} times its true value"
         says = "most utility with half of U/L"
-        found.append(Verdict("fig6", says, form, best == 0.5, text))
+        found.append(Judgement("fig6", says, form, best == 0.5, text))
         lost = 1 - relative[10.0]
         says = f"ten times U/L loses {printed:.0%}".replace("%", " %")
         text = f"{lost:.1%}".replace("%", " %")
-        found.append(Verdict("fig6", says, form, abs(lost - printed) <= LEVEL * printed, text))
+        found.append(Judgement("fig6", says, form, abs(lost - printed) <= LEVEL * printed, text))
     return found
 
 
-def judge_fig8(rows: Sequence[Row]) -> list[Verdict]:
+def judge_fig8(rows: Sequence[Row]) -> list[Judgement]:
     """Total utility on the testbed: who is first, the order, and the levels."""
     found = []
     printed = sorted(FIG8, key=FIG8.__getitem__, reverse=True)
@@ -191,10 +191,12 @@ def judge_fig8(rows: Sequence[Row]) -> list[Verdict]:
         order = sorted(shown, key=lambda row: -row["utility"])
         names = [paper_name(row["policy"]) for row in order]
         says = "OASiS earns most of the paper's policies"
-        found.append(Verdict("fig8", says, form, names[0] == OASIS, f"order {', '.join(names)}"))
+        found.append(Judgement("fig8", says, form, names[0] == OASIS, f"order {', '.join(names)}"))
         among = [name for name in names if name in (OASIS, "dorm", "fifo")]
         says = "OASiS before Dorm before FIFO"
-        found.append(Verdict("fig8", says, form, among == printed[:3], f"order {', '.join(among)}"))
+        found.append(
+            Judgement("fig8", says, form, among == printed[:3], f"order {', '.join(among)}")
+        )
     for row in rows:
         if paper_name(row["policy"]) in FIG8:
             level = [FIG8[paper_name(row["policy"])]]
@@ -202,7 +204,7 @@ def judge_fig8(rows: Sequence[Row]) -> list[Verdict]:
     return found
 
 
-def judge_fig9(rows: Sequence[Row]) -> list[Verdict]:
+def judge_fig9(rows: Sequence[Row]) -> list[Judgement]:
     """Completion minus target on the testbed: medians."""
     found = []
     for row in rows:
@@ -212,11 +214,11 @@ def judge_fig9(rows: Sequence[Row]) -> list[Verdict]:
             says = f"median {published:g} slots late" if published else "median at the target"
             agrees = abs(median - published) <= AT_TARGET
             text = f"{median:.1f}, {row['finished']} of {row['jobs']} finish"
-            found.append(Verdict("fig9", says, policy, agrees, text))
+            found.append(Judgement("fig9", says, policy, agrees, text))
     return found
 
 
-JUDGES: Mapping[str, Callable[[Sequence[Row]], list[Verdict]]] = {
+JUDGES: Mapping[str, Callable[[Sequence[Row]], list[Judgement]]] = {
     "fig3": judge_fig3,
     "fig4": judge_fig4,
     "fig5": judge_fig5,
@@ -226,9 +228,9 @@ JUDGES: Mapping[str, Callable[[Sequence[Row]], list[Verdict]]] = {
 }
 
 
-def _level(figure: str, policy: str, printed: Sequence[float], here: Sequence[float]) -> Verdict:
+def _level(figure: str, policy: str, printed: Sequence[float], here: Sequence[float]) -> Judgement:
     agrees = all(abs(a - b) <= LEVEL * b for a, b in zip(here, printed, strict=True))
-    return Verdict(figure, f"total utility {_list(printed)}", policy, agrees, _list(here))
+    return Judgement(figure, f"total utility {_list(printed)}", policy, agrees, _list(here))
 
 
 def _row(rows: Iterable[Row], **where: object) -> Row:
