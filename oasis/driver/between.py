@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -10,7 +10,7 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts, Spec
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.capabilities import Rehearsing
-from oasis.scheduling.placement import Room
+from oasis.scheduling.placement import BestFit, Room
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class EarlyStarts(Generic[Spec]):
 
     A driver asks its policy at boundaries alone. Between them a copy of it is asked what it would
     decide at the next boundary if nothing else happened (`rehearsal`). A new job that gets machines
-    there, and finds them free now, begins at once (`take`), and stays where it is at the boundary.
+    there, and finds as many free now, begins at once (`take`).
 
     The policy never learns of it (`begin`): what a job did before it arrived at the policy is not
     told. Every decision is the one that it would have been without early starts, so that no job
@@ -47,6 +47,8 @@ class EarlyStarts(Generic[Spec]):
     ----------
     held : dict of str to Entry
         Jobs that run before they arrive at the policy, by uid, with what they hold.
+    staying : set of str
+        Those of them that the next plan leaves where they are.
     early : dict of str to float
         Worker-slots that jobs had done when they arrived at the policy, which it is not told.
     """
@@ -54,6 +56,7 @@ class EarlyStarts(Generic[Spec]):
     def __init__(self, driver: Driver[Spec]) -> None:
         self._driver = driver
         self.held: dict[str, Entry[Spec]] = {}
+        self.staying: set[str] = set()
         self.early: dict[str, float] = {}
         self._over: dict[str, _Over[Spec]] = {}
 
@@ -64,11 +67,12 @@ class EarlyStarts(Generic[Spec]):
         return {uid: entry for uid, entry in live.items() if uid not in self._over} | self.held
 
     def rehearsal(
-        self, specs: Mapping[str, Spec]
+        self, specs: Mapping[str, Spec], ended: Set[str] = frozenset()
     ) -> Callable[[], Mapping[str, Entry[Spec]]] | None:
         """A function that says, for `take`, what the next boundary would decide on these new jobs.
 
-        It may run in a thread while the driver stands still or goes on. None if the policy cannot
+        `ended` are jobs that have said since the last boundary that they ended. The function may
+        run in a thread while the driver stands still or goes on. None if the policy cannot
         be asked: it is no `Rehearsing`, no slot has begun, or it fails.
         """
         driver = self._driver
@@ -81,11 +85,11 @@ class EarlyStarts(Generic[Spec]):
         known = {uid: entry.spec for uid, entry in live.items()}
         # Gangs work on until then, as planned.
         done = {uid: e.done + e.allocation.worker_count for uid, e in live.items()}
-        ended = {uid for uid, over in self._over.items() if over.is_due(done.get(uid, 0.0))}
+        due = {uid for uid, over in self._over.items() if over.is_due(done.get(uid, 0.0))}
         facts = Facts(
             known | {uid: spec for uid, spec in specs.items() if uid not in known},
             done,
-            ended=frozenset(ended & live.keys()),
+            ended=frozenset((due | ended - self._over.keys()) & live.keys()),
             down=frozenset(driver.down),
         )
 
@@ -95,23 +99,40 @@ class EarlyStarts(Generic[Spec]):
 
         return found
 
-    def take(self, found: Mapping[str, Entry[Spec]]) -> None:
-        """Begin the jobs that a rehearsal found machines for, as far as these are free now.
+    def take(
+        self, found: Mapping[str, Entry[Spec]], may_leave: Callable[[Spec], bool] = lambda _: True
+    ) -> None:
+        """Begin the jobs that a rehearsal found machines for, as far as there is room now.
 
-        A job that began earlier goes on if it gets the same machines as before. Otherwise it gives
-        them back now, so that whoever gets them at the boundary finds them free.
+        A job begins on the machines of the next plan if they are free. Otherwise it begins on
+        others, if it `may_leave` them before the boundary: to whoever gets them then, they must be
+        as free as if nobody had been there.
         """
         room = Room(self._driver.site, self._driver.free, self._driver.down)
-        held = {}
+        held: dict[str, Entry[Spec]] = {}
+        self.staying = set()
         # Those that run come first: nobody takes their room but at the boundary.
         for uid in sorted(found, key=lambda uid: uid not in self.held):
-            entry, before = found[uid], self.held.get(uid)
-            if not entry.allocation.workers:
+            entry = self.held.get(uid, found[uid])
+            job, planned = entry.job, found[uid].allocation
+            if not planned.workers:
                 continue
-            if room.hold(entry.job, entry.allocation):
-                same = before is not None and before.allocation == entry.allocation
-                held[uid] = before if same and before is not None else entry
+            is_new = uid not in self.held
+            if (is_new or entry.allocation == planned) and room.hold(job, planned):
+                held[uid] = entry
+                self.staying.add(uid)
+            elif may_leave(entry.spec):
+                if is_new:
+                    place = BestFit().place(room, job, planned.worker_count, planned.ps_count)
+                    if place is not None:
+                        held[uid] = replace(entry, allocation=place._replace(form=planned.form))
+                elif room.hold(job, entry.allocation):
+                    held[uid] = entry
         self.held = held
+
+    def leave(self, uid: str) -> None:
+        """Let a job give its machines back before the boundary."""
+        del self.held[uid]
 
     def begin(self, slot: int, facts: Facts[Spec]) -> tuple[Facts[Spec], dict[str, Entry[Spec]]]:
         """What the policy is to be told at the boundary before `slot`, and which jobs are complete.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
+from oasis.driver.between import EarlyStarts
 from oasis.driver.driver import Driver, form_begun_in
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
@@ -30,16 +32,15 @@ from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
 from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.checkpoint import Checkpoint
-from oasis.kubernetes.control.job_reader import JobReader
+from oasis.kubernetes.control.job_reader import JobReader, tell_orphans, too_long
 from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
-from oasis.kubernetes.control.planning import Planning
+from oasis.kubernetes.control.planning import Asked, Planning, Rehearsals
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
-from oasis.kubernetes.names import JOB_UID
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.neighbours import Neighbours
@@ -108,6 +109,8 @@ class Reconciler:
         self.admission = Admission(self.places, seen["nodes"], Volumes(seen), self.requests)
         self._check_groups(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
+        self.between = EarlyStarts(self.driver)
+        self.rehearsals = Rehearsals(self.driver, self.between)
         self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
 
     # -- the cluster -------------------------------------------------------------------------------
@@ -181,7 +184,7 @@ class Reconciler:
     @property
     def live(self) -> Mapping[str, Entry[JobSpec]]:
         """Live jobs by uid, with what they hold by the plan that is acted on."""
-        return self.driver.by_uid if self._planning is None else self._planning.live_before
+        return self.between.live if self._planning is None else self._planning.live_before
 
     @property
     def next_boundary(self) -> float:
@@ -194,7 +197,7 @@ class Reconciler:
         planning = self._prepare(now, seen)
         if planning is None:
             return False
-        planning.make()
+        planning.asked.make()
         self._follow(planning, seen)
         return True
 
@@ -212,11 +215,11 @@ class Reconciler:
             if planning is None:
                 return False
             if self.driver.arriving_again & self.pods_of(look()).keys():
-                planning.make()  # without a plan their pods would go meanwhile
+                planning.asked.make()  # without a plan their pods would go meanwhile
             else:
-                planning.start(on_end)
-                planning.ended.wait(patience)
-        if not planning.ended.is_set():
+                planning.asked.start(on_end)
+                planning.asked.ended.wait(patience)
+        if not planning.asked.ended.is_set():
             return False
         self._follow(planning, look())
         return True
@@ -240,21 +243,29 @@ class Reconciler:
         specs = self._ready_in_time(specs, ours, now)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self.machines.lost(seen))
         # The driver changes its entries while it plans: until then the others look at copies.
-        before = {uid: entry.copy() for uid, entry in self.driver.by_uid.items()}
-        self._planning = Planning(self.driver, slot, facts, now, self.driver.slot, before)
+        before = {uid: entry.copy() for uid, entry in self.live.items()}
+        facts, complete = self.between.begin(slot, facts)
+        for uid, entry in complete.items():
+            with self.handling(uid, "telling of", now):
+                self._tell_completed(entry, max(slot - 1, entry.arrived), now)
+            self.reader.specs.pop(uid, None)  # nothing runs for it any more
+        self.rehearsals.known = frozenset(self.statuses)
+        asked = Asked(partial(self.driver.boundary, slot, facts))
+        self._planning = Planning(slot, facts, now, self.driver.slot, before, asked)
         return self._planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
         """Act on a new plan from now on: say what was decided, and keep it."""
         self._planning = None
-        slot, now, outcome = planning.slot, planning.now, planning.outcome()
+        slot, now, outcome = planning.slot, planning.now, planning.asked.outcome()
         ours = self.pods_of(seen)
-        self.metrics.policy_seconds.observe(planning.seconds)
+        self.metrics.policy_seconds.observe(planning.asked.seconds)
         count, jobs = len(outcome.changed), len(self.driver.entries)
-        told = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
+        told = {"slot": slot, "count": count, "seconds": round(planning.asked.seconds, 6)}
         log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=told)
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
+        self.between.after(outcome)
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
         if outcome.error is None:
@@ -274,7 +285,7 @@ class Reconciler:
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
-        self._tell_orphans(seen)
+        self._orphans = tell_orphans(seen["pods"], self._orphans)
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
@@ -282,13 +293,31 @@ class Reconciler:
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
 
+    def start_between(
+        self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
+    ) -> None:
+        """Begin jobs that came since the boundary, as `plan_if_due` plans."""
+
+        def plannable(
+            seen: Seen, came: Container[str]
+        ) -> tuple[Mapping[str, JobSpec], frozenset[str]]:
+            specs = {uid: s for uid, s in self.read_specs(seen, now).items() if uid in came}
+            specs = self._let_in(self._with_nodes(specs, now), seen, now)
+            return specs, self._ended(self.pods_of(seen), now)
+
+        if self._planning is None:
+            left = self.next_boundary - now
+            found = self.rehearsals.look(look, plannable, left, patience, on_end)
+            for uid, begins in found.items():
+                self.statuses[uid].begins_early(begins, now)
+
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
         """The jobs but those that no node admits, which wait for one.
 
         A policy would reject them for good, though a node may come or get another label.
         """
         live, found = self.driver.by_uid, {}
-        reach = self._reach()
+        endless = self.settings.horizon is None  # otherwise jobs are cut off there
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             job.unjudged(self.admission.unjudged(spec), now)
@@ -296,7 +325,7 @@ class Reconciler:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
-            if reach is not None and uid not in live and (why := self._too_long(spec, reach)):
+            if endless and uid not in live and (why := too_long(spec, self.driver)):
                 job.waits("TooLong", why, now)
                 continue
             found[uid] = spec
@@ -325,27 +354,6 @@ class Reconciler:
                 self.remember(uid, spec)
             job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
         return found
-
-    def _reach(self) -> int | None:
-        """Slots that the policy plans ahead; None if no job is too long for it."""
-        policy = self.driver.policy
-        if self.settings.horizon is not None or not isinstance(policy, PlanningAhead):
-            return None
-        return (policy.making() or {}).get("lookahead")
-
-    def _too_long(self, spec: JobSpec, reach: int) -> str:
-        """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
-
-        A job that is worth nothing by then is left to the policy, which turns it away.
-        """
-        slots = self.driver.fewest_slots(spec)
-        if slots is None or slots <= reach or not spec.job.utility(slots - 1):
-            return ""
-        return (
-            f"takes {slots} slots even with all the workers that fit, and policy "
-            f"{self.driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
-            f"{slots} or more, or with longer --slot-seconds"
-        )
 
     def _ready_in_time(
         self,
@@ -407,6 +415,7 @@ class Reconciler:
             form, given = status.get("form", 0), None
             if spec.forms and "form" in status:  # it began in this form, and stays in it
                 given = begun_in(spec, form).min_workers
+            self.between.forget(uid)
             self.driver.remember(spec, arrived, done, given, form)
 
     def _close(self, slot: int, seen: Seen, now: float) -> None:
@@ -447,7 +456,7 @@ class Reconciler:
 
     def _ended(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
         found = set(self.reader.complete)
-        for uid, entry in self.driver.by_uid.items():
+        for uid, entry in self.live.items():
             # The pods of an OasisJob are ours, and no other controller says when they are complete.
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
@@ -660,6 +669,7 @@ class Reconciler:
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
+            "early": self.between.early,
             "patience": self.patience.state(self.clock),
             "tenants": self.tenants.state(),
             "unwritten": {
@@ -713,18 +723,6 @@ class Reconciler:
         decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
         return {decision.job_id: decision for decision in decisions.values()}
 
-    def _tell_orphans(self, seen: Seen) -> None:
-        """Say once which pods run on without the job for which they were made."""
-        found = Counter(key for pod in seen["pods"] if (key := p.orphan(pod)) is not None)
-        for (namespace, uid), count in found.items():
-            if (namespace, uid) not in self._orphans:
-                log.warning(
-                    "%d pods run in %s without their OasisJob and count as pods of others; to end "
-                    "them: kubectl -n %s delete pod -l %s=%s",
-                    *(count, namespace, namespace, JOB_UID, uid),
-                )
-        self._orphans = set(found)
-
     def _tell_completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
         job = self.statuses.get(entry.spec.uid)
         if job is None:
@@ -777,7 +775,7 @@ class Reconciler:
             with self.handling(uid, "telling of", now):
                 alone = [(slot, entry.allocation)] if entry.allocation.workers else []
                 job.holds(
-                    entry,
+                    replace(entry, done=entry.done + self.between.early.get(uid, 0.0)),
                     planned.get(entry.job.index, alone),
                     self.places,
                     now,
