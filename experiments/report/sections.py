@@ -17,8 +17,10 @@ from experiments.evaluation.job_comparison import JobComparison, compare_jobs
 from experiments.evaluation.policies import POLICIES, SEED
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
+from experiments.evaluation.whatif_result import WhatIf
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of
 from experiments.report.section import ReportTable, Section, inline_svg, table
+from experiments.report.whatif import whatif_section
 from oasis.certify.certificate import certify
 from oasis.model.document import Reader, entry, list_of, mapping, optional, text
 from oasis.model.instance import Instance
@@ -319,6 +321,8 @@ def section_of(
     if instance is not None and kind in VERIFIABLE:
         # A page states proofs, so it does not believe a file: everything is computed anew.
         check_document(instance, data)
+    if isinstance(found, WhatIf):
+        return whatif_section(name, data, found, changed_files(data), number)
     title, came_out, made = _SAYING_BY_KIND[kind](data, found, instance)
     notes = list(changed_files(data))
     if isinstance(found, Comparison):

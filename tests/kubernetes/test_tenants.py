@@ -15,7 +15,14 @@ import pytest
 from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError, Connection
-from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, PODS, Objects, kind_of
+from oasis.kubernetes.api.resources import (
+    CLASSES,
+    NETWORK_POLICIES,
+    OASIS_JOBS,
+    PODS,
+    Objects,
+    kind_of,
+)
 from oasis.kubernetes.names import FIELD_MANAGER
 from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.existing import JOB
@@ -195,13 +202,20 @@ def test_pods_are_marked_by_the_controller_and_report_by_themselves(
     assert answer(cluster.plane.admin, "PATCH", one, opened, merge=False) == ""
 
 
-def test_a_claim_that_only_the_controller_can_read_gains_nothing(scene: Scene) -> None:
+def test_a_claim_that_only_the_controller_can_read_gains_nothing(
+    scene: Scene, installed: Objects
+) -> None:
     """Two jobs of which one fits: the one that claims 1e30 in an annotation waits, and says why."""
     with scene.controller(FIFO):
         greedy = '{"kind": "constant", "value": 1e30}'
         make(scene, JOB, marked(scene, JOB, "greedy", job_spec(4, "60s"), UTILITY=greedy))
-        scene.submit(elastic(scene, "honest", 4, 4, 40.0))
+        scene.submit(elastic(scene, "honest", 4, 4, 40.0, network={"isolated": True}))
         wait_phases(scene, {"honest": "Running"})
+        (policy,) = installed.list_all(NETWORK_POLICIES, scene.namespace)[0]
+        (uid,) = scene.our_pods()
+        mine = {"matchLabels": {names.JOB_UID: uid}}
+        assert policy["spec"]["podSelector"] == mine
+        assert policy["spec"]["ingress"] == [{"from": [{"podSelector": mine}]}]
         said = {c["type"]: c for c in status(scene, JOB, "greedy")["conditions"]}["Placed"]
         assert (said["status"], said["reason"]) == ("False", "ClaimRefused")
         assert said["message"] == "claims 1e+30, and UtilityClass small allows at most 100"

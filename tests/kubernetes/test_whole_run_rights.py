@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes.api.connection import ApiError, Connection
-from oasis.kubernetes.api.resources import CONFIG_MAPS, EVENTS, PODS, Objects
+from oasis.kubernetes.api.resources import CONFIG_MAPS, EVENTS, NETWORK_POLICIES, PODS, Objects
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.objects.manifests import rights
 from tests.kubernetes.adapter import CLOCK, scene_of
@@ -21,7 +21,10 @@ from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.scene import SYSTEM, Scene
 
-USING = ("test_adapter", "test_adapter_faults", "test_existing", "test_cluster_controllers")
+USING = (
+    *("test_adapter", "test_adapter_faults", "test_existing", "test_cluster_controllers"),
+    "test_tenants",
+)
 
 
 def controllers_account(cluster: Cluster) -> tuple[Scene, Objects]:
@@ -59,7 +62,8 @@ def test_what_has_the_name_of_another_is_told_apart_by_looking(cluster: Cluster)
         "involvedObject": {"namespace": cluster.namespace},
         "reportingComponent": "oasis",
     }
-    for kind, body in ((PODS, pod), (EVENTS, event)):
+    policy = {"metadata": meta, "spec": {"podSelector": {}}}
+    for kind, body in ((PODS, pod), (EVENTS, event), (NETWORK_POLICIES, policy)):
         first = objects.create(kind, body)
         assert objects.create(kind, body)["metadata"]["uid"] == first["metadata"]["uid"]
     other: dict[str, Any] = {**pod, "metadata": {**meta, "ownerReferences": [owner()]}}

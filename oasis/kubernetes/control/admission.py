@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from oasis.driver.driver import Driver
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import AWAY, Place, has_ended
 from oasis.kubernetes.cluster.pods import is_ending
@@ -17,6 +18,8 @@ from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.volumes import Volumes
 from oasis.model.groups import GROUPS, TaskGroup
+from oasis.scheduling.capabilities import PlanningAhead
+from oasis.scheduling.policy import Policy
 
 Object = Mapping[str, Any]
 Required = Mapping[str, tuple[str, ...]]
@@ -329,3 +332,23 @@ def _with_required(spec: JobSpec, asked: list[Both]) -> JobSpec:
         for form, (worker, ps) in zip(spec.job.forms, asked, strict=True)
     )
     return replace(spec, job=replace(spec.job, forms=forms))
+
+
+def reach_of(policy: Policy) -> int | None:
+    """Slots that a policy plans ahead; None if no job is too long for it."""
+    return (policy.making() or {}).get("lookahead") if isinstance(policy, PlanningAhead) else None
+
+
+def too_long(driver: Driver[JobSpec], spec: JobSpec, reach: int) -> str:
+    """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
+
+    A job that is worth nothing by then is left to the policy, which turns it away.
+    """
+    slots = driver.fewest_slots(spec)
+    if slots is None or slots <= reach or not spec.job.utility(slots - 1):
+        return ""
+    return (
+        f"takes {slots} slots even with all the workers that fit, and policy "
+        f"{driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
+        f"{slots} or more, or with longer --slot-seconds"
+    )

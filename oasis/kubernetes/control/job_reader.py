@@ -25,7 +25,7 @@ from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import HOLDING, TERMINAL
 from oasis.model.errors import InstanceError
-from oasis.scheduling.capabilities import PlanningAhead, PlanningInModel
+from oasis.scheduling.capabilities import PlanningInModel
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -211,23 +211,6 @@ def check_plannable(spec: JobSpec, policy: Policy) -> None:
         said = BY_NAME[spec.kind].servers is None
         path = f"metadata.annotations.{names.SERVERS}" if said else "spec.tfReplicaSpecs.PS"
         raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
-
-
-def too_long(spec: JobSpec, driver: Driver[JobSpec]) -> str:
-    """Why a policy that plans so many slots ahead can never plan a job; empty if it can.
-
-    A job that is worth nothing by then is left to the policy, which turns it away.
-    """
-    policy = driver.policy
-    reach = (policy.making() or {}).get("lookahead") if isinstance(policy, PlanningAhead) else None
-    slots = None if reach is None else driver.fewest_slots(spec)
-    if reach is None or slots is None or slots <= reach or not spec.job.utility(slots - 1):
-        return ""
-    return (
-        f"takes {slots} slots even with all the workers that fit, and policy "
-        f"{policy.name} plans {reach} ahead: run the controller with --lookahead "
-        f"{slots} or more, or with longer --slot-seconds"
-    )
 
 
 def tell_orphans(

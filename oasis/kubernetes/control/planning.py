@@ -19,6 +19,7 @@ from oasis.kubernetes.objects.oasis_job import JobSpec
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
+Came = tuple[Mapping[str, JobSpec], Set[str]]  # new jobs, and uids of live ones that ended
 LEAST = 10.0  # seconds; for less no pod is started that has to leave at the boundary
 LAST_CALL = 2.0  # seconds before that
 T = TypeVar("T")
@@ -40,14 +41,15 @@ class Asked(Generic[T]):
         self._found: T | None = None
         self._error: BaseException | None = None
 
-    def start(self, on_end: Callable[[], None]) -> None:
-        """Ask in a thread, which ends with the process."""
+    def start(self, on_end: Callable[[], None], patience: float = 0.0) -> None:
+        """Ask in a thread, which ends with the process; wait `patience` seconds for its end."""
 
         def run() -> None:
             self.make()
             on_end()
 
         threading.Thread(target=run, name="planning", daemon=True).start()
+        self.ended.wait(patience)
 
     def make(self) -> None:
         """Ask now; what is raised is raised by `outcome`."""
@@ -97,7 +99,7 @@ class Rehearsals:
     def look(
         self,
         look: Callable[[], Seen],
-        plannable: Callable[[Seen, Container[str]], tuple[Mapping[str, JobSpec], Set[str]]],
+        plannable: Callable[[Seen, Container[str]], Came],
         left: float,
         patience: float,
         on_end: Callable[[], None],
@@ -124,7 +126,7 @@ class Rehearsals:
     def _listen(
         self,
         look: Callable[[], Seen],
-        plannable: Callable[[Seen, Container[str]], tuple[Mapping[str, JobSpec], Set[str]]],
+        plannable: Callable[[Seen, Container[str]], Came],
         left: float,
         patience: float,
         on_end: Callable[[], None],
@@ -143,8 +145,7 @@ class Rehearsals:
             if question is None:
                 return
             self._asked = Asked(question)
-            self._asked.start(on_end)
-            self._asked.ended.wait(patience)
+            self._asked.start(on_end, patience)
         if not self._asked.ended.is_set():
             return
         asked, self._asked = self._asked, None

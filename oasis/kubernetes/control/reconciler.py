@@ -27,17 +27,17 @@ from oasis.kubernetes.acting import (
 )
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.gangs import has_service, wanted_of
-from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
+from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
+from oasis.kubernetes.cluster.nodes import NodesError, Place
 from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission
+from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
-from oasis.kubernetes.control.job_reader import JobReader, tell_orphans, too_long
-from oasis.kubernetes.control.machines import Machines
+from oasis.kubernetes.control.job_reader import JobReader, tell_orphans
+from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
-from oasis.kubernetes.control.planning import Asked, Planning, Rehearsals
+from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
@@ -56,7 +56,6 @@ from oasis.scheduling.capabilities import (
     Forecasting,
     NamingStates,
     PlanningAhead,
-    PlanningInModel,
     Promising,
 )
 from oasis.scheduling.policy import Policy
@@ -102,12 +101,13 @@ class Reconciler:
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
+        self._is_unsaved = False  # whether the last plan is not in the checkpoint yet
         self._planning: Planning | None = None
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
         self.admission = Admission(self.places, seen["nodes"], Volumes(seen), self.requests)
-        self._check_groups(policy, self.site)
+        check_policy(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
         self.between = EarlyStarts(self.driver)
         self.rehearsals = Rehearsals(self.driver, self.between)
@@ -130,7 +130,7 @@ class Reconciler:
         try:
             if self.machines.have_grown(seen, self.settings.ps_share):
                 machines = Machines.of(seen, self.settings, self.clock)
-                self._check_groups(self.driver.policy, machines.site)
+                check_policy(self.driver.policy, machines.site)
                 self.driver.rebuild(machines.site)
                 self.machines = machines
                 return
@@ -144,12 +144,6 @@ class Reconciler:
 
     def _resized(self, seen: Seen, short: set[str]) -> Machines:
         return self.machines.resized(seen, self.settings, short, self._late)
-
-    @staticmethod
-    def _check_groups(policy: Policy, site: Site) -> None:
-        """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
-        if isinstance(policy, PlanningInModel):
-            check_groups(site)
 
     @property
     def statuses(self) -> dict[str, StatusWriter]:
@@ -195,11 +189,10 @@ class Reconciler:
     def boundary_if_due(self, now: float, seen: Seen) -> bool:
         """Begin the present slot if it has not begun yet, and return whether it did."""
         planning = self._prepare(now, seen)
-        if planning is None:
-            return False
-        planning.asked.make()
-        self._follow(planning, seen)
-        return True
+        if planning is not None:
+            planning.asked.make()
+            self._follow(planning, seen)
+        return planning is not None
 
     def plan_if_due(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
@@ -217,15 +210,15 @@ class Reconciler:
             if self.driver.arriving_again & self.pods_of(look()).keys():
                 planning.asked.make()  # without a plan their pods would go meanwhile
             else:
-                planning.asked.start(on_end)
-                planning.asked.ended.wait(patience)
-        if not planning.asked.ended.is_set():
-            return False
-        self._follow(planning, look())
-        return True
+                planning.asked.start(on_end, patience)
+        if planning.asked.ended.is_set():
+            self._follow(planning, look())
+        return self._planning is None
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
         """What is to be planned for the present slot; None if it has begun before."""
+        if self._is_unsaved:  # the last write of the checkpoint failed, and nothing was done since
+            self._save()
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
             return None
@@ -275,13 +268,6 @@ class Reconciler:
         self._tell_plans(slot, now)
         self.withdrawn.clear()
         self._short.clear()
-        # The checkpoint comes before any pod of the new plan, so a takeover
-        # finds no pod that it cannot explain. If another controller has
-        # written, this write is refused (409) and nothing is done.
-        self._checkpoint.write(self.state())
-        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
-        self.metrics.slot.set(slot)
-        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
@@ -292,15 +278,28 @@ class Reconciler:
         self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
+        self._is_unsaved = True
+        self._save()
+
+    def _save(self) -> None:
+        """Write the checkpoint, before any pod of the new plan.
+
+        So a takeover finds no pod that it cannot explain. If another controller has written, this
+        write is refused (409) and nothing is done.
+        """
+        self._checkpoint.write(self.state())
+        self._is_unsaved = False
+        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
+        slot = self.driver.slot or 0
+        self.metrics.slot.set(slot)
+        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
 
     def start_between(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
     ) -> None:
         """Begin jobs that came since the boundary, as `plan_if_due` plans."""
 
-        def plannable(
-            seen: Seen, came: Container[str]
-        ) -> tuple[Mapping[str, JobSpec], frozenset[str]]:
+        def plannable(seen: Seen, came: Container[str]) -> Came:
             specs = {uid: s for uid, s in self.read_specs(seen, now).items() if uid in came}
             specs = self._let_in(self._with_nodes(specs, now), seen, now)
             return specs, self._ended(self.pods_of(seen), now)
@@ -317,7 +316,7 @@ class Reconciler:
         A policy would reject them for good, though a node may come or get another label.
         """
         live, found = self.driver.by_uid, {}
-        endless = self.settings.horizon is None  # otherwise jobs are cut off there
+        reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             job.unjudged(self.admission.unjudged(spec), now)
@@ -325,7 +324,11 @@ class Reconciler:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
-            if endless and uid not in live and (why := too_long(spec, self.driver)):
+            if (
+                reach is not None
+                and uid not in live
+                and (why := too_long(self.driver, spec, reach))
+            ):
                 job.waits("TooLong", why, now)
                 continue
             found[uid] = spec
@@ -482,7 +485,8 @@ class Reconciler:
                 at = broken_at
             self.meter.note(uid, gang, at)
             count = entry.allocation.worker_count + entry.allocation.ps_count
-            ready = sum(p.is_ready_or_done(pods[pod.name]) for pod in wanted if pod.name in pods)
+            is_ready = p.is_ready_or_done if entry.spec.ends_itself else p.is_working
+            ready = sum(is_ready(pods[pod.name]) for pod in wanted if pod.name in pods)
             self.patience.note(uid, ready == count if count else None, at)
             if any(self._goes(pod) for pod in pods.values()):
                 self.patience.excuse(uid, at)
@@ -529,7 +533,7 @@ class Reconciler:
 
     def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
         """What has to be done so that the pods are those of the plan."""
-        if self.slot is None:
+        if self.slot is None or self._is_unsaved:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
@@ -599,7 +603,7 @@ class Reconciler:
             uid in self.withdrawn,
             self.existing[uid][1] if uid in self.existing else None,
             entry.allocation.worker_count,
-            has_service(spec, seen.get("services", ())),
+            network_objects(spec, seen.get("services", ()), seen.get("networkpolicies", ())),
         )
 
     def _stuck(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
@@ -713,7 +717,7 @@ class Reconciler:
     def _tell_payments(self, now: float) -> None:
         for uid, job in self.statuses.items():
             if paid := self.tenants.paid(uid):
-                job.status["paid"] = round(paid, 6)
+                job.status["paid"] = round(paid, 9)
         for payer, spent in self.tenants.spent(now).items():
             self.metrics.spent.labels(*payer).set(spent)
 

@@ -43,6 +43,7 @@ class _Account:
     used: float = 0.0  # worker-seconds for which it held room
     paid: float = 0.0
     most: int = 0  # workers that it held at a time
+    declared: float | None = None  # worker-seconds, when it was first let in
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +204,8 @@ class Tenants:
                 continue
             account = self._accounts[uid]
             account.generation = spec.generation
+            if account.declared is None:
+                account.declared = self._declared[uid].works[0] * self._clock.work_seconds
             decision = decisions.get(spec.id)
             if self._has_prices and decision is not None and decision.admitted:
                 cost = min(decision.cost, claim_of(spec.job.utility))
@@ -223,15 +226,19 @@ class Tenants:
         made = self.classes.of(spec)
         if account is None or declared is None or not isinstance(made, UtilityClass):
             return None
+        unit, work, factor = self._clock.work_seconds, declared.works[form], made.overrun_factor
+        # Whoever raised the work again and again before it is used up would declare none.
+        grown = 1.0 if account.declared is None else declared.works[0] * unit / account.declared
+        work *= min(1.0, factor / grown)
         # Room is held in whole slots: the last one of them may be needed for a moment alone.
-        limit = made.overrun_factor * declared.works[form] + account.most
+        limit = factor * work + account.most
         if account.used <= limit * self._clock.slot_seconds:
             return None
-        unit = self._clock.work_seconds
+        advice = "spec.work may say more" if grown < factor else "submit what is left as a new job"
         return (
-            f"it has held room for more than {limit * unit:.6g} worker-seconds, "
-            f"{made.overrun_factor:g} times the {declared.works[form] * unit:.6g} that it declared "
-            "and one slot more: it counts as worth nothing, until spec.work says more"
+            f"it has held room for more than {limit * unit:.6g} worker-seconds, {factor:g} times "
+            f"the {work * unit:.6g} that count as declared and one slot more: it counts as worth "
+            f"nothing; {advice}"
         )
 
     def paid(self, uid: str) -> float:
@@ -284,7 +291,7 @@ class Tenants:
     def state(self) -> dict[str, Any]:
         """Plain data from which `restore` goes on, also with slots of another length."""
         accounts = {
-            uid: [each.generation, each.used, each.paid, each.most]
+            uid: [each.generation, each.used, each.paid, each.most, each.declared]
             for uid, each in self._accounts.items()
         }
         return {"payments": self.payments.state(), "accounts": accounts}

@@ -226,12 +226,30 @@ def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
             said = made.said(uid, "Overrun") or made.said(uid, "Complete")
             assert said is not None
             if made.phase(uid) == "Running":  # what nobody else wants it may have
-                assert "2 times the 8 that it declared and one slot more" in said[2]
+                assert "2 times the 8 that count as declared and one slot more" in said[2]
                 counts = made.reconciler.driver.by_uid[uid].spec.job.utility(0)
                 assert counts == 100 * NEXT_TO_NOTHING
-                made.edit(uid, work={"workerSeconds": 1e5})
-                made.run(1)
-                assert made.said(uid, "Overrun") is None
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
+    """Who raises the work each time before it is used up is overrun in the end."""
+    made = Shared(policy("recourse"), utility_class())
+    uid = made.submit(claiming("j", 100, slots=5.0, completion="chief"))
+    made.jobs[uid]["spec"]["workers"]["maximum"] = 1
+    made.run(4)
+    overrun = []
+    for slot in range(30):
+        if slot == 0 or not honest:
+            work = 9.0 if honest else 7.0 + slot
+            made.edit(uid, work={"workerSeconds": work * SLOT})
+        made.step()
+        overrun.append(made.said(uid, "Overrun"))
+        if honest and slot > 12:  # it needs twice of that
+            break
+    assert (overrun[-1] is None) is honest
+    if not honest:
+        assert "; submit what is left as a new job" in overrun[-1][2]
 
 
 def test_a_report_of_little_progress_hides_no_overrun() -> None:
@@ -304,3 +322,34 @@ def test_a_steady_stream_rolls_out_too() -> None:
         payments.pay(("c", "ns"), 0.01, budget, float(second))
     assert 1.0 <= payments.spent(("c", "ns"), budget, 999.0) <= 1.03
     assert len(payments.state()[0][2]) <= 105
+
+
+def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> None:
+    made = Played(policy("fifo"))
+    opened = made.opens
+
+    def opens(pod: dict[str, Any]) -> bool:
+        assert made.policies, "others reach the pod before the policy is there"
+        return opened(pod)
+
+    made.opens = opens
+    isolated = made.submit(
+        claiming("isolated", 20, network={"isolated": True}, resizePolicy="restart")
+    )
+    made.run(1)
+    assert made.phase(isolated) == "Running"
+    (found,) = made.policies
+    mine = {"matchLabels": {names.JOB_UID: isolated}}
+    assert found["spec"]["podSelector"] == mine
+    assert found["spec"]["ingress"] == [{"from": [{"podSelector": mine}]}]
+    assert found["metadata"]["ownerReferences"][0]["uid"] == isolated
+    assert all(pod["metadata"]["labels"][names.JOB_UID] == isolated for pod in made.pods.values())
+    made.opens = opened
+    made.submit(claiming("open", 20, network={}))
+    made.run(3)
+    assert len(made.policies) == 1
+    wrong = made.submit(claiming("wrong", 20, network={"isolated": "yes"}))
+    made.run(1)
+    said = made.said(wrong, "Valid")
+    assert said is not None
+    assert said[2].startswith("spec.network.isolated: expected true or false")

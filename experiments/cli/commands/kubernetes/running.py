@@ -1,4 +1,4 @@
-"""The controller: ``install`` puts its rights on a cluster, ``run`` is it."""
+"""The controller itself, and what a training process reports with: ``run`` and ``reporter``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,7 +24,6 @@ from experiments.cli.commands.kubernetes.certifying import (
     report_command,
 )
 from experiments.cli.commands.kubernetes.cluster import (
-    DRY,
     GPU,
     NAME,
     STORAGE,
@@ -52,8 +51,6 @@ from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
 from oasis.kubernetes.names import BANDWIDTH
-from oasis.kubernetes.objects.manifests import IMAGE, everything
-from oasis.kubernetes.objects.namespaced import namespaced
 from oasis.model.errors import located_at
 from oasis.simulator import Policy
 
@@ -63,59 +60,6 @@ if TYPE_CHECKING:
     from oasis.kubernetes.control.reconciler import Reconciler
 
 
-def install(
-    *,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Apply them to the cluster instead of printing them.")
-    ] = False,
-    namespace: System = SYSTEM,
-    image: Annotated[str, typer.Option(help="Container image of the controller.")] = IMAGE,
-    arguments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--argument", help="For `oasis kubernetes run`, such as --policy=recourse; repeatable."
-        ),
-    ] = None,
-    spaces: Namespaced = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY)] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Print the OasisJob resource, the rights and the Deployment, as YAML.
-
-    The controller gets exactly these rights: it sees nodes, pods and jobs, makes, opens and
-    deletes pods, makes Services, suspends and resumes Jobs, JobSets, TrainJobs and TFJobs, and
-    writes the status of OasisJobs, events, its lease and its checkpoint.
-
-    With --namespaced it has them in these namespaces alone, which are to exist, and sees nodes,
-    volumes and utility classes of the cluster.
-
-    Example: oasis kubernetes install --argument --policy=recourse | kubectl apply -f -
-    """
-    within = namespaces_of(spaces)
-    arguments = [*(arguments or ()), *([f"--namespaced={','.join(within)}"] if within else ())]
-    made = everything(namespace, image, arguments)
-    if within:
-        made = namespaced(made, within)
-    if not (apply or dry_run):
-        if as_json:
-            console.print_json(made)
-        else:
-            console.print_text(yaml_text(made).rstrip("\n"))
-        return
-    from oasis.kubernetes.api.resources import apply_object  # noqa: PLC0415 (needs an extra)
-
-    objects = connect(kubeconfig, context, dry_run=dry_run)
-    done = []
-    for body in made:
-        apply_object(objects, body)
-        done.append(f"{body['kind']} {body['metadata']['name']}")
-        console.note(f"{'would apply' if dry_run else 'applied'} {done[-1]}")
-    if as_json:
-        console.print_json({"applied": [] if dry_run else done, "dry_run": dry_run})
-
-
 def reporter() -> None:
     """Print a file with which a training process tells how far it is; it needs Python alone.
 
@@ -123,14 +67,6 @@ def reporter() -> None:
     """
     file = resources.files("oasis.kubernetes") / "reporter.py"
     console.print_text(file.read_text(encoding="utf-8").rstrip("\n"))
-
-
-def yaml_text(objects: list[dict[str, Any]]) -> str:
-    """Objects as one YAML stream."""
-    import yaml  # noqa: PLC0415 (needs an extra)
-
-    text: str = yaml.safe_dump_all(objects, sort_keys=False, width=100)
-    return text
 
 
 def run(
@@ -177,7 +113,11 @@ def run(
         str | None, typer.Option(help="Name among the controllers. [default: pod or host name]")
     ] = None,
     metrics_port: Annotated[
-        int, typer.Option(help="Answer Prometheus at /metrics of this port; 0: do not.")
+        int,
+        typer.Option(
+            help="Answer /metrics for Prometheus and the probes /healthz and /readyz at this port; "
+            "0: do not."
+        ),
     ] = 0,
     certify: Annotated[
         float | None,
@@ -254,7 +194,7 @@ def run(
         _show(controller, as_json)
         return
     if metrics_port:
-        _serve(metrics, metrics_port)
+        _serve(controller, metrics_port)
     of_report: dict[str, object] = {
         "--since": certify,
         "--namespace": jobs,
@@ -291,9 +231,10 @@ def _maker(
     return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
 
 
-def _serve(metrics: Metrics, port: int) -> None:
+def _serve(controller: Controller, port: int) -> None:
+    probes = {"/healthz": controller.stuck, "/readyz": controller.unready}
     try:
-        metrics.serve(port)
+        controller.metrics.serve(port, probes)
     except (OSError, OverflowError) as error:
         raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
 
