@@ -395,7 +395,7 @@ class Reconciler:
         )
         most = max(there, begun_in(spec, entry.form).min_workers)
         if there and most < planned:
-            self.patience.limit(spec, most, now)
+            self.patience.limit(spec, most)
             message += f"; from now on at most {most} workers are planned, until it is edited"
             self.statuses[uid].say(PLACED, "False", "PodsNotReady", message, now)
             return
