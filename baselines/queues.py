@@ -315,6 +315,10 @@ class EASY(Queued):
     def reset(self, site: Site) -> None:
         super().reset(site)
         self._running: dict[int, PolicyJob] = {}
+        # Of jobs that wait, what does not change meanwhile: the line may be thousands long.
+        self._lasts: dict[int, float] = {}
+        self._size: dict[int, int] = {}
+        self._sizes: dict[tuple[object, ...], int] = {}
 
     def decide(self, view: View) -> Plan:
         for job in (*view.finished, *view.evicted):
@@ -322,35 +326,58 @@ class EASY(Queued):
         plan = super().decide(view)
         for index in plan.changes:
             self._running[index] = self._book.jobs[index]
+            del self._lasts[index], self._size[index]
         return plan
+
+    def _enter(self, job: PolicyJob, view: View) -> None:
+        super()._enter(job, view)
+        tasks = self._book.counts[job.index]
+        self._lasts[job.index] = view.remaining(job) / tasks[0]
+        size = (job.worker, job.ps, *tasks)
+        self._size[job.index] = self._sizes.setdefault(size, len(self._sizes))
+
+    def _take_out(self, left: Sequence[PolicyJob]) -> None:
+        super()._take_out(left)
+        for job in left:
+            self._lasts.pop(job.index, None)
+            self._size.pop(job.index, None)
 
     def _serve(self, view: View, plan: Plan) -> None:
         super()._serve(view, plan)  # from the head on, until one does not fit
-        if self._line:
+        if len(self._line) > 1:
             self._pass_the_head(view, plan)
 
     def _pass_the_head(self, view: View, plan: Plan) -> None:
-        jobs, counts = self._book.jobs, self._book.counts
+        jobs, sizes = self._book.jobs, self._size
         now = Room(self._site, view.free(), view.down())
         for index, allocation in plan.changes.items():
             now.occupy(jobs[index], allocation)
         # Once per event: a job that starts below either is gone by
         # then or leaves the head's places free.
-        promised, later = self._promise(now, view, plan)
+        promise: tuple[float, Room] | None = None
         # Two sets of sizes that did not fit: a job that ends in time needs room now, one that does
         # not needs room beside the head as well, and may fail where an equal one succeeds.
-        quick, slow = Misfits(), Misfits()
+        quick, slow = set[int](), set[int]()
         # The head itself was tried already and waits for its promise.
         stay = self._line[:1]
         for key in self._line[1:]:
-            job, tasks = jobs[key[1]], counts[key[1]]
-            in_time = self._end(job, view) <= promised
-            misfits = quick if in_time else slow
-            found = None
-            if not misfits.has(job, *tasks):
+            index = key[1]
+            size = sizes[index]
+            if size in quick:  # nor beside the head
+                stay.append(key)
+                continue
+            job, found = jobs[index], None
+            if promise is None and not _holds_one(now, job):
+                quick.add(size)
+                stay.append(key)
+                continue
+            promised, later = promise = promise or self._promise(now, view, plan)
+            in_time = self._end(view.now, self._lasts[index]) <= promised
+            if in_time or size not in slow:
                 found = self._start(job, now, None if in_time else later)
+                if found is None:
+                    (quick if in_time else slow).add(size)
             if found is None:
-                misfits.add(job, *tasks)
                 stay.append(key)
             else:
                 plan.changes[job.index] = found
@@ -360,7 +387,10 @@ class EASY(Queued):
         """By when the head fits, and what is free then beside it; infinity if it cannot be told."""
         jobs, (_, head) = self._book.jobs, self._line[0]
         started = {index: jobs[index] for index in plan.changes}
-        leaving = [(self._end(job, view), job) for job in (self._running | started).values()]
+        leaving = [
+            (self._end(view.now, view.remaining(job) / self._book.counts[job.index][0]), job)
+            for job in (self._running | started).values()
+        ]
         # Release in order of the ends; jobs that end together leave together, before the head is
         # tried, so that the promise does not depend on their order.
         leaving.sort(key=lambda entry: entry[0])
@@ -373,10 +403,9 @@ class EASY(Queued):
                 return time, later
         return math.inf, later
 
-    def _end(self, job: PolicyJob, view: View) -> float:
-        """When `job` ends if it runs from now on."""
-        workers, _ = self._book.counts[job.index]
-        end = view.now + view.remaining(job) / workers
+    def _end(self, now: float, lasts: float) -> float:
+        """When a job ends that runs from `now` on."""
+        end = now + lasts
         # A slot is held to its end, so that its machines come free with the slot.
         return float(rounding.ceil(end)) if self._site.slotted else end
 
@@ -394,3 +423,8 @@ class EASY(Queued):
             now.occupy(job, found)
             later.occupy(job, found)
         return found
+
+
+def _holds_one(room: Room, job: PolicyJob) -> bool:
+    """Whether a machine has what one worker of `job` needs; without that, none of it fits."""
+    return any(all(free[r] >= amount for r, amount in job.worker) for free in room.free)

@@ -131,7 +131,8 @@ def _served(name: str, row: Mapping[str, Any], setting: Setting) -> tuple[str, .
     mark = MARK if row["unfinished"] else ""
     mean, bound = row["completion"]["mean"], setting.bound
     above = "-"
-    if mean is not None and bound and not mark:
+    # Reality may have had more GPUs than the bound is for.
+    if mean is not None and bound and not mark and row.get("peak", 0) <= setting.gpus:
         above = f"+{percent(max(0.0, mean / bound - 1))}"
     times = (text if text == "-" else text + mark for text in _times(row["completion"]))
     return (called(name, row), *times, above)
@@ -273,7 +274,7 @@ def answer(found: WhatIf) -> tuple[str, ...]:
         first += f"submission to end on average, {percent(1 - mean / before)} less than with "
         first += f"{_name(found, reference)} ({lasting(before)})."
         first += _without_durations(found, best)
-    return tuple(filter(None, (first, _gain(setting, best, mean), _parts(found, best))))
+    return tuple(filter(None, (first, _gain(found, best, mean), _parts(found, best))))
 
 
 def _whole_mean(mean: float) -> str:
@@ -300,15 +301,16 @@ def _without_durations(found: WhatIf, best: str) -> str:
     )
 
 
-def _gain(setting: Setting, best: str, mean: float) -> str:
-    """How far the best policy is from what any scheduler could reach."""
+def _gain(found: WhatIf, best: str, mean: float) -> str:
+    """How far the best is from what any scheduler could reach."""
+    setting = found.first
     if not setting.bound:
         return ""
     left = 1 - setting.bound / mean
-    least = f"No scheduler can bring that below {lasting(setting.bound)}"
+    least = f"No scheduler can bring the mean below {lasting(setting.bound)} on these GPUs"
     if left < 0.001:
         return f"{least}, which {best} reaches."
-    return f"{least}, so at most {percent(left)} is left to gain over {best}."
+    return f"{least}; {best} has {lasting(mean)}, so at most {percent(left)} of it could be gained."
 
 
 def _parts(found: WhatIf, best: str) -> str:
@@ -327,17 +329,21 @@ def _parts(found: WhatIf, best: str) -> str:
     if len(owners) > 1:
         less = sum(one.verdict < 0 for one in owners)
         worse = [one for one in owners if one.verdict > 0]
-        text = f"{less:,} of {len(owners):,} owners wait less"
+        text = f"under {best}, {less:,} of {len(owners):,} owners wait less"
         if worse:
             most = max(worse, key=lambda one: one.more)
             text += f" and {len(worse):,} longer, most of all {most.name} ({more(most.more)} a job)"
         text += "; "
     if losing:
         named = " and ".join(f"{one.name} ({more(one.more)})" for one in losing)
-        return f"{text}jobs of {named} wait longer on average."
+        return _capital(f"{text}jobs of {named} wait longer on average.")
     if not any(one.verdict < 0 for one in sizes):
-        return text and f"{text}no size of jobs fares better or worse."
-    return f"{text}no size of jobs waits longer on average."
+        return text and _capital(f"{text}no size of jobs fares better or worse.")
+    return _capital(f"{text}no size of jobs waits longer on average.")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def notes(found: WhatIf) -> list[str]:

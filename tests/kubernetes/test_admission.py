@@ -90,10 +90,12 @@ def test_the_scheduler_admits_what_the_rules_admit(cluster: Cluster) -> None:
     assert 0.2 < share < 0.8, f"both verdicts are tried: {share:.0%} are admitted"
 
 
-WORLDS, ROUNDS = 12, 100  # namespaces with pods of their own; pods that are tried in each
+WORLDS, ROUNDS = 12, 25  # namespaces with pods of their own; pods that are tried in each
 
 
-def test_the_scheduler_admits_what_the_rules_admit_beside_other_pods(cluster: Cluster) -> None:
+def test_the_scheduler_admits_what_the_rules_admit_beside_other_pods(
+    cluster: Cluster, request: pytest.FixtureRequest
+) -> None:
     """Each pod is tried on one node: it asks for a resource that only this node has.
 
     So the scheduler goes by all nodes where pods are spread, as it does for a pod that may go
@@ -104,12 +106,13 @@ def test_the_scheduler_admits_what_the_rules_admit_beside_other_pods(cluster: Cl
     elsewhere = Cluster(cluster.plane, f"{cluster.namespace}-elsewhere")
     worlds = [Cluster(cluster.plane, f"{cluster.namespace}-{k}") for k in range(WORLDS)]
     wanted: list[bool] = []
+    rounds = 4 * ROUNDS if request.config.getoption("--nightly") else ROUNDS
     try:
         for world in (elsewhere, *worlds):
             world.create_namespace()
         far = named_there(there(draw, ELSEWHERE, 4), elsewhere)
         beside_it = [named_there(there(draw, "ns", draw.randint(1, 7)), world) for world in worlds]
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             found = {}
             for world, pods in zip(worlds, beside_it, strict=True):
                 spec, own, node = beside(draw), own_labels(draw), draw.choice(list(ZONES))
@@ -129,7 +132,7 @@ def test_the_scheduler_admits_what_the_rules_admit_beside_other_pods(cluster: Cl
         for world in (elsewhere, *worlds):
             world.clear_namespace()
     share = sum(wanted) / len(wanted)
-    assert len(wanted) == WORLDS * ROUNDS
+    assert len(wanted) == WORLDS * rounds
     assert 0.2 < share < 0.8, f"both verdicts are tried: {share:.0%} are admitted"
 
 
@@ -263,6 +266,45 @@ def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
     assert stepped.controller.metrics.withdrawn._value.get() == 0
     said = {c["type"]: c for c in scene.statuses()["b200-0"]["conditions"]}["Placed"]["message"]
     assert said == "no node admits its workers: label gpu is not b200 (3 nodes)"
+
+
+def test_gangs_are_planned_where_the_scheduler_admits_them_beside_other_pods(
+    cluster: Cluster,
+) -> None:
+    scene, nodes = Scene(cluster.plane, cluster.namespace, CLOCK), cluster.plane.nodes
+    zones = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
+    for name, zone in zones.items():
+        room = {GPU: "4", "cpu": "96", "memory": "1Ti"}
+        nodes.add(name, room, {NODE_ROLE: "worker", "zone": zone})
+    nodes.wait_ready(*zones)
+    container = {"name": "c", "image": "c"}
+    meta = {"name": "db", "labels": {"app": "db"}}
+    cluster.create({"metadata": meta, "spec": {"nodeName": "n2", "containers": [container]}})
+    seen: dict[str, set[str]] = {}
+
+    def term(app: str) -> dict[str, Any]:
+        return {REQUIRED: [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": app}}}]}
+
+    def arrivals(slot: int) -> list[dict[str, Any]]:
+        asked = {"far": {"podAntiAffinity": term("db")}, "near": {"podAffinity": term("db")}}
+        asked |= {f"together-{k}": {"podAffinity": term(f"together-{k}")} for k in range(3)}
+        made = [gang(scene, name, {"affinity": each}, 5, 2) for name, each in asked.items()]
+        for each in made:
+            own = {"labels": {"app": each["metadata"]["name"]}}
+            each["spec"]["workers"]["template"]["metadata"] = own
+        return [] if slot else made
+
+    def over(reconciler: Reconciler) -> bool:
+        for owner, where in nodes_by_job(scene).items():
+            seen.setdefault(owner, set()).update(zones.get(node, "") for node in where)
+        return reconciler.driver.slot is not None and not reconciler.driver.entries
+
+    stepped = Stepped(scene, policy("fifo"), arrivals, over)
+    stepped.run()
+    assert set(scene.phases().values()) == {"Completed"}
+    assert (seen["far"], seen["near"]) == ({"a"}, {"b"})
+    assert all(len(seen[f"together-{k}"]) == 1 for k in range(3))
+    assert stepped.controller.metrics.withdrawn._value.get() == 0
 
 
 def test_taints_and_labels_of_running_jobs(cluster: Cluster) -> None:

@@ -147,6 +147,19 @@ def test_what_a_tenant_may_not_write(scene: Scene, cluster: Cluster, installed: 
         kind="deadline", value=1, deadlineSeconds=5
     )
     assert claiming(kind="constant", value=100) == ""
+    installed.apply(CLASSES, utility_class("curves", maximum=5, kinds=["piecewise"]))
+    installed.apply(CLASSES, utility_class("theirs", maximum=1e30, namespaces=["another"]))
+    curve = {"kind": "piecewise", "delaysSeconds": [0, 60], "values": [6, 1]}
+
+    def named(name: str, utility: dict[str, Any]) -> str:
+        made = rigid(scene, "named", 1, 2.0, utility=utility, utilityClassName=name)
+        return answer(mine, "POST", f"{jobs}?dryRun=All", made)
+
+    until(lambda: named("curves", curve) != "", "the other classes are known", 60.0)
+    assert "claims 6, and UtilityClass curves allows at most 5" in named("curves", curve)
+    assert named("curves", {**curve, "values": [5, 1]}) == ""
+    theirs = named("theirs", {"kind": "constant", "value": 1})
+    assert f"UtilityClass theirs is not for namespace {space}" in theirs
     raised = {"spec": {"utility": {"value": 1e30}}}
     assert "allows at most 100" in answer(mine, "PATCH", f"{jobs}/honest", raised)
     assert answer(mine, "PATCH", f"{jobs}/honest", {"metadata": {"labels": {"a": "b"}}}) == ""

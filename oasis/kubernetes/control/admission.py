@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -67,7 +67,8 @@ class Admission:
         self._volumes = volumes
         self._around = {node["metadata"]["name"]: node for node in nodes}
         self._pods = [pod for pod in pods if pod["spec"].get("nodeName") and not has_ended(pod)]
-        self._bound = [Bound.of(pod, pod["spec"]["nodeName"]) for pod in self._pods]
+        bound = (Bound.of(pod, pod["spec"]["nodeName"]) for pod in self._pods)
+        self._neighbours = Neighbours(self._around, bound)
         places = tuple(places)
         for group in GROUPS:
             hosts = (place.node for place in places if group in place.hosts)
@@ -87,12 +88,12 @@ class Admission:
         ``NoExecute`` takes no new ones.
         """
         pods = tuple(pods)
-        staying, others = self._staying(spec, pods), self._others(pods)
+        staying, own = self._staying(spec, pods), {pod["metadata"]["uid"] for pod in pods}
         asked: list[Both] = []
         whys: list[str] = []
         for form in spec.in_forms:
             groups = [g for g in GROUPS if g is TaskGroup.WORKER or form.needs_ps(form.job)]
-            found = {g: self._admitting(form, g, staying, others) for g in groups}
+            found = {g: self._admitting(form, g, staying, own) for g in groups}
             self._put_together(form, found, pods)
             lacking = [group for group, (nodes, _) in found.items() if not nodes]
             whys += [self._why(group, found[group][1]) for group in lacking]
@@ -132,10 +133,11 @@ class Admission:
         form: JobSpec,
         group: TaskGroup,
         staying: Mapping[TaskGroup, set[str]],
-        others: Neighbours,
+        own: Container[str],
     ) -> Verdict:
         refusals, stay = self._rules(form, group)
-        refusals = {**self._beside_others(form, group, others), **refusals}
+        if beside := self._beside_others(form, group, own):
+            refusals = {**beside, **refusals}
         hosts = self._hosts[group]
         found = tuple(node for node in hosts if node not in refusals)
         if stay or not found:
@@ -148,29 +150,26 @@ class Admission:
             return NOWHERE
         return ANYWHERE if len(found) == len(self._hosts[group]) else {names.NODE: found}
 
-    def _others(self, own: Iterable[Object]) -> Neighbours:
-        """The pods that are there, but for those of one job."""
-        mine = {pod["metadata"]["uid"] for pod in own}
-        there = zip(self._pods, self._bound, strict=True)
-        others = (bound for pod, bound in there if pod["metadata"]["uid"] not in mine)
-        return Neighbours(self._around, others)
-
-    def _beside_others(self, form: JobSpec, group: TaskGroup, others: Neighbours) -> dict[str, str]:
+    def _beside_others(
+        self, form: JobSpec, group: TaskGroup, own: Container[str]
+    ) -> dict[str, str]:
         """Nodes that the pods of others keep those of a group off, and why.
 
         What its own pods say of each other is seen when all of them are there.
         """
-        rules, gang = form.beside[group], form.beside.values()
-        spread = (s for s in rules.spread if not any(own.is_in(s.pods) for own in gang))
-        judge = others.judge(replace(rules, spread=tuple(spread)), form.rules[group])
+        rules, gang, at = form.beside[group], form.beside.values(), form.rules[group]
+        if rules.spread:
+            kept = (s for s in rules.spread if not any(one.is_in(s.pods) for one in gang))
+            rules = replace(rules, spread=tuple(kept))
+        judge = self._neighbours.judge(rules, at, own)
         if rules.near and not judge.near and _may_be_near(rules, gang):
-            judge = others.judge(replace(judge.rules, near=()), form.rules[group])
+            judge = self._neighbours.judge(replace(rules, near=()), at, own)
         if not judge.minds:
             return {}
         return {
             name: why
             for name in self._hosts[group]
-            if name in others.nodes and (why := judge.refusal(name)) is not None
+            if name in self._around and (why := judge.refusal(name)) is not None
         }
 
     def _put_together(
@@ -302,7 +301,7 @@ def _among_themselves(rules: PodRules, gang: Iterable[PodRules]) -> list[str]:
         found.append("affinity.podAffinity")
     if any(own.is_in(one.pods) for own in gang for one in rules.spread):
         found.append("topologySpreadConstraints")
-    return [f"{name} between its own pods" for name in found]
+    return [f"{name} (between its own pods)" for name in found]
 
 
 def _tasks_in(room: Mapping[str, Fraction], asked: Mapping[str, Fraction]) -> int:

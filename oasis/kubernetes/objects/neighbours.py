@@ -9,7 +9,8 @@ namespaces is judged only if that is empty, which means all of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,7 @@ from oasis.kubernetes.objects.node_affinity import (
 )
 from oasis.kubernetes.objects.quantities import part
 from oasis.model.document import count, entry, list_of, mapping, object_of, text
-from oasis.model.errors import located_at
+from oasis.model.errors import InstanceError, located_at
 
 BETWEEN = ("podAffinity", "podAntiAffinity")  # parts of the affinity of a pod
 Object = Mapping[str, Any]
@@ -204,6 +205,7 @@ class Bound:
     labels: Labels
     apart: tuple[PodTerm, ...] = ()  # of its own anti-affinity
     is_ending: bool = False  # then it does not count where pods are spread
+    uid: str = ""
 
     @classmethod
     def of(cls, pod: Object, node: str) -> Bound:
@@ -212,8 +214,11 @@ class Bound:
         labels = meta.get("labels") or {}
         apart: tuple[PodTerm, ...] = ()
         if (spec.get("affinity") or {}).get("podAntiAffinity"):
-            apart = PodRules.of(meta["namespace"], labels, {"affinity": spec["affinity"]}).apart
-        return cls(node, meta["namespace"], labels, apart, bool(meta.get("deletionTimestamp")))
+            # Older servers took selectors that make no sense: nobody goes by them.
+            with suppress(InstanceError):
+                apart = PodRules.of(meta["namespace"], labels, {"affinity": spec["affinity"]}).apart
+        is_ending = bool(meta.get("deletionTimestamp"))
+        return cls(node, meta["namespace"], labels, apart, is_ending, meta["uid"])
 
 
 class Neighbours:
@@ -242,13 +247,17 @@ class Neighbours:
             self.pods.append(pod)
             self._picky += [pod] if pod.apart else []
 
-    def judge(self, rules: PodRules, at: NodeRules) -> Judge:
-        """What decides on such a pod, of which `at` says what it asks of nodes."""
+    def judge(self, rules: PodRules, at: NodeRules, without: Container[str] = ()) -> Judge:
+        """What decides on such a pod, of which `at` says what it asks of nodes.
+
+        Pods with uids in `without` count as gone.
+        """
         over = [self._spread_over(constraint, rules, at) for constraint in rules.spread]
         counts = [Counter(dict.fromkeys(each.values(), 0)) for each in over]
         found = Judge(rules, self._labels, over, counts)
         for pod in self.pods if rules.says_something else self._picky:
-            found.enters(pod)
+            if pod.uid not in without:
+                found.enters(pod)
         return found
 
     def _spread_over(

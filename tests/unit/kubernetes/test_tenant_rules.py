@@ -21,6 +21,8 @@ from oasis.kubernetes.objects.utility_class import (
 )
 from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
+from tests.unit.kubernetes.test_existing_jobs import job as existing_job
+from tests.unit.kubernetes.test_existing_jobs import read
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 
@@ -184,6 +186,40 @@ def test_what_was_paid_is_known_with_slots_of_another_length() -> None:
     assert made.reconciler.tenants.payments.state() == paid
 
 
+@pytest.mark.parametrize("name", ["oasis", "fifo"])
+def test_an_edit_is_not_paid_for_twice(name: str) -> None:
+    """A budget that holds one such job alone, which may be edited all the same."""
+    amount = 20.0 if name == "oasis" else 32 * SLOT / 3600 / 8
+    budget = {"amount": amount, "windowSeconds": 86400}
+    made = Shared(policy(name), utility_class(budget=budget))
+    uid = made.submit(claiming("j", 20, slots=24.0))
+    made.run(1)
+    made.edit(uid, gracePeriodSeconds=5)
+    made.run(1)
+    assert made.phase(uid) == "Running"
+    made.edit(uid, utility={"kind": "constant", "value": 19})
+    made.run(1)
+    assert made.phase(uid) == "Running"
+    other = made.submit(claiming("other", 20, slots=24.0))
+    made.run(1)
+    assert made.placed(other)[0] == "BudgetSpent"
+
+
+def test_an_error_with_one_job_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Shared(policy("fifo"), utility_class())
+    whole = made.reconciler.tenants.declare
+
+    def declare(spec: Any, *rest: Any) -> None:
+        if spec.name == "odd":
+            raise ZeroDivisionError
+        whole(spec, *rest)
+
+    monkeypatch.setattr(made.reconciler.tenants, "declare", declare)
+    odd, other = (made.submit(claiming(name, 20, slots=80.0)) for name in ("odd", "other"))
+    made.run(2)
+    assert (made.phase(odd), made.phase(other)) == ("Failed", "Running")
+
+
 def test_a_job_that_can_never_pay_says_so() -> None:
     made = Shared(policy("oasis"), utility_class(budget={"amount": 5, "windowSeconds": 600}))
     uid = made.submit(claiming("j", 20))
@@ -290,6 +326,18 @@ def test_a_class_that_makes_no_sense_names_its_field(spec: dict[str, Any], field
     with pytest.raises(InstanceError) as caught:
         parse_class({"metadata": {"name": "c"}, "spec": spec})
     assert str(caught.value).startswith(field.partition(":")[0])
+
+
+def test_a_job_of_another_kind_names_its_class_in_an_annotation() -> None:
+    classes = Classes([utility_class("a"), utility_class("b", default=False)])
+    for name in ("a", "b"):
+        found = classes.of(read(existing_job(UTILITY_CLASS=name)))
+        assert isinstance(found, UtilityClass)
+        assert found.name == name
+    assert read(existing_job()).utility_class is None
+    assert classes.of(read(existing_job(UTILITY_CLASS="c"))) == (
+        "is of UtilityClass c, which does not exist"
+    )
 
 
 def test_of_several_defaults_the_strictest_counts() -> None:
