@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-from oasis.driver.driver import Driver
+from oasis.driver.driver import Driver, form_begun_in
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.pods import orphan
 from oasis.kubernetes.control.metrics import Metrics
@@ -229,3 +229,8 @@ def tell_orphans(
                 *(count, namespace, namespace, names.JOB_UID, uid),
             )
     return set(found)
+
+
+def begun_in(spec: JobSpec, form: int) -> JobSpec:
+    """The job in the form in which it began."""
+    return form_begun_in(spec.in_forms, form, "spec.forms")

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from oasis.driver.between import EarlyStarts
-from oasis.driver.driver import Driver, form_begun_in
+from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
@@ -32,7 +32,7 @@ from oasis.kubernetes.cluster.nodes import NodesError, Place
 from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
-from oasis.kubernetes.control.job_reader import JobReader, tell_orphans
+from oasis.kubernetes.control.job_reader import JobReader, begun_in, tell_orphans
 from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
@@ -798,8 +798,3 @@ class Reconciler:
         # A gauge keeps its last value, so phases that no job is in any more are set to 0.
         for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))
-
-
-def begun_in(spec: JobSpec, form: int) -> JobSpec:
-    """The job in the form in which it began."""
-    return form_begun_in(spec.in_forms, form, "spec.forms")
