@@ -17,7 +17,14 @@ from oasis.kubernetes.cluster.nodes import (
     places_of,
     site_of,
 )
-from oasis.kubernetes.cluster.pods import by_job, claims_of, is_working, lingers, uids_of
+from oasis.kubernetes.cluster.pods import (
+    by_job,
+    claims_of,
+    is_ending,
+    is_working,
+    lingers,
+    uids_of,
+)
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -87,6 +94,18 @@ class Machines:
         if machines == list(self.site.machines):
             return self
         return Machines(self.places, replace(self.site, machines=tuple(machines)), foreign, offers)
+
+    def changing(
+        self, seen: Seen, settings: ControllerSettings, nodes: set[str], late: float
+    ) -> set[str]:
+        """Those of `nodes` whose room is another one by the next slot: pods go, or others came."""
+        ending = (pod for pod in seen["pods"] if is_ending(pod) and not lingers(pod, late))
+        found = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
+        if nodes - found:
+            told = self.resized(seen, settings, nodes - found, late).site.machines
+            known = zip(self.places, told, self.site.machines, strict=True)
+            found |= {place.node for place, new, old in known if new != old}
+        return found
 
     def lost(self, seen: Seen) -> frozenset[int]:
         """Machines whose node is gone, cordoned or not ready."""

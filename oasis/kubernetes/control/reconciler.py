@@ -554,7 +554,7 @@ class Reconciler:
         ]
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
-        self._withdraw(steps, seen, now)
+        self._withdraw(steps, seen, ours, now)
         steps.actions = [
             action
             for action in steps.actions
@@ -601,7 +601,9 @@ class Reconciler:
         limit = STUCK * self.settings.slot_seconds
         return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
 
-    def _withdraw(self, steps: Steps, seen: Seen, now: float) -> None:
+    def _withdraw(
+        self, steps: Steps, seen: Seen, ours: Mapping[str, Mapping[str, Any]], now: float
+    ) -> None:
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
@@ -616,13 +618,15 @@ class Reconciler:
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
                 self.statuses[uid].in_trouble("NotAdmitted", message, now)
         for uid, why in steps.unfit.items():
-            if uid in self.statuses:
+            # Of a gang that changes, pods that are on their way out are in its own way.
+            if uid in self.statuses and not any(map(p.is_ending, ours.get(uid, {}).values())):
                 self.statuses[uid].in_trouble("NotAdmitted", why, now)
+        # Others give the room back, or the node is told to be smaller in the next slot.
+        nodes = set(steps.short.values())
+        going = self.machines.changing(seen, self.settings, nodes, self._late)
         for uid, node in steps.short.items():
             self._short.setdefault(uid, node)
-            on_it = (pod for pod in seen["pods"] if pod["spec"].get("nodeName") == node)
-            # Others give the room back, or the node is told to be smaller in the next slot.
-            if any(map(self._goes, on_it)) or self._resized(seen, {node}) is not self.machines:
+            if node in going:
                 self.patience.excuse(uid, now)
 
     def refused(self, failures: Iterable[Failure], now: float) -> None:
