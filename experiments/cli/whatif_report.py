@@ -93,7 +93,7 @@ def show(found: WhatIf) -> None:
     """Print the answer, the tables and the notes."""
     for sentence in tables.answer(found):
         console.print_notes([sentence])
-    jobs = f"{found.about['jobs']:,} jobs on {tables.machines_text(found.first.machines)}"
+    jobs = tables.jobs_text(found)
     console.print_text("")
     console.print_rows(tables.SERVED, tables.served_rows(found), f"{jobs}: submission to end")
     console.print_rows(tables.WAITED, tables.waited_rows(found), "Waiting for GPUs")
