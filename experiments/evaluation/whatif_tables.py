@@ -76,6 +76,12 @@ def machines_text(machines: Sequence[int]) -> str:
     return f"{sum(machines):,} GPUs ({shown})"
 
 
+def jobs_text(found: WhatIf) -> str:
+    """How many jobs on which machines."""
+    jobs = found.about["jobs"]
+    return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(found.first.machines)}"
+
+
 SERVED: Columns = (
     ("policy", False),
     ("mean", True),
