@@ -12,6 +12,7 @@ from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import (
     Place,
     available,
+    check_groups,
     foreign_use,
     is_usable,
     places_of,
@@ -29,6 +30,8 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
+from oasis.scheduling.capabilities import PlanningInModel
+from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
 Seen = Mapping[str, list[Any]]
@@ -172,3 +175,9 @@ class StartUps:
     def forget_others(self, pods: Iterable[Mapping[str, Any]]) -> None:
         """Keep only those of `pods`."""
         self._known &= {pod["metadata"]["uid"] for pod in pods}
+
+
+def check_policy(policy: Policy, site: Site) -> None:
+    """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
+    if isinstance(policy, PlanningInModel):
+        check_groups(site)

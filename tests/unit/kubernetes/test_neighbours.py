@@ -417,7 +417,7 @@ def test_a_gang_that_does_not_fit_together_is_not_opened_and_says_why() -> None:
     assert said[:2] == ("False", "NotAdmitted")
     assert "node n0 does not admit pod" in said[2]
     assert f"{HOST_LABEL} n0 has pods that" in said[2]
-    assert "affinity.podAntiAffinity between its own pods" in made.said(uid, "Unjudged")[2]
+    assert "affinity.podAntiAffinity (between its own pods)" in made.said(uid, "Unjudged")[2]
     made.run(6)
     assert made.said(uid, "Placed")[1] == "PodsNotReady"
     assert not made.pods
