@@ -181,7 +181,7 @@ def test_with_deadlines_jobs_are_worth_all_or_nothing_and_elasticflow_meets_all(
     assert list(rows) == [(load, policy) for load in LOADS for policy in POLICIES]
     assert {rows[load, "elasticflow"]["met"] for load in LOADS} == {1.0}
     assert all(rows[2.0, policy]["met"] < 1.0 for policy in POLICIES if policy != "elasticflow")
-    assert rows[2.0, "oasis"]["of_bound"] < rows[2.0, "recourse"]["of_bound"] < 0.9
+    assert rows[2.0, "oasis"]["of_bound"] < rows[2.0, "recourse"]["of_bound"] < 0.95
     case = {"load": 1.0, "seed": 0, "policy": "dragon", "trace": None, "worth": DEADLINE}
     seeds = EXPERIMENTS["deadlines"].seeds
     assert {row["seeds"] for row in rows.values()} == {seeds}
