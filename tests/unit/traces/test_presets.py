@@ -430,7 +430,7 @@ def test_each_preset_is_a_format() -> None:
 def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:
     assert [cell({"a": 1.5}, "a"), cell({"a": None}, "a"), cell({}, "a")] == ["1.5", "", ""]
     for value in (True, [1], {}):
-        with pytest.raises(MalformedError, match="^bad a$"):
+        with pytest.raises(MalformedError, match=r"^bad a$"):
             cell({"a": value}, "a")
     with pytest.raises(InstanceError, match=r"^jobs\[1\]: expected an object, got 7"):
         list(numbered([{}, 7], "jobs", "id"))
