@@ -115,14 +115,19 @@ def rigid_workload(
     if placement == "pooled":
         servers, gpus_per_server = 1, servers * gpus_per_server
     machines = tuple(Machine(f"s{k}", (float(gpus_per_server),)) for k in range(servers))
-    recorded = tuple(jobs)
-    made = [_rigid(k, job, gpus_per_server) for k, job in enumerate(recorded)]
-    workload = Workload.of(Site(("gpu",), machines), made)
-    # The same stable sort as of the jobs.
-    return replace(workload, recorded=tuple(sorted(recorded, key=lambda job: job.submitted)))
+    given = tuple(jobs)
+    for k, job in enumerate(given):
+        _check_rigid(k, job, gpus_per_server)
+    # A stable sort: jobs of one instant keep the order of the file.
+    recorded = tuple(sorted(given, key=lambda job: job.submitted))
+    made = (
+        PolicyJob(j.id, j.submitted, j.duration, ((0, j.gpus),), owner=j.owner, index=k)
+        for k, j in enumerate(recorded)
+    )
+    return Workload(Site(("gpu",), machines), tuple(made), recorded)
 
 
-def _rigid(k: int, job: PlainJob, most: int) -> PolicyJob:
+def _check_rigid(k: int, job: PlainJob, most: int) -> None:
     if not isinstance(job, PlainJob):
         raise TypeError(f"jobs[{k}]: expected a PlainJob, got {describe(job)}")
     if not 1 <= job.gpus <= most:
@@ -132,4 +137,3 @@ def _rigid(k: int, job: PlainJob, most: int) -> PolicyJob:
         raise InstanceError(f"jobs[{k}].duration", f"expected {SECONDS}, got {job.duration:g}")
     if not 0 <= job.submitted <= LARGEST_COUNT:
         raise InstanceError(f"jobs[{k}].submitted", f"expected {SECONDS}, got {job.submitted:g}")
-    return PolicyJob(job.id, job.submitted, job.duration, ((0, job.gpus),), owner=job.owner)
