@@ -120,8 +120,9 @@ def rigid_workload(
         _check_rigid(k, job, gpus_per_server)
     # A stable sort: jobs of one instant keep the order of the file.
     recorded = tuple(sorted(given, key=lambda job: job.submitted))
+    demands = {gpus: ((0, gpus),) for gpus in {job.gpus for job in recorded}}  # few, of a million
     made = (
-        PolicyJob(j.id, j.submitted, j.duration, ((0, j.gpus),), owner=j.owner, index=k)
+        PolicyJob(j.id, j.submitted, j.duration, demands[j.gpus], owner=j.owner, index=k)
         for k, j in enumerate(recorded)
     )
     return Workload(Site(("gpu",), machines), tuple(made), recorded)
