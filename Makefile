@@ -10,12 +10,15 @@ PROBE := import ensurepip, sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.11 python3 python; do \
   "$$name" -c '$(PROBE)' >/dev/null 2>&1 && { echo "$$name"; break; }; done)
 
+# What builds images and pushes them: the first that is there.
+ENGINE ?= $(shell for name in podman docker buildah; do command -v "$$name" && break; done)
+
 BIN := $(VENV)/bin
 # Python compiles what is imported, once; pip would compile all that is installed, tests of libraries too.
 INSTALL := -m pip --quiet --disable-pip-version-check install --no-compile --editable
 
 .PHONY: help example test nightly kubernetes-build kubernetes-test kubernetes-demo kubernetes-train \
-  kubernetes-figures mutants bench check lint types imports spelling docs release-check clean
+  kubernetes-figures image mutants bench check lint types imports spelling docs release-check clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -47,6 +50,12 @@ kubernetes-train: kubernetes-build $(VENV)/$(if $(NIGHTLY),frameworks,test).stam
 
 kubernetes-figures: kubernetes-build $(VENV)/test.stamp ## the paper's experiment on a real control plane: Figs. 8 and 9; SEEDS= SLOT=
 	$(BIN)/python -m tests.kubernetes.paper $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SLOT),--slot-seconds $(SLOT))
+
+image: ## build the controller's image and push it, with podman, docker or buildah; IMAGE=
+	@test -n "$(IMAGE)" || { echo "make: expected IMAGE=registry/name:tag" >&2; exit 1; }
+	@test -n "$(ENGINE)" || { echo "make: expected podman, docker or buildah" >&2; exit 1; }
+	"$(ENGINE)" build --file deploy/Containerfile --tag "$(IMAGE)" .
+	"$(ENGINE)" push "$(IMAGE)"
 
 mutants: $(VENV)/mutants.stamp ## mutate the core at 150 random places; SEED= repeats, SAMPLE= shortens
 	$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED)) $(if $(SAMPLE),--sample $(SAMPLE))

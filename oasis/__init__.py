@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where
     from oasis.model.instance_file import read as read
     from oasis.model.instance_file import write as write
     from oasis.model.job import Job as Job
+    from oasis.model.job import gpu_job as gpu_job
     from oasis.model.resources import ResourceVector as ResourceVector
     from oasis.model.schedule import Schedule as Schedule
     from oasis.model.utility import (
@@ -104,7 +105,7 @@ NAMES = {
     "model.forms": ("Form", "Speeds"),
     "model.instance": ("Instance",),
     "model.instance_file": ("read", "write"),
-    "model.job": ("Job",),
+    "model.job": ("Job", "gpu_job"),
     "model.resources": ("ResourceVector",),
     "model.schedule": ("Schedule",),
     "model.utility": ("Constant", "Deadline", "Piecewise", "Sigmoid", "Utility"),

@@ -17,8 +17,20 @@ from experiments.cli.version import print_version
 from oasis.model.errors import InputError
 
 COMMANDS = (  # in the order of the help; each is `command` of the module of its name
-    *("generate", "example", "describe", "run", "compare", "replay", "solve", "ratio", "quote"),
+    *(
+        "generate",
+        "example",
+        "describe",
+        "run",
+        "compare",
+        "replay",
+        "whatif",
+        "solve",
+        "ratio",
+        "quote",
+    ),
     *("verify", "plot", "report", "policies", "schema", "curve", "learn", "sweep", "figure"),
+    "show-versions",
 )
 GROUPS = {"import": "import_trace", "library": "library", "kubernetes": "kubernetes"}  # its modules
 
@@ -37,7 +49,8 @@ def app_of(names: Iterable[str]) -> typer.Typer:
     )
     app.callback()(_options)
     for name in names:
-        module = import_module(f"experiments.cli.commands.{GROUPS.get(name, name)}")
+        file = GROUPS.get(name, name).replace("-", "_")
+        module = import_module(f"experiments.cli.commands.{file}")
         if name in GROUPS:
             app.add_typer(module.app, name=name)
         else:

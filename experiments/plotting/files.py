@@ -21,6 +21,7 @@ from experiments.plotting.pages import (
     run_page,
     schedules_page,
 )
+from experiments.plotting.whatif import waiting_figure
 from oasis.model.document import entry, mapping
 from oasis.model.errors import InputError
 from oasis.model.files import check_writable, write_bytes
@@ -174,6 +175,8 @@ def picture_of(data: Mapping[str, Any], name: str, instance: Instance | None) ->
     if kind == "ratio":
         jobs = None if instance is None else compare_jobs(instance, found)
         return ratio_page({name: found}, jobs)
+    if kind == "whatif":
+        return waiting_figure(found)
     return quote_page(found) if kind == "quote" else comparison_page(found)
 
 

@@ -93,6 +93,22 @@ class ReportTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture of a section beside its first.
+
+    Parameters
+    ----------
+    svg : str
+        An ``<svg>`` element, without references to anything outside of it.
+    caption : str
+        What it shows, in a sentence.
+    """
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """One result on the page.
 
@@ -116,6 +132,12 @@ class Section:
         An ``<svg>`` element, without references to anything outside of it; empty without a picture.
     notes : tuple of str
         What is missing, and why.
+    answer : tuple of str
+        What came out, in sentences.
+    pictures : tuple of Picture
+        Narrow pictures, side by side where there is room.
+    remarks : tuple of str
+        What words and marks of the tables mean.
     """
 
     name: str
@@ -127,6 +149,9 @@ class Section:
     again: tuple[str, ...]
     picture: str
     notes: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def table(

@@ -17,8 +17,10 @@ from experiments.evaluation.job_comparison import JobComparison, compare_jobs
 from experiments.evaluation.policies import POLICIES, SEED
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
+from experiments.evaluation.whatif_result import WhatIf
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of
 from experiments.report.section import ReportTable, Section, inline_svg, table
+from experiments.report.whatif import whatif_section
 from oasis.certify.certificate import certify
 from oasis.model.document import Reader, entry, list_of, mapping, optional, text
 from oasis.model.instance import Instance
@@ -74,6 +76,9 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
         words = [kind, *_trace(data)]
     if kind in ("compare", "replay"):
         words += _policies(data["policies"])
+    optimum = data.get("optimum")
+    if kind == "compare" and optimum is not None:
+        words += ["--ratio", *_offline(optimum["method"], optimum["parameters"])]
     if elastic:
         words += ["--slot-seconds", text_of(data["slot_seconds"])]
     if kind is None:
@@ -233,7 +238,12 @@ def proofs_of(kind: str, found: Any, instance: Instance | None) -> Facts:
         return [("checked", "each answer of a policy, against the machines, before it was done")]
     if kind == "compare":
         text = "the schedules of each policy satisfied (2)-(13) when the command ran"
-        return [("verified", text), ("not again", "a comparison holds figures, no schedules")]
+        proofs = [("verified", text), ("not again", "a comparison holds figures, no schedules")]
+        optimum = found.about.get("optimum")
+        if optimum is not None:
+            text = f"{number(optimum['upper_bound'])}, by {optimum['bound_by'] or '-'}"
+            proofs.append(("none earns more than", text))
+        return proofs
     proofs = [("verified", CHECKED if instance is not None else NOT_AGAIN)]
     if kind == "run" and found.bounds is not None and instance is not None:
         proofs += certificate_facts(found.policy, certify(instance, found))
@@ -311,6 +321,8 @@ def section_of(
     if instance is not None and kind in VERIFIABLE:
         # A page states proofs, so it does not believe a file: everything is computed anew.
         check_document(instance, data)
+    if isinstance(found, WhatIf):
+        return whatif_section(name, data, found, changed_files(data), number)
     title, came_out, made = _SAYING_BY_KIND[kind](data, found, instance)
     notes = list(changed_files(data))
     if isinstance(found, Comparison):

@@ -30,7 +30,7 @@ from oasis.workloads.generator import read_counts, resolve
 
 
 class InstanceSource(Protocol):
-    """An instance for each seed.
+    """An instance for each seed, or what else its task runs on.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class InstanceSource(Protocol):
     @property
     def draws(self) -> bool: ...
 
-    def make(self, seed: int) -> Instance:
+    def make(self, seed: int) -> Any:
         """Return the instance."""
         ...
 
@@ -200,7 +200,7 @@ class PolicyMaker:
     """Makes fresh policies of a cell."""
 
     cell: Cell
-    instance: Instance = field(repr=False)
+    instance: Any = field(repr=False)
 
     def __call__(self) -> Policy:
         """Make a fresh policy with the options and the seed of the cell."""

@@ -175,6 +175,16 @@ class Executor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Here:
+    """One cell after the other in this process: for what is quicker than to start another."""
+
+    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
+        """Run `cells`."""
+        for cell in cells:
+            yield cell, execute(cell)
+
+
+@dataclass(frozen=True, slots=True)
 class Local:
     """Worker processes of this machine, through joblib.
 

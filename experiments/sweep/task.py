@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import oasis
 from experiments.evaluation.comparison import figures
 from experiments.sweep.config import ConfigTable
-from oasis.model.instance import Instance
 from oasis.simulator import Policy
 from oasis.simulator.result import Run
 
@@ -33,7 +32,7 @@ class Case:
     Parameters
     ----------
     instance : Instance
-        The problem.
+        The problem; what the source of the cell makes, if that is no instance.
     make_policy : callable
         Makes a fresh policy for it.
     seed : int
@@ -44,7 +43,7 @@ class Case:
         Figures of the task that the cells of an instance and seed share, if there is one.
     """
 
-    instance: Instance
+    instance: Any
     make_policy: Callable[[], Policy]
     seed: int
     options: Any

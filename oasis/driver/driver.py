@@ -93,6 +93,11 @@ class Driver(Generic[Spec]):
         return {entry.spec.uid: entry for entry in self.entries.values()}
 
     @property
+    def arriving_again(self) -> set[str]:
+        """Uids of jobs that arrive once more at the next boundary; until then none is live."""
+        return {entry.spec.uid for entry in self._arrive_again}
+
+    @property
     def now(self) -> float:
         """The slot of the last boundary."""
         return float(self.slot or 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -304,3 +304,12 @@ class Decided(Generic[Spec]):
     failed: dict[str, Exception] = field(default_factory=dict)
     error: Exception | None = None
     again_at: int | None = None
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """Say nothing of these jobs."""
+        for uid in uids:
+            for found in (self.admitted, self.completed, self.changed, self.late):
+                if uid in found:
+                    found.remove(uid)
+            for said in (self.rejected, self.given_up, self.retried, self.entries, self.failed):
+                said.pop(uid, None)

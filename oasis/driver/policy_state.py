@@ -9,10 +9,10 @@ is refused when it is to be written.
 from __future__ import annotations
 
 import base64
+import pickle
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
-from copy import deepcopy
 from enum import Enum
 from functools import partial
 from importlib import import_module
@@ -108,8 +108,11 @@ def policy_state(policy: Policy, live: Container[int]) -> Any:
 
     What the policy does afterwards does not change it.
     """
+    if not isinstance(policy, Persistent):
+        return encode(policy, live)
     # A policy may hand out its own lists: without a copy they would go on changing.
-    return deepcopy(policy.state()) if isinstance(policy, Persistent) else encode(policy, live)
+    # For plain data this is many times faster than `deepcopy`.
+    return pickle.loads(pickle.dumps(policy.state()))
 
 
 def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster.gangs import service_object, told_of
+from oasis.kubernetes.cluster.gangs import told_of
 from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
 from oasis.kubernetes.names import NODE, TASK
@@ -33,7 +33,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Expose:
-    """Make the Service that gives the pods of a job their names."""
+    """Make what the pods of a job need in the network: a Service, or a NetworkPolicy."""
 
     job: str
     body: Mapping[str, Any]
@@ -114,7 +114,7 @@ class Target:
     withdrawn: bool = False  # its gang, in this slot: nothing more is placed before the next
     found: Mapping[str, Any] | None = None  # the object, if another controller makes the pods
     workers: int = 0  # by the plan, for such an object
-    exposed: bool = True  # whether its pods have names in the network, or need none
+    lacking: tuple[Mapping[str, Any], ...] = ()  # what its pods need in the network, to be made
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,9 +295,9 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
     anew = target.spec.network is not None and not wanted & target.pods.keys()
     if (target.spec.resize == "restart" or anew) and target.pods.keys() - wanted:
         return []  # the new gang begins when the last pod of the old one is gone
-    gated, complete = [], target.exposed
-    if target.wanted and not target.exposed:
-        steps.actions.append(Expose(target.spec.uid, service_object(target.spec)))
+    gated, complete = [], not target.lacking
+    if target.wanted:
+        steps.actions += [Expose(target.spec.uid, body) for body in target.lacking]
     for pod in target.wanted:
         found = target.pods.get(pod.name)
         if found is None:

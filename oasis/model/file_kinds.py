@@ -208,7 +208,7 @@ def refuse_binary(content: bytes) -> None:
         raise InstanceError("", "expected text, got binary data of no kind that is known here")
 
 
-RESULTS = ("run", "solve", "ratio", "compare", "replay", "quote")
+RESULTS = ("run", "solve", "ratio", "compare", "replay", "whatif", "quote")
 INSTANCE, ELASTIC, PRICES, JOB, SCHEDULES = "instance", "elastic", "prices", "job", "schedules"
 PLAIN, PHILLY, SLURM, SWF, OPENB = "plain", "philly", "slurm", "swf", "openb"
 HELIOS, ACME, TIRESIAS, SUPERCLOUD = "helios", "acme", "tiresias", "supercloud"
@@ -258,7 +258,7 @@ _LOOKS = {  # kind -> what it looks like, the command that takes it
             f"a result of oasis {name}",
             "`oasis plot FILE` and `oasis report` take it",
         )
-        for name in ("compare", "replay", "quote")
+        for name in ("compare", "replay", "whatif", "quote")
     },
     PLAIN: ("a CSV file of jobs, id,submitted,duration,gpus", _IMPORTED.format(PLAIN)),
     PHILLY: ("a CSV file in the format of the Philly trace", _IMPORTED.format(PHILLY)),

@@ -26,8 +26,8 @@ from oasis.model.records import (
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import IntArray
 from oasis.model.summary import Facts, Summarised
-from oasis.model.utility import UTILITY, Utility
-from oasis.model.validation import LARGEST_AMOUNT
+from oasis.model.utility import UTILITY, Constant, Deadline, Utility
+from oasis.model.validation import LARGEST_AMOUNT, integer, number
 
 GBIT_PER_MB = 8e-3
 SIZE = Number(maximum=LARGEST_AMOUNT)
@@ -231,3 +231,81 @@ class Job(InForms, Summarised):
     def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
         """ceil(n b_i / B_i), parameter servers for each count n of workers (constraint (6))."""
         return rounding.ceil(np.asarray(workers) * self.ps_per_worker).astype(np.int64)
+
+
+def gpu_job(
+    id: str,
+    gpus: int,
+    hours: float,
+    worth: float,
+    *,
+    slot_seconds: float,
+    arrival: int = 0,
+    min_gpus: int | None = None,
+    deadline_hours: float | None = None,
+) -> Job:
+    """Make a job from what people say of one: four GPUs for two hours, worth 50.
+
+    Parameters
+    ----------
+    id : str
+        Unique within an instance.
+    gpus : int
+        How many it uses at most; a worker is one GPU.
+    hours : float
+        How long it takes with all of them.
+    worth : float
+        Its utility when it is complete.
+    slot_seconds : float
+        Length of a slot of the instance that the job is for.
+    arrival : int
+        Slot of arrival, counted from 0.
+    min_gpus : int, optional
+        The fewest that it works with; it takes longer then, in proportion. Default: `gpus`.
+    deadline_hours : float, optional
+        From the beginning of its slot of arrival to the end of the slot in which it completes, a
+        slot at least; beyond, it is worth nothing. Default: none.
+
+    Returns
+    -------
+    Job
+        Without parameter servers: its workers exchange gradients among themselves. Its work is
+        rounded up to whole worker-slots, as the work of all jobs is.
+
+    Raises
+    ------
+    InstanceError
+        With the name of what is wrong.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> job = oasis.gpu_job("bert", gpus=4, hours=2, worth=50, slot_seconds=1800)
+    >>> job.work(1800), job.shortest_duration(1800)  # worker-slots; slots with four workers
+    (16, 4)
+    >>> oasis.gpu_job("a", 4, 2, 50, slot_seconds=1800, deadline_hours=6).utility
+    Deadline(value=50.0, deadline=11.0)
+    """
+    gpus = integer(gpus, "gpus", minimum=1)
+    fewest = gpus if min_gpus is None else integer(min_gpus, "min_gpus", minimum=1, maximum=gpus)
+    slots = 3600.0 / number(slot_seconds, "slot_seconds", above=True)
+    worth = number(worth, "worth")
+    utility: Utility = Constant(worth)
+    if deadline_hours is not None:
+        # A job that completes in its slot of arrival has a delay of 0, and has taken a slot.
+        least = 1.0 / slots
+        delay = number(deadline_hours, "deadline_hours", minimum=least) * slots - 1.0
+        utility = Deadline(worth, delay)
+    return Job(
+        id,
+        arrival,
+        epochs=1,
+        chunks=gpus,  # each is one mini-batch as long as the job
+        minibatches=1,
+        minibatch_time=number(hours, "hours", above=True) * slots,
+        gradient_mb=0.0,
+        worker={"gpu": 1},
+        ps={},
+        utility=utility,
+        min_workers=fewest,
+    )

@@ -39,6 +39,9 @@ class ServerGroup:
         nobody keeps count.
     lost : set of int
         Servers that are not there.
+    is_even : bool
+        Whether all servers cost the same in each slot, whatever is committed. Servers are then
+        filled in the order of their index, and no costs need to be sorted.
     """
 
     capacity: FloatArray
@@ -48,6 +51,7 @@ class ServerGroup:
     copies: IntArray
     spare: FloatArray | None = None
     lost: set[int] = field(default_factory=set)
+    is_even: bool = False
 
     @classmethod
     def idle(
@@ -177,14 +181,18 @@ class ServerGroup:
         units: FloatArray = rounding.floor_counts(free) @ copies.astype(np.float64)
         return units
 
-    def unit_cost(self, demand: FloatArray, slots: IntArray) -> FloatArray:
-        """sum_r p^r w^r of one unit on a server of each column in `slots`; (q, C)."""
+    def unit_cost(
+        self, demand: FloatArray, slots: IntArray, columns: int | None = None
+    ) -> FloatArray:
+        """sum_r p^r w^r of one unit on a server of each of the first columns in `slots`; (q, C)."""
         cost: FloatArray | None = None
         for r in demand.nonzero()[0]:
-            part = self.price[r].take(slots, axis=0)
+            part = self.price[r, :, :columns].take(slots, axis=0)
             part *= demand[r]
             cost = part if cost is None else np.add(cost, part, out=cost)
-        return np.zeros((len(slots), len(self.server))) if cost is None else cost
+        if cost is None:
+            return np.zeros((len(slots), len(self.server[:columns])))
+        return cost
 
     def total_costs(
         self, demand: FloatArray, slots: IntArray, room: FloatArray, most: int
@@ -193,6 +201,8 @@ class ServerGroup:
 
         Returns an array of shape (q, most + 1), inf where the units do not fit in `room`.
         """
+        if self.is_even:
+            return self._even_costs(demand, slots, room, most)
         # Alg. 2, l. 25: the order of the servers is that of sum_r p^r w^r.
         unit = self.unit_cost(demand, slots)
         unit[room == 0.0] = np.inf
@@ -220,6 +230,17 @@ class ServerGroup:
         each.cumsum(axis=1, out=result[:, 1:])
         return result
 
+    def _even_costs(
+        self, demand: FloatArray, slots: IntArray, room: FloatArray, most: int
+    ) -> FloatArray:
+        """`total_costs` where all servers cost the same: the number that has room is enough."""
+        unit = self.unit_cost(demand, slots, 1)
+        result = np.zeros((len(slots), most + 1))
+        # Summed one by one, as where servers differ: a product would round differently.
+        unit.repeat(most, axis=1).cumsum(axis=1, out=result[:, 1:])
+        result[np.arange(most + 1) > room.sum(axis=1)[:, None]] = np.inf
+        return result
+
     def fill(
         self,
         demand: FloatArray,
@@ -235,17 +256,22 @@ class ServerGroup:
         """
         if room is None:
             room = self.fits(demand, slots, int(units.max(initial=0)), admitted)
-        unit = self.unit_cost(demand, slots)
-        unit[room == 0.0] = np.inf
-        if (units == 1).all():  # one unit needs no order: argmin finds the first of equals
-            return np.arange(len(slots)), self.server[unit.argmin(axis=1)], units
-        # Here the order of ties decides which servers are used, so it must be stable.
-        order = unit.argsort(axis=1, kind="stable")
-        each = room[np.arange(len(slots))[:, None], order].astype(np.int64)
-        taken = np.minimum((each * self.copies[order]).cumsum(axis=1), units[:, None])
+        if self.is_even:
+            each, copies, order = room.astype(np.int64), self.copies, None
+        else:
+            unit = self.unit_cost(demand, slots)
+            unit[room == 0.0] = np.inf
+            if (units == 1).all():  # one unit needs no order: argmin finds the first of equals
+                return np.arange(len(slots)), self.server[unit.argmin(axis=1)], units
+            # Here the order of ties decides which servers are used, so it must be stable.
+            order = unit.argsort(axis=1, kind="stable")
+            each = room[np.arange(len(slots))[:, None], order].astype(np.int64)
+            copies = self.copies[order]
+        taken = np.minimum((each * copies).cumsum(axis=1), units[:, None])
         taken[:, 1:] -= taken[:, :-1].copy()
         slot, place = taken.nonzero()
-        column, each, taken = order[slot, place], each[slot, place], taken[slot, place]
+        column = place if order is None else order[slot, place]
+        each, taken = each[slot, place], taken[slot, place]
         server = self.server[column]
         if self._is_open:
             return slot, server, taken
@@ -279,6 +305,7 @@ class ServerGroup:
 
     def reprice(self, price: PriceFunction) -> None:
         """Set every price anew from what is committed."""
+        self.is_even = False
         used = np.moveaxis(self.used, 0, 2)
         self.price = np.ascontiguousarray(np.moveaxis(price(used, self.capacity.T), 2, 0))
 

@@ -246,6 +246,7 @@ READERS = {
     "ratio": "experiments.evaluation.competitive_ratio:CompetitiveRatio",
     "compare": "experiments.evaluation.comparison:Comparison",
     "replay": "experiments.evaluation.comparison:Comparison",
+    "whatif": "experiments.evaluation.whatif_result:WhatIf",
 }
 
 
@@ -255,12 +256,12 @@ def read_result(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : path
-        File of ``-o`` or ``--json`` of ``oasis run``, ``solve``, ``ratio``, ``compare``, ``replay``
-        or ``quote``.
+        File of ``-o`` or ``--json`` of ``oasis run``, ``solve``, ``ratio``, ``compare``,
+        ``replay``, ``whatif`` or ``quote``.
 
     Returns
     -------
-    Run, OfflineResult, CompetitiveRatio, Comparison or Decision
+    Run, OfflineResult, CompetitiveRatio, Comparison, WhatIf or Decision
         By the command: `Comparison` for ``compare`` and ``replay``, `Decision` for ``quote``. Its
         ``to_dict`` gives what the file has, but for what the command has added, such as the
         instance's file.
@@ -302,7 +303,7 @@ def result_from_dict(data: Any) -> Any:
     >>> result_from_dict({"kind": "dream"})
     Traceback (most recent call last):
     oasis.model.errors.InstanceError: kind: expected one of run, quote, solve, ratio, compare, \
-replay, got 'dream'
+replay, whatif, got 'dream'
     """
     expected = f"expected one of {', '.join(READERS)}"
     if "kind" not in document.mapping(data):

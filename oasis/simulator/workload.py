@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from oasis.model.errors import InputError, InstanceError, describe
@@ -102,25 +102,41 @@ def rigid_workload(
     Traceback (most recent call last):
     oasis.model.errors.InstanceError: jobs[0].gpus: expected 1..4, got 8 (job 'a')
     """
+    servers = integer(servers, "servers", minimum=1)
+    gpus_per_server = integer(gpus_per_server, "gpus_per_server", minimum=1)
+    if placement == "pooled":
+        servers, gpus_per_server = 1, servers * gpus_per_server
+    return rigid_workload_on(jobs, [gpus_per_server] * servers, placement)
+
+
+def rigid_workload_on(
+    jobs: Iterable[PlainJob], gpus: Sequence[int], placement: str = "pooled"
+) -> Workload:
+    """Plain jobs on machines that may differ; `gpus` are those of each machine.
+
+    Parameters and errors are otherwise those of `rigid_workload`.
+
+    Examples
+    --------
+    >>> rigid_workload_on([PlainJob("a", 0.0, 60.0, 6)], [8, 4, 4]).site.machines[0].amounts
+    (16.0,)
+    """
     if isinstance(jobs, (str, os.PathLike)):
         how = f"oasis.traces.read_plain({os.fspath(jobs)!r}).jobs reads them from that file"
         raise TypeError(f"jobs: expected plain jobs, got {describe(jobs)}; {how}")
     if not isinstance(jobs, Iterable):
         hint = "; its jobs are" if hasattr(jobs, "jobs") else ""
         raise TypeError(f"jobs: expected plain jobs, got {describe(jobs)}{hint}")
-    servers = integer(servers, "servers", minimum=1)
-    gpus_per_server = integer(gpus_per_server, "gpus_per_server", minimum=1)
     if placement not in ("pooled", "whole"):
         raise InputError("placement", "expected pooled or whole", placement)
-    if placement == "pooled":
-        servers, gpus_per_server = 1, servers * gpus_per_server
-    machines = tuple(Machine(f"s{k}", (float(gpus_per_server),)) for k in range(servers))
-    given = tuple(jobs)
+    sizes = [sum(gpus)] if placement == "pooled" else gpus
+    machines = tuple(Machine(f"s{k}", (float(size),)) for k, size in enumerate(sizes))
+    given, most = tuple(jobs), max(sizes)
     for k, job in enumerate(given):
-        _check_rigid(k, job, gpus_per_server)
+        _check_rigid(k, job, most)
     # A stable sort: jobs of one instant keep the order of the file.
     recorded = tuple(sorted(given, key=lambda job: job.submitted))
-    demands = {gpus: ((0, gpus),) for gpus in {job.gpus for job in recorded}}  # few, of a million
+    demands = {size: ((0, size),) for size in {job.gpus for job in recorded}}  # few, of a million
     made = (
         PolicyJob(j.id, j.submitted, j.duration, demands[j.gpus], owner=j.owner, index=k)
         for k, j in enumerate(recorded)

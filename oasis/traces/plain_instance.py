@@ -46,7 +46,7 @@ class PlainOptions(MachineOptions):
 
     map: str = option(
         "",
-        "which column says what: submitted=submit_time,duration=runtime,gpus=gpu_num; also id, "
+        "which column says what, such as submitted=submit_time,gpus=gpu_num; also duration, id, "
         "started, ended, owner, virtual_cluster, state; others are guessed by name, started= says "
         "that there is none",
         reading=True,

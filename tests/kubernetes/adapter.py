@@ -132,8 +132,8 @@ def longest_stretch(partly: list[tuple[float, str, int]], name: str) -> float:
     return longest
 
 
-def call(scene: Scene, *words: str) -> str:
-    """Run a subcommand as the admin, in this process; its standard output."""
+def call(scene: Scene, *words: str, code: int = 0) -> str:
+    """Run a subcommand as the admin, in this process, that ends with `code`; its output."""
     where = ("--kubeconfig", str(scene.plane.admin.kubeconfig()))
     out, err = io.StringIO(), io.StringIO()
     with (
@@ -143,5 +143,5 @@ def call(scene: Scene, *words: str) -> str:
         pytest.raises(SystemExit) as ended,
     ):
         main(["kubernetes", *words, *where])
-    assert ended.value.code == 0, err.getvalue()
+    assert ended.value.code == code, err.getvalue()
     return out.getvalue()

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.controlplane.build import CONTROLPLANE
-from tests.kubernetes.controlplane.gobuild import GoMissingError, ensure
+from tests.kubernetes.controlplane.build import CONTROLPLANE, HELM
+from tests.kubernetes.controlplane.gobuild import GoMissingError, GoProgram, ensure
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import why_not
 from tests.kubernetes.processes.nodes import ProcessNodes
@@ -30,8 +30,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def controlplane_binary() -> Path:
     """The built control plane; without it and without Go, there is nothing to test on."""
+    return _built(CONTROLPLANE)
+
+
+@pytest.fixture(scope="session")
+def helm_binary() -> Path:
+    """Helm, built in the same way."""
+    return _built(HELM)
+
+
+def _built(program: GoProgram) -> Path:
     try:
-        return ensure(CONTROLPLANE)
+        return ensure(program)
     except GoMissingError as error:
         pytest.skip(str(error))
 

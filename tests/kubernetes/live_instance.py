@@ -55,7 +55,7 @@ def stepped_through(
         return [scene.job(job, instance.slot_seconds) for job in jobs if job.arrival == slot]
 
     def over(reconciler: Reconciler) -> bool:
-        return reconciler.driver.slot is not None and reconciler.driver.slot >= last
+        return reconciler.slot is not None and reconciler.slot >= last
 
     own = {"horizon": last, "node_selector": pool(scene)}
     return Stepped(scene, policy, arrivals, over, startup=startup, **own)

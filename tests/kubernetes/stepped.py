@@ -72,7 +72,7 @@ class Stepped:
     def _now(self) -> float:
         """The beginning of the slot; when it has begun, the moment at which its new pods work."""
         reconciler = self.controller.reconciler
-        has_begun = reconciler is not None and reconciler.driver.slot == self._slot
+        has_begun = reconciler is not None and reconciler.slot == self._slot
         return self._time + (self._startup if has_begun else 0.0)
 
     def _turned(self, reconciler: Reconciler | None) -> bool:
@@ -82,7 +82,7 @@ class Stepped:
         if self._missing(reconciler) is not None:
             return False
         assert reconciler is not None
-        if reconciler.driver.slot is not None:
+        if reconciler.slot is not None:
             if self._over(reconciler):
                 return True
             self._in_slot(self.controller)
@@ -91,7 +91,7 @@ class Stepped:
 
     def _begin_next(self, reconciler: Reconciler) -> None:
         """Let the jobs of the next slot arrive, and then the slot begin."""
-        slot = 0 if reconciler.driver.slot is None else reconciler.driver.slot + 1
+        slot = 0 if reconciler.slot is None else reconciler.slot + 1
         store = self.controller.stores[OASIS_JOBS.plural]
         for body in self._arrivals(slot):
             uid = self._scene.submit(body)["metadata"]["uid"]
@@ -106,14 +106,14 @@ class Stepped:
         """What the present slot still waits for; None if everything is there."""
         if reconciler is None:
             return "the controller is not at work"
-        slot = reconciler.driver.slot
+        slot = reconciler.slot
         if slot is None:
             return None
         if slot != self._slot:
             return f"slot {self._slot} has not begun"
         stores = self.controller.stores
         ours = reconciler.pods_of({name: store.items() for name, store in stores.items()})
-        entries = reconciler.driver.by_uid
+        entries = reconciler.live
         for uid in ours.keys() | entries.keys():
             held = entries[uid].allocation if uid in entries else None
             wanted = 0 if held is None else held.worker_count + held.ps_count

@@ -8,7 +8,9 @@ from pathlib import Path
 import yaml
 
 import oasis
+from experiments.cli.commands.kubernetes.certifying import Certifier, report_command
 from experiments.evaluation.live import cluster_policy
+from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.adapter import call, wait_phases
 from tests.kubernetes.cluster import Cluster
@@ -81,3 +83,44 @@ def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: 
     for job in imported.jobs:
         assert job.work(imported.slot_seconds) == was[job.id.rpartition("/")[2]]
     assert oasis.simulate(imported, oasis.OASiS.from_instance(imported)).decisions
+
+
+def test_a_report_says_what_was_earned_and_what_could_have_been(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    instance = oasis.read(EXAMPLE)
+    scene = Scene(cluster.plane, cluster.namespace, SlotClock(4.0, 2.0))
+    scene.add_nodes(instance.cluster)
+    base = scene.job(instance.jobs[0], instance.slot_seconds)
+    worth = {"kind": "sigmoid", "priority": 40.0, "decayPerSecond": 0.01, "targetSeconds": 60.0}
+    workers = {**base["spec"]["workers"], "minimum": 1, "maximum": 2}
+    for name, seconds in (("short", 4.0), ("longer", 12.0), ("endless", 9e5)):
+        spec = {**base["spec"], "utility": worth, "workers": workers}
+        spec["work"] = {"workerSeconds": seconds}
+        scene.submit({**base, "metadata": {**base["metadata"], "name": name}, "spec": spec})
+    asked = ("--system-namespace", SYSTEM, "--controller-name", cluster.namespace)
+    mine = ("--namespace", cluster.namespace, *asked, "--policies", "fifo", "--gap", "inf")
+    page = tmp_path / "report.html"
+    with scene.controller(cluster_policy("fifo", {}, lookahead=20)):
+        wait_phases(scene, {"short": "Completed", "longer": "Completed"})
+        statuses = scene.statuses()
+        found = json.loads(call(scene, "report", *mine, "--page", str(page), "--json", code=3))
+    earned = sum(status.get("utility", 0.0) for status in statuses.values())
+    assert earned > 0
+    (row,) = found["cluster"]["namespaces"].values()
+    assert (row["jobs"], row["completed"], row["live"]) == (3, 2, 1)
+    assert row["utility"] == earned
+    really = found["policies"]["this cluster"]
+    assert really["total_utility"] == earned
+    assert earned <= found["optimum"]["upper_bound"] * (1 + 1e-6)
+    assert 0 < really["certified_share_lower"] <= really["certified_share_upper"] <= 1
+    assert "What the cluster earned" in page.read_text()
+    kubeconfig = ("--kubeconfig", str(scene.plane.admin.kubeconfig()))
+    metrics = Metrics()
+    Certifier(report_command([*mine[:2], *asked, *kubeconfig]), metrics).measure()
+    ends = [
+        metrics.registry.get_sample_value("oasis_certified_share", {"end": end})
+        for end in ("lower", "upper")
+    ]
+    assert None not in ends
+    assert 0 < ends[0] <= ends[1] <= 1

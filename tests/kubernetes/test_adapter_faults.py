@@ -20,6 +20,7 @@ import pytest
 from baselines import FIFO
 from oasis.kubernetes.api.connection import RetryParams
 from oasis.kubernetes.api.resources import LEASES, PODS
+from oasis.kubernetes.names import NODE_ROLE
 from tests.kubernetes.adapter import (
     ENDED,
     elastic,
@@ -29,11 +30,12 @@ from tests.kubernetes.adapter import (
     wait_ended,
     wait_phases,
 )
-from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults.plan import FaultPlan
 from tests.kubernetes.faults.proxy import FaultProxy
 from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
+from tests.kubernetes.test_adapter_machines import nodes_of
 
 KILLS = int(os.environ.get("OASIS_KILLS", "20"))
 SEED = int(os.environ.get("OASIS_FAULT_SEED", "1"))
@@ -248,3 +250,63 @@ def test_a_planner_that_is_killed_again_and_again_forgets_no_job(
         if policy == "recourse"
         else "Completed" in phases.values()
     )
+
+
+def utilities(scene: Scene) -> dict[str, float]:
+    """What each job has earned."""
+    return {
+        name: status["utility"] for name, status in scene.statuses().items() if "utility" in status
+    }
+
+
+@pytest.mark.nightly  # two minutes: after each kill the scheduler binds nothing for a while
+def test_controller_and_api_server_are_killed_together(cluster: Cluster, tmp_path: Path) -> None:
+    print(f"OASIS_FAULT_SEED={SEED}")  # noqa: T201
+    scene = scene_of(cluster)
+    bystander(cluster)
+    draw = random.Random(SEED)
+    submit_all(scene)
+    log = (tmp_path / "controller.log").open("w")
+    for _ in range(4):
+        before = lease_of(scene)
+        process = subprocess.Popen(command(scene, "the-one"), stdout=log, stderr=log)
+        until(lambda before=before: lease_of(scene) != before, "it has the lease", 60.0)
+        time.sleep(draw.uniform(0.0, scene.clock.slot_seconds))
+        cluster.plane.kill("kube-apiserver")
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        time.sleep(draw.uniform(0.0, 2.0))
+        cluster.plane.restart_api_server()
+    log.close()
+    with scene.controller(FIFO, params=QUICK, identity="the-one"):
+        wait_ended(scene, len(JOBS), within=240.0)
+        check_end(cluster, scene)
+    assert utilities(scene) == {name: 10.0 for name in JOBS if PHASES[name] == "Completed"}
+
+
+@pytest.mark.nightly  # a minute until the cluster notices
+def test_machines_that_fall_silent_and_come_back_change_nothing_in_the_end(
+    cluster: Cluster,
+) -> None:
+    """Their pods run on while nobody hears of them, and are ended when they are back."""
+    scene, nodes = scene_of(cluster, nodes=3), cluster.plane.nodes
+    nodes.add(
+        "a-silent", {GPU: "4", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "both"}, losable=True
+    )
+    nodes.wait_ready("a-silent")
+    bystander(cluster)
+    with scene.controller(FIFO, pods_ready_timeout=60.0):
+        submit_all(scene)
+        scene.submit(rigid(scene, "g", workers=12, slots=12))  # on all the machines that are left
+        until(lambda: "a-silent" in nodes_of(scene), "something runs there", 60.0)
+        nodes.lose_machines()
+        nodes.wait_lost("a-silent")
+        wait_ended(scene, len(JOBS) + 1, within=180.0)
+        nodes.find_machines()
+        nodes.wait_ready("a-silent")
+        until(lambda: not scene.our_pods(), "all our pods are gone", 60.0)
+        scene.submit(rigid(scene, "h", workers=16, slots=2))  # it needs the silent machine
+        wait_ended(scene, len(JOBS) + 2, within=60.0)
+    ended = dict.fromkeys((*JOBS, "g", "h"), "Completed")  # here d fits, too
+    assert scene.phases() == ended
+    assert utilities(scene) == dict.fromkeys(ended, 10.0)

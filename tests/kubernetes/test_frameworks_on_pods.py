@@ -112,7 +112,7 @@ def test_gangs_are_numbered_told_of_each_other_and_resized(cluster: Cluster, sce
         scene,
         Scripted,
         lambda slot: jobs if slot == 0 else (),
-        lambda reconciler: (reconciler.driver.slot or 0) >= len(PLANS),
+        lambda reconciler: (reconciler.slot or 0) >= len(PLANS),
         note,
     )
     stepped.run()

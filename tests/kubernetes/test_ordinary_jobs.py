@@ -49,7 +49,7 @@ def test_a_job_that_is_deleted_in_the_slot_in_which_its_work_is_done(cluster: Cl
         until(lambda: running_workers(scene) == {"other": 2, "gone": 2}, "both run", 40.0)
         reconciler = controller.reconciler
         assert reconciler is not None
-        slot = reconciler.driver.slot
+        slot = reconciler.slot
         assert slot is not None
         time.sleep(max(0.0, reconciler.clock.begin(slot + 1) - 0.3 - time.time()))
         delete_job(scene, "gone")

@@ -15,7 +15,14 @@ import pytest
 from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError, Connection
-from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, PODS, Objects, kind_of
+from oasis.kubernetes.api.resources import (
+    CLASSES,
+    NETWORK_POLICIES,
+    OASIS_JOBS,
+    PODS,
+    Objects,
+    kind_of,
+)
 from oasis.kubernetes.names import FIELD_MANAGER
 from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.existing import JOB
@@ -140,6 +147,19 @@ def test_what_a_tenant_may_not_write(scene: Scene, cluster: Cluster, installed: 
         kind="deadline", value=1, deadlineSeconds=5
     )
     assert claiming(kind="constant", value=100) == ""
+    installed.apply(CLASSES, utility_class("curves", maximum=5, kinds=["piecewise"]))
+    installed.apply(CLASSES, utility_class("theirs", maximum=1e30, namespaces=["another"]))
+    curve = {"kind": "piecewise", "delaysSeconds": [0, 60], "values": [6, 1]}
+
+    def named(name: str, utility: dict[str, Any]) -> str:
+        made = rigid(scene, "named", 1, 2.0, utility=utility, utilityClassName=name)
+        return answer(mine, "POST", f"{jobs}?dryRun=All", made)
+
+    until(lambda: named("curves", curve) != "", "the other classes are known", 60.0)
+    assert "claims 6, and UtilityClass curves allows at most 5" in named("curves", curve)
+    assert named("curves", {**curve, "values": [5, 1]}) == ""
+    theirs = named("theirs", {"kind": "constant", "value": 1})
+    assert f"UtilityClass theirs is not for namespace {space}" in theirs
     raised = {"spec": {"utility": {"value": 1e30}}}
     assert "allows at most 100" in answer(mine, "PATCH", f"{jobs}/honest", raised)
     assert answer(mine, "PATCH", f"{jobs}/honest", {"metadata": {"labels": {"a": "b"}}}) == ""
@@ -195,13 +215,20 @@ def test_pods_are_marked_by_the_controller_and_report_by_themselves(
     assert answer(cluster.plane.admin, "PATCH", one, opened, merge=False) == ""
 
 
-def test_a_claim_that_only_the_controller_can_read_gains_nothing(scene: Scene) -> None:
+def test_a_claim_that_only_the_controller_can_read_gains_nothing(
+    scene: Scene, installed: Objects
+) -> None:
     """Two jobs of which one fits: the one that claims 1e30 in an annotation waits, and says why."""
     with scene.controller(FIFO):
         greedy = '{"kind": "constant", "value": 1e30}'
         make(scene, JOB, marked(scene, JOB, "greedy", job_spec(4, "60s"), UTILITY=greedy))
-        scene.submit(elastic(scene, "honest", 4, 4, 40.0))
+        scene.submit(elastic(scene, "honest", 4, 4, 40.0, network={"isolated": True}))
         wait_phases(scene, {"honest": "Running"})
+        (policy,) = installed.list_all(NETWORK_POLICIES, scene.namespace)[0]
+        (uid,) = scene.our_pods()
+        mine = {"matchLabels": {names.JOB_UID: uid}}
+        assert policy["spec"]["podSelector"] == mine
+        assert policy["spec"]["ingress"] == [{"from": [{"podSelector": mine}]}]
         said = {c["type"]: c for c in status(scene, JOB, "greedy")["conditions"]}["Placed"]
         assert (said["status"], said["reason"]) == ("False", "ClaimRefused")
         assert said["message"] == "claims 1e+30, and UtilityClass small allows at most 100"

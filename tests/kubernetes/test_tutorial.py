@@ -6,9 +6,7 @@ its arguments, with its service account and the rights that the tutorial install
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,40 +15,16 @@ from oasis.kubernetes.names import FIELD_MANAGER
 from tests.kubernetes.cluster import GPU
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.plane import ControlPlane
-from tests.kubernetes.controlplane.ports import free_ports
 from tests.kubernetes.scene import SYSTEM
 from tests.kubernetes.tutorial.page import (
     File,
     carry_out,
     commands,
+    container,
     environment,
     steps,
     words_on_path,
 )
-
-
-@contextmanager
-def container(plane: ControlPlane, words: Path, log: Path) -> Iterator[None]:
-    """What a kubelet does: run the container of the Deployment with its service account."""
-    kind = plane.client.resources.get(api_version="apps/v1", kind="Deployment")
-    found = kind.get(name=FIELD_MANAGER, namespace=SYSTEM).to_dict()
-    (port,) = free_ports(1)
-    account = plane.service_account(FIELD_MANAGER, SYSTEM)
-    arguments = found["spec"]["template"]["spec"]["containers"][0]["args"]
-    own = ["--metrics-port", str(port), "--kubeconfig", str(account.kubeconfig())]
-    with log.open("w") as lines:
-        process = subprocess.Popen(
-            [str(words / "oasis"), *arguments, *own],
-            env=environment(words, account.kubeconfig()),
-            stdout=lines,
-            stderr=lines,
-        )
-        try:
-            yield
-            assert process.poll() is None, log.read_text()
-        finally:
-            process.terminate()
-            process.wait(timeout=60.0)
 
 
 def test_the_pages_say_what_is_true(controlplane_binary: Path, tmp_path: Path) -> None:
@@ -67,11 +41,14 @@ def test_the_pages_say_what_is_true(controlplane_binary: Path, tmp_path: Path) -
         assert first.line.startswith("oasis kubernetes install")
         assert carry_out(first, tmp_path, reader) is None
         log = tmp_path / "controller.log"
-        with container(plane, words, log):
+        with ExitStack() as kubelet:
+            kubelet.enter_context(container(plane, words, log))
             for step in rest:
                 if isinstance(step, File):
                     (tmp_path / step.name).write_text(step.text, encoding="utf-8")
                     continue
+                if step.line.endswith("uninstall --with-jobs --apply"):
+                    kubelet.close()  # as a real one does when the Deployment goes
                 instead = carry_out(step, tmp_path, reader)
                 assert instead is None, f"{instead}\n\nexpected:\n{step.shown}\n{log.read_text()}"
         account = plane.service_account(FIELD_MANAGER, SYSTEM)

@@ -17,6 +17,7 @@ from experiments.figures.figure import read_csv
 from experiments.figures.oasis import SERVERS
 from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes.control.budgets import TOGETHER
+from oasis.kubernetes.control.controller import STUCK
 from oasis.model.rounding import TOLERANCE, floor
 from oasis.online.dp.worker_slots import ULPS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -328,6 +329,11 @@ KUBERNETES_CLAIMS = [
         OPERATE,
         "at up to @ nodes and @ pods",
         lambda: (largest("kubernetes", "nodes"), largest("kubernetes", "pods")),
+    ),
+    Claim(
+        "docs/kubernetes-observe.md",
+        "the loop of the controller has not turned for @ minutes",
+        lambda: [word(STUCK / 60.0)],
     ),
     Claim(
         OPERATE,

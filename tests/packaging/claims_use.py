@@ -15,8 +15,10 @@ import oasis
 from experiments import CompetitiveRatio, competitive_ratio
 from experiments.cli import console, exit_codes, progress
 from experiments.cli.commands import sweep as sweep_command
+from experiments.cli.commands import whatif as whatif_command
 from experiments.evaluation import intervals
 from experiments.evaluation.limits import read_share
+from experiments.evaluation.whatif import SHORTEST, machine_list
 from experiments.library import Library
 from experiments.library.store import BETTER
 from experiments.plotting import canvas, schedule, utilities
@@ -46,7 +48,7 @@ from tests.packaging.page_numbers import ROOT, Claim, fixed, spelled, text_of
 GALLERY = [path for path in sorted((ROOT / "docs/gallery").glob("*.md")) if path.stem != "index"]
 NAMES = (
     *("index", "getting-started", "choosing", "glossary", "cli", "file-format", "kinds"),
-    *("workloads",),
+    *("workloads", "what-if"),
     *("own-policy", "plots", "sweeps", "library", "api", "gallery/index"),
 )
 PAGES: tuple[str, ...] = (
@@ -129,6 +131,8 @@ def taken() -> tuple[set[str], set[str]]:
 
 
 TUTORIAL = "docs/getting-started.md"
+WHAT_IF = "docs/what-if.md"
+
 START = [
     *(
         Claim(page, "Python @ or newer", python_version)
@@ -276,6 +280,14 @@ def seconds(value: float) -> str:
 
 
 COMMANDS = [
+    Claim(WHAT_IF, "durations below @ s count as @ s", lambda: (f"{SHORTEST:g}",) * 2),
+    Claim(WHAT_IF, "the fewest of @ GPUs that hold", lambda: (str(whatif_command.SIZE),)),
+    Claim(
+        WHAT_IF,
+        "@ machines of @ GPUs; a CSV",
+        lambda: (len(machine_list("16x8")), machine_list("16x8")[0]),
+    ),
+    Claim(WHAT_IF, "divided by the duration, at least @", lambda: ("1",)),
     Claim(CLI, "once they have taken @ seconds", lambda: (seconds(console.PATIENCE_SECONDS),)),
     Claim(CLI, "at most one a second", holds=lambda: progress.LOG_SECONDS == 1.0),
     Claim(CLI, "what is known by then and exit code @", lambda: (exit_codes.LIMIT,)),
@@ -605,7 +617,16 @@ CLAIMS: list[Claim] = [*START, *NOTEBOOKS, *CHOICES, *COMMANDS, *DRAWN, *RESULTS
 
 # page -> words of the page with a number that cannot be wrong -> why it cannot
 ALLOWED: dict[str, dict[str, str]] = {
-    "docs/index.md": {"Ten lines of Python": "test_docs counts them"},
+    WHAT_IF: {
+        "Three commands:": "they follow",
+        "**Load x 1.5** is the same jobs, with the times between submissions divided by 1.5": (
+            "a definition"
+        ),
+    },
+    "docs/index.md": {
+        "Ten lines of Python": "test_docs counts them",
+        "to an answer in three commands": "the page has them",
+    },
     TUTORIAL: {
         "1 would be perfect": "what a ratio is",
         "2 alpha, with": "the name of the line",

@@ -20,6 +20,7 @@ ONE_MEANING = {
     "--gpus-per-server": "GPUs of each server",
     "--horizon": "number of slots",
     "--instance": "the instance that a result is of",
+    "--machines": "the machines of the cluster",
     "--max-duration": "leave out jobs that ran longer",
     "--min-duration": "leave out jobs that ran shorter",
     "--min-gpus": "leave out jobs with fewer GPUs",

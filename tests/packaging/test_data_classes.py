@@ -22,6 +22,7 @@ MUTABLE = {
     "Steps",
     "Events",
     "Judge",
+    "Planning",
     "Fill",
     "Known",
     "Ledger",

@@ -1,27 +1,125 @@
-"""The manifests under deploy/ are those that ``oasis kubernetes install`` prints."""
+"""What is under deploy/: manifests, chart and image are those of ``oasis kubernetes install``."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from functools import partial
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
-from experiments.cli.commands.kubernetes.running import yaml_text
+from experiments.cli.commands.kubernetes.installing import yaml_text
 from oasis.kubernetes.objects.existing import BY_NAME, JOB, parse_existing
-from oasis.kubernetes.objects.manifests import everything
+from oasis.kubernetes.objects.manifests import POLICY, everything
 from oasis.kubernetes.objects.network import Gang, PodNetwork, address, environment
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.schema import reference
+from tests.packaging.deployed import DEPLOY, files, schema
 from tests.packaging.test_docs import blocks
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+ROOT = DEPLOY.parent
 
 
-def test_the_manifests_are_those_that_install_prints() -> None:
-    """After a change: ``oasis kubernetes install > deploy/oasis.yaml``."""
-    assert (DEPLOY / "oasis.yaml").read_text(encoding="utf-8") == yaml_text(everything())
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+def test_what_is_made_is_as_it_is_made_now(path: Path) -> None:
+    """After a change: ``python -m tests.packaging.deployed``."""
+    assert path.read_text(encoding="utf-8") == files()[path]
+
+
+def test_a_value_of_the_chart_may_be_what_it_is() -> None:
+    text = (DEPLOY / "chart" / "values.yaml").read_text(encoding="utf-8")
+    values = yaml.safe_load(text)
+    jsonschema.validate(values, schema())
+    assert values.keys() | {"global"} == schema()["properties"].keys()
+    (container,) = everything()[-1]["spec"]["template"]["spec"]["containers"]
+    assert (values["resources"], values["policy"]) == (container["resources"], POLICY)
+
+
+def recipe() -> list[tuple[str, str]]:
+    """Instructions of the Containerfile with what follows them."""
+    text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
+
+
+def copied() -> list[str]:
+    """What the image is built from."""
+    return [
+        name
+        for word, rest in recipe()
+        if word == "COPY" and not rest.startswith("--from")
+        for name in rest.split()[:-1]
+    ]
+
+
+def test_the_image_has_a_pinned_base_no_root_and_all_packages() -> None:
+    steps = recipe()
+    (base,) = (rest for word, rest in steps if word == "ARG")
+    assert re.fullmatch(r"PYTHON=docker\.io/library/python:3\.\d+\.\d+-slim-\w+", base)
+    assert {rest.split()[0] for word, rest in steps if word == "FROM"} == {"${PYTHON}"}
+    found = dict(steps)  # the last of each, as engines take them
+    assert found["USER"] == "65532:65532"
+    arguments = everything()[-1]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert json.loads(found["CMD"]) == arguments[:2]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = {
+        name.rstrip("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]
+    }
+    named = {project["project"]["readme"], *project["project"]["license-files"]}
+    assert set(copied()) == packages | named | {"pyproject.toml"}
+    sent = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {line[1:] for line in sent if line.startswith("!")} == set(copied())
+
+
+@pytest.mark.nightly
+def test_the_image_s_command_is_installed_by_the_recipe_s_line(tmp_path: Path) -> None:
+    """All of the recipe that needs no container engine, in an empty environment."""
+    for name in copied():
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    (line,) = (rest for word, rest in recipe() if word == "RUN")
+    (entry,) = json.loads(dict(recipe())["ENTRYPOINT"])
+    place = str(tmp_path / "opt")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    run = partial(subprocess.run, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    line = line.replace("/opt/oasis", place).replace("python ", f"{sys.executable} ", 1)
+    run(["sh", "-c", line], check=True)
+    oasis = entry.replace("/opt/oasis", place)
+    words = ["kubernetes", "run", "--policy=dorm", "--kubeconfig=none"]
+    done = run([oasis, *words], check=False)
+    assert done.stderr == "oasis: --kubeconfig: expected a file, got none\n"
+    assert run([oasis, "kubernetes", "install"], check=True).stdout == yaml_text(everything())
+
+
+@pytest.mark.parametrize("engine", ["podman", "docker", "buildah"])
+def test_one_command_builds_the_image_and_pushes_it(engine: str, tmp_path: Path) -> None:
+    path = tmp_path / engine
+    path.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n', encoding="utf-8")
+    path.chmod(0o755)
+    for name in ("sh", "make"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    run = partial(
+        subprocess.run, cwd=ROOT, env={"PATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    run(["make", "image", "IMAGE=there/oasis:1"], check=True)
+    assert (tmp_path / "said").read_text(encoding="utf-8").splitlines() == [
+        "build --file deploy/Containerfile --tag there/oasis:1 .",
+        "push there/oasis:1",
+    ]
+    path.unlink()
+    missing = run(["make", "image", "IMAGE=there/oasis:1"], check=False)
+    assert missing.stderr.startswith("make: expected podman, docker or buildah\n")
+    nameless = run(["make", "image"], check=False)
+    assert nameless.stderr.startswith("make: expected IMAGE=registry/name:tag\n")
 
 
 @pytest.mark.parametrize("name", ["oasis.yaml", "job.yaml", "existing.yaml"])

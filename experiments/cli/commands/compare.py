@@ -34,6 +34,7 @@ from experiments.cli.results import Delivery, deliver_comparison, read_workload,
 from experiments.evaluation.comparison import (
     SLOT_SECONDS,
     Comparison,
+    compare,
     compare_over_seeds,
     with_best_known,
     with_optimum,
@@ -201,11 +202,11 @@ def command(
     if seeds > 1 and not drawn:
         known = ", ".join(having(SEED))
         raise oasis.InputError("--seeds", f"expected one of {known} among the policies")
-    best = _BestRun()
-    comparison = _compared(instance, chosen, drawn, best)
+    best = BestRun()
+    comparison = run_policies(instance, chosen, drawn, best)
     if ratio and not comparison.missing:
         comparison = with_optimum(
-            comparison, _solved(instance, best.run, method, solver_seed, limits)
+            comparison, solve_from(instance, best.run, method, solver_seed, limits)
         )
     document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
     over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
@@ -221,7 +222,7 @@ def _refuse(context: typer.Context, names: tuple[str, ...], why: str) -> None:
             raise InputError(f"--{name.replace('_', '-')}", why)
 
 
-class _BestRun:
+class BestRun:
     """Keeps the run that earned most: the offline solve starts from it, and is never below it."""
 
     def __init__(self) -> None:
@@ -232,13 +233,15 @@ class _BestRun:
             self.run = run
 
 
-def _compared(
+def run_policies(
     instance: oasis.Instance,
     chosen: Mapping[str, Mapping[str, Any]],
     drawn: Mapping[str, list[int]],
-    best: _BestRun,
+    best: BestRun,
 ) -> Comparison:
-    """Run the policies, with a bar."""
+    """Run policies with the options chosen, over the seeds drawn for each, with a bar."""
+    if not chosen:
+        return compare(instance, {})
     makers = {name: partial(_make, name, instance, options) for name, options in chosen.items()}
     runs = sum(len(drawn.get(name, [0])) for name in chosen)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:
@@ -252,7 +255,7 @@ def _compared(
     return replace(found, policies=rows)
 
 
-def _solved(
+def solve_from(
     instance: oasis.Instance, best: Run | None, method: str, seed: int, limits: Mapping[str, Any]
 ) -> OfflineResult:
     """Solve the instance offline; Ctrl-C ends it with what is proven by then."""

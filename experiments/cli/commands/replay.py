@@ -143,12 +143,10 @@ def command(
         found, title = _elastic(made, chosen, file), _elastic_title(made)
     else:
         given = {"virtual_cluster": virtual_cluster, **reading}
-        limits: dict[str, Any] = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
-        with located_at(source=file), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
-            kind = FORMATS[format or format_of(source, WANTED)]
-            trace = plain_jobs(source, kind, reading_options(kind, given), **limits)
+        trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
+        with located_at(source=file):
             workload = _workload(trace, servers, gpus_per_server, placement)
-        _say_how_it_was_read(trace, is_guessed=format is None)
+        say_how_it_was_read(trace, is_guessed=format is None)
         about = _about(trace, servers, gpus_per_server, placement) | {
             "cluster": virtual_cluster or None,
             "max_gpus": max_gpus,
@@ -168,7 +166,16 @@ def command(
     return deliver_comparison(found, found.to_dict(), title, delivery)
 
 
-def _say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
+def read_jobs(
+    source: TraceSource, format: str | None, given: dict[str, Any], **limits: int | None
+) -> PlainTrace:
+    """The plain jobs of a trace; errors name the file and the flags."""
+    with located_at(source=source.path), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
+        kind = FORMATS[format or format_of(source, WANTED)]
+        return plain_jobs(source, kind, reading_options(kind, given), **limits)  # type: ignore[arg-type]
+
+
+def say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
     """Say on standard error as what format it was read, and what was left out."""
     if is_guessed:
         console.note(f"read as {trace.format} (--format)")

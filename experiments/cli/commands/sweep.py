@@ -165,13 +165,13 @@ def command(
     with located_at(source=config):
         cells = sweep.expand(sweep.read_config(config), base=config.parent)
     path = output or config.with_suffix(".parquet")
-    where = _engine(engine, scheduler, processes)
+    where = engine_of(engine, scheduler, processes)
     if dry_run:
         list_cells(cells, sweep.ResultStore.beside(path), as_json)
         return DONE
     reached = None
     try:
-        with _quiet(), sweep_progress() as show:
+        with quiet(), sweep_progress() as show:
 
             def note_progress(progress: SweepProgress) -> None:
                 nonlocal reached
@@ -196,7 +196,8 @@ def command(
     return FAILED_CELLS if result.progress.failed else DONE
 
 
-def _engine(name: str, scheduler: str | None, processes: int | None) -> Executor:
+def engine_of(name: str, scheduler: str | None, processes: int | None) -> Executor:
+    """Where runs go, as the options say."""
     from experiments import sweep  # noqa: PLC0415
 
     name = known(name, ("local", "dask"), "--engine")
@@ -218,7 +219,7 @@ def _engine(name: str, scheduler: str | None, processes: int | None) -> Executor
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """What joblib has to say of its processes is not for users: lost cells are in the records."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"joblib\b")

@@ -64,8 +64,9 @@ def kept_pod(found: Mapping[str, Any]) -> Object:
     kept_status = _parts(status, POD_STATUS)
     if status.get("conditions"):
         kept_status["conditions"] = [c for c in status["conditions"] if c["type"] in POD_CONDITIONS]
-    if troubled := [one for one in map(_trouble, status.get("containerStatuses") or ()) if one]:
-        kept_status["containerStatuses"] = troubled
+    for name in ("initContainerStatuses", "containerStatuses"):
+        if troubled := [one for one in map(_trouble, status.get(name) or ()) if one]:
+            kept_status[name] = troubled
     return {"metadata": _metadata(found), "spec": kept_spec, "status": kept_status}
 
 

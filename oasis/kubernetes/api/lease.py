@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,14 @@ from oasis.kubernetes.api.watching import Asker
 log = logging.getLogger("oasis.kubernetes")
 
 LEAST = 2.0  # seconds that a renewal may take even if the lease is short
+# The monotonic clock of Linux stands still while a machine sleeps: one that wakes up would go on
+# with a lease that another has had for long.
+CLOCK = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
+
+
+def passed() -> float:
+    """Seconds that have passed since some moment, whatever is done to the clock on the wall."""
+    return time.clock_gettime(CLOCK)
 
 
 def micro_time(time: float) -> str:
@@ -42,7 +51,7 @@ class Lease(Asker):
         on_change: Callable[[bool], None],
     ) -> None:
         super().__init__("lease", stopping)
-        self._objects = Objects(connection, left=lambda: self._until - time.monotonic())
+        self._objects = Objects(connection, left=lambda: self._until - passed())
         self._namespace, self._name = namespace, name
         self._identity, self._seconds = identity, seconds
         self._on_change = on_change
@@ -55,7 +64,7 @@ class Lease(Asker):
     @property
     def is_held(self) -> bool:
         """Whether we may act now."""
-        return time.monotonic() < self._ends
+        return passed() < self._ends
 
     @property
     def _ends(self) -> float:
@@ -68,11 +77,11 @@ class Lease(Asker):
 
         They end when others may begin to act, a third of the duration after we stop.
         """
-        return self._renewed + self._seconds - time.monotonic() if self.is_held else 0.0
+        return self._renewed + self._seconds - passed() if self.is_held else 0.0
 
     def _ask(self) -> float:
         self._tell()
-        now, end = time.monotonic(), self._ends
+        now, end = passed(), self._ends
         # A server that hangs must not keep us from trying again, nor from noticing the end.
         self._until = min(end, now + max(self._seconds / 3, LEAST)) if end > now else math.inf
         try:
@@ -90,7 +99,7 @@ class Lease(Asker):
 
     def _pause(self) -> float:
         """Four attempts fit into the time for which a renewal holds; its end is told at once."""
-        left = self._ends - time.monotonic()
+        left = self._ends - passed()
         return min(self._seconds / 6, left) if left > 0 else self._seconds / 6
 
     def _tell(self) -> None:
@@ -118,7 +127,7 @@ class Lease(Asker):
         self._renewed = -math.inf
 
     def _try(self) -> None:
-        asked = time.monotonic()
+        asked = passed()
         found = self._objects.get(LEASES, self._name, self._namespace)
         now = micro_time(time.time())
         spec: Object = {
@@ -159,7 +168,7 @@ class Lease(Asker):
     def _expired(self, found: Object) -> bool:
         version = found["metadata"]["resourceVersion"]
         if version != self._seen[0]:
-            self._seen = version, time.monotonic()
+            self._seen = version, passed()
         # The holder may run with another duration: the longer one counts.
         seconds = max(self._seconds, float(found["spec"].get("leaseDurationSeconds") or 0))
-        return time.monotonic() > self._seen[1] + seconds
+        return passed() > self._seen[1] + seconds

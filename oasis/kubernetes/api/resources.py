@@ -36,6 +36,7 @@ NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=kept_node)
 CLAIMS = ResourceKind("/api/v1", "persistentvolumeclaims", kept=kept_claim)
 VOLUMES = ResourceKind("/api/v1", "persistentvolumes", namespaced=False, kept=kept_claim)
 SERVICES = ResourceKind("/api/v1", "services")
+NETWORK_POLICIES = ResourceKind("/apis/networking.k8s.io/v1", "networkpolicies")
 EVENTS = ResourceKind("/api/v1", "events")
 CONFIG_MAPS = ResourceKind("/api/v1", "configmaps")
 OASIS_JOBS = ResourceKind(f"/apis/{names.API_VERSION}", names.PLURAL)
@@ -148,14 +149,21 @@ class Objects:
                     raise
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def delete(self, kind: ResourceKind, found: Mapping[str, Any]) -> None:
-        """Delete exactly this object; another one of the same name is left alone."""
+    def delete(
+        self, kind: ResourceKind, found: Mapping[str, Any], dependents_first: bool = False
+    ) -> None:
+        """Delete exactly this object; another one of the same name is left alone.
+
+        What it owns is deleted by the cluster: afterwards, unless `dependents_first`.
+        """
         meta = found["metadata"]
         body: Object = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {"uid": meta["uid"]},
         }
+        if dependents_first:
+            body["propagationPolicy"] = "Foreground"
         if self._write:
             body["dryRun"] = ["All"]
         try:

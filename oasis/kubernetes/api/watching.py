@@ -11,8 +11,8 @@ from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateEr
 from oasis.kubernetes.api.resources import Object, Objects, ResourceKind
 
 Key = tuple[str, str]
-# The server is asked to end a watch after this; 30 s later we end one that hangs without a word.
-WATCH_SECONDS = 300
+WATCH_SECONDS = 300  # after which the server is asked to end a watch
+QUIET_SECONDS = 90.0  # after which we end one that hangs: the server sends a word each minute
 PAUSE = 0.2
 ABSENT_SECONDS = 60.0
 NEWEST = 1 << 63  # no version is newer
@@ -231,7 +231,7 @@ class Watcher(Asker):
             query["labelSelector"] = self._selector
         path = self._kind.path(self._namespace)
         stream = self._objects.connection.stream
-        for event in stream(path, query, WATCH_SECONDS + 30.0, self._answered):
+        for event in stream(path, query, QUIET_SECONDS, self._answered):
             kind, found = event["type"], event["object"]
             if kind == "ERROR":
                 # A watch that has begun answers 200, and

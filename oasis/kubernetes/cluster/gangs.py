@@ -213,11 +213,38 @@ def service_object(spec: JobSpec) -> dict[str, Any]:
     }
 
 
-def has_service(spec: JobSpec, services: Iterable[Object]) -> bool:
-    """Whether the pods of a job have their names, or need none."""
-    return (spec.network is None or spec.is_existing) or any(
-        service["metadata"]["name"] == service_name(spec.name)
-        and not service["metadata"].get("deletionTimestamp")
-        and any(o["uid"] == spec.uid for o in service["metadata"].get("ownerReferences") or ())
-        for service in services
+def policy_object(spec: JobSpec) -> dict[str, Any]:
+    """The NetworkPolicy by which only pods of a job reach its pods; it goes with the job."""
+    pods = {"matchLabels": {names.JOB_UID: spec.uid}}
+    made = service_object(spec)
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": made["metadata"],
+        "spec": {
+            "podSelector": pods,
+            "policyTypes": ["Ingress"],
+            "ingress": [{"from": [{"podSelector": pods}]}],
+        },
+    }
+
+
+def network_objects(
+    spec: JobSpec, services: Iterable[Object], policies: Iterable[Object]
+) -> tuple[Object, ...]:
+    """What has to be made before the pods of a job may begin, so that they reach each other."""
+    if spec.network is None or spec.is_existing:
+        return ()
+    lacking = [] if _is_there(spec, services) else [service_object(spec)]
+    if spec.network.isolated and not _is_there(spec, policies):
+        lacking.append(policy_object(spec))
+    return tuple(lacking)
+
+
+def _is_there(spec: JobSpec, found: Iterable[Object]) -> bool:
+    return any(
+        each["metadata"]["name"] == service_name(spec.name)
+        and not each["metadata"].get("deletionTimestamp")
+        and any(o["uid"] == spec.uid for o in each["metadata"].get("ownerReferences") or ())
+        for each in found
     )

@@ -228,15 +228,20 @@ def failures(pod: Mapping[str, Any]) -> int:
     told = condition(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
     if is_ending(pod) or (told is not None and told["status"] == "True"):
         return 0
+    restarts = sum(one.get("restartCount", 0) for one in container_statuses(pod))
+    return int(restarts) + ((pod.get("status") or {}).get("phase") == "Failed")
+
+
+def container_statuses(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What the pod says of each of its containers, those that run before the others first."""
     status = pod.get("status") or {}
-    restarts = sum(one.get("restartCount", 0) for one in status.get("containerStatuses") or ())
-    return int(restarts) + (status.get("phase") == "Failed")
+    both = ("initContainerStatuses", "containerStatuses")
+    return [one for name in both for one in status.get(name) or ()]
 
 
 def last_failure(pod: Mapping[str, Any]) -> str:
     """What the pod says of its end, or of that of a container: the exit code and the reason."""
-    status = pod.get("status") or {}
-    for one in status.get("containerStatuses") or ():
+    for one in container_statuses(pod):
         for when in ("state", "lastState"):
             ended = (one.get(when) or {}).get("terminated") or {}
             if ended.get("exitCode"):
@@ -244,6 +249,7 @@ def last_failure(pod: Mapping[str, Any]) -> str:
                 return (
                     f"container {one['name']} ended with exit code {ended['exitCode']} ({reason})"
                 )
+    status = pod.get("status") or {}
     return ": ".join(filter(None, (status.get("reason"), status.get("message"))))
 
 
@@ -253,7 +259,9 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
         if is_ending(pod):
             name = pod["metadata"]["name"]
             return f"pod {name} is deleted and does not go: look at its finalizers, and its node"
-        for one in (pod.get("status") or {}).get("containerStatuses") or ():
+        if (pod.get("status") or {}).get("phase") == "Succeeded":
+            return f"pod {pod['metadata']['name']} has ended, and the work is not done"
+        for one in container_statuses(pod):
             waiting = (one.get("state") or {}).get("waiting") or {}
             if waiting.get("reason"):
                 return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))

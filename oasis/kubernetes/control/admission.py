@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from oasis.driver.driver import Driver
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import AWAY, Place, has_ended
 from oasis.kubernetes.cluster.pods import is_ending
@@ -17,6 +18,8 @@ from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.volumes import Volumes
 from oasis.model.groups import GROUPS, TaskGroup
+from oasis.scheduling.capabilities import PlanningAhead
+from oasis.scheduling.policy import Policy
 
 Object = Mapping[str, Any]
 Required = Mapping[str, tuple[str, ...]]
@@ -64,7 +67,8 @@ class Admission:
         self._volumes = volumes
         self._around = {node["metadata"]["name"]: node for node in nodes}
         self._pods = [pod for pod in pods if pod["spec"].get("nodeName") and not has_ended(pod)]
-        self._bound = [Bound.of(pod, pod["spec"]["nodeName"]) for pod in self._pods]
+        bound = (Bound.of(pod, pod["spec"]["nodeName"]) for pod in self._pods)
+        self._neighbours = Neighbours(self._around, bound)
         places = tuple(places)
         for group in GROUPS:
             hosts = (place.node for place in places if group in place.hosts)
@@ -84,12 +88,12 @@ class Admission:
         ``NoExecute`` takes no new ones.
         """
         pods = tuple(pods)
-        staying, others = self._staying(spec, pods), self._others(pods)
+        staying, own = self._staying(spec, pods), {pod["metadata"]["uid"] for pod in pods}
         asked: list[Both] = []
         whys: list[str] = []
         for form in spec.in_forms:
             groups = [g for g in GROUPS if g is TaskGroup.WORKER or form.needs_ps(form.job)]
-            found = {g: self._admitting(form, g, staying, others) for g in groups}
+            found = {g: self._admitting(form, g, staying, own) for g in groups}
             self._put_together(form, found, pods)
             lacking = [group for group, (nodes, _) in found.items() if not nodes]
             whys += [self._why(group, found[group][1]) for group in lacking]
@@ -129,10 +133,11 @@ class Admission:
         form: JobSpec,
         group: TaskGroup,
         staying: Mapping[TaskGroup, set[str]],
-        others: Neighbours,
+        own: Container[str],
     ) -> Verdict:
         refusals, stay = self._rules(form, group)
-        refusals = {**self._beside_others(form, group, others), **refusals}
+        if beside := self._beside_others(form, group, own):
+            refusals = {**beside, **refusals}
         hosts = self._hosts[group]
         found = tuple(node for node in hosts if node not in refusals)
         if stay or not found:
@@ -145,29 +150,26 @@ class Admission:
             return NOWHERE
         return ANYWHERE if len(found) == len(self._hosts[group]) else {names.NODE: found}
 
-    def _others(self, own: Iterable[Object]) -> Neighbours:
-        """The pods that are there, but for those of one job."""
-        mine = {pod["metadata"]["uid"] for pod in own}
-        there = zip(self._pods, self._bound, strict=True)
-        others = (bound for pod, bound in there if pod["metadata"]["uid"] not in mine)
-        return Neighbours(self._around, others)
-
-    def _beside_others(self, form: JobSpec, group: TaskGroup, others: Neighbours) -> dict[str, str]:
+    def _beside_others(
+        self, form: JobSpec, group: TaskGroup, own: Container[str]
+    ) -> dict[str, str]:
         """Nodes that the pods of others keep those of a group off, and why.
 
         What its own pods say of each other is seen when all of them are there.
         """
-        rules, gang = form.beside[group], form.beside.values()
-        spread = (s for s in rules.spread if not any(own.is_in(s.pods) for own in gang))
-        judge = others.judge(replace(rules, spread=tuple(spread)), form.rules[group])
+        rules, gang, at = form.beside[group], form.beside.values(), form.rules[group]
+        if rules.spread:
+            kept = (s for s in rules.spread if not any(one.is_in(s.pods) for one in gang))
+            rules = replace(rules, spread=tuple(kept))
+        judge = self._neighbours.judge(rules, at, own)
         if rules.near and not judge.near and _may_be_near(rules, gang):
-            judge = others.judge(replace(judge.rules, near=()), form.rules[group])
+            judge = self._neighbours.judge(replace(rules, near=()), at, own)
         if not judge.minds:
             return {}
         return {
             name: why
             for name in self._hosts[group]
-            if name in others.nodes and (why := judge.refusal(name)) is not None
+            if name in self._around and (why := judge.refusal(name)) is not None
         }
 
     def _put_together(
@@ -329,3 +331,23 @@ def _with_required(spec: JobSpec, asked: list[Both]) -> JobSpec:
         for form, (worker, ps) in zip(spec.job.forms, asked, strict=True)
     )
     return replace(spec, job=replace(spec.job, forms=forms))
+
+
+def reach_of(policy: Policy) -> int | None:
+    """Slots that a policy plans ahead; None if no job is too long for it."""
+    return (policy.making() or {}).get("lookahead") if isinstance(policy, PlanningAhead) else None
+
+
+def too_long(driver: Driver[JobSpec], spec: JobSpec, reach: int) -> str:
+    """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
+
+    A job that is worth nothing by then is left to the policy, which turns it away.
+    """
+    slots = driver.fewest_slots(spec)
+    if slots is None or slots <= reach or not spec.job.utility(slots - 1):
+        return ""
+    return (
+        f"takes {slots} slots even with all the workers that fit, and policy "
+        f"{driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
+        f"{slots} or more, or with longer --slot-seconds"
+    )

@@ -16,6 +16,7 @@ from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import (
     CLAIMS,
     CLASSES,
+    NETWORK_POLICIES,
     NODES,
     OASIS_JOBS,
     PODS,
@@ -40,8 +41,12 @@ from oasis.scheduling.policy import Policy
 log = logging.getLogger("oasis.kubernetes")
 
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
+PLAN_WAIT = 0.5  # seconds for which a plan is waited for before what else happens is seen to
 AGAIN = 0.5  # seconds until a write that failed is tried again
 LONGEST_PAUSE = 60.0  # seconds after an error of ours, at most
+# Seconds that a turn may take before the controller counts as stuck. Planning for a large cluster
+# takes minutes at worst, and whoever is ended for that begins the same plan again.
+STUCK = 600.0
 LOOK_AGAIN = 5.0  # seconds until nodes that were missing are looked for, unless one changes before
 
 
@@ -96,6 +101,7 @@ class Controller:
         self._other, self._again = "", ""  # who was said to have the lease; what is tried again
         self._errors = 0  # turns in a row that an error of ours ended
         self._busy = 0.0  # seconds of processor time that the last turn took
+        self._turned = time.monotonic()  # when the last turn began
 
     def _hears(self, kind: str) -> Callable[[str, Any], None]:
         return lambda event, found: self._news.put((self._now(), kind, event, found))
@@ -108,6 +114,21 @@ class Controller:
         self.stopping.set()
         self._objects.connection.stopping.set()
         self._news.put((self._now(), "stop", "", None))
+
+    def stuck(self) -> str | None:
+        """For the liveness probe: what is wrong if the loop does not turn, else None."""
+        silent = time.monotonic() - self._turned
+        return f"the last turn began {silent:.0f} s ago" if silent > STUCK else None
+
+    def unready(self) -> str | None:
+        """For the readiness probe: what keeps us from acting, or from standing by, else None."""
+        watched = zip(self._followed, self.watchers, strict=True)
+        missing = {kind.plural for (kind, *_), watcher in watched if not watcher.synced.is_set()}
+        if missing:
+            return f"not listed yet: {', '.join(sorted(missing))}"
+        if not self.lease.is_held and not self.lease.other:
+            return "the lease is not ours, and nobody else is known to hold it"
+        return "; ".join(sorted(self._troubles)) or None
 
     def rehearse(self) -> dict[str, Any]:
         """What would be done if we began now, as plain data; for `Objects` on a dry run.
@@ -175,6 +196,7 @@ class Controller:
 
     def _turn(self) -> None:
         """Wait for news or for the next boundary, and do what follows."""
+        self._turned = time.monotonic()
         reconciler = self.reconciler
         news = self._gather(
             reconciler.next_boundary if reconciler is not None else self._now() + AGAIN
@@ -283,7 +305,13 @@ class Controller:
             reconciler.clock.drift = self._now.drift()
         # News are counted first: they tell of the slot that may end in the next line.
         self._count(reconciler, news)
-        begun = reconciler.boundary_if_due(self._now(), self._seen())
+        # A long plan is made in a thread: until then pods and statuses follow the one before it.
+        begun = reconciler.plan_if_due(
+            self._now(),
+            self._seen,
+            PLAN_WAIT,
+            lambda: self._news.put((self._now(), "plan", "", None)),
+        )
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
         if begun and self._starts is not None:
@@ -356,6 +384,7 @@ def followed(settings: ControllerSettings) -> list[Followed]:
         (PODS, everywhere, None, False),
         (NODES, (None,), settings.node_selector, False),
         (SERVICES, spaces, names.JOB_UID, False),
+        (NETWORK_POLICIES, spaces, names.JOB_UID, False),
         (CLAIMS, spaces, None, False),
         (VOLUMES, (None,), None, False),
         (CLASSES, (None,), None, True),

@@ -34,6 +34,7 @@ class Machines:
     places: tuple[Place, ...]  # from the index of a machine to its node
     site: Site  # as the policy knows them
     foreign: Mapping[str, Amounts]  # what pods that are not ours asked of each node
+    offers: Mapping[str, Mapping[str, str]]  # what each node had for pods
 
     @classmethod
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
@@ -44,7 +45,8 @@ class Machines:
         site = site_of(
             places, nodes, foreign, settings.resources, clock.work_seconds, settings.horizon
         )
-        return cls(places, site, foreign)
+        offers = {place.node: nodes[place.node]["status"]["allocatable"] for place in places}
+        return cls(places, site, foreign, offers)
 
     def have_grown(self, seen: Seen, ps_share: Fraction | None) -> bool:
         """Whether there are nodes that the policy does not know of."""
@@ -70,19 +72,21 @@ class Machines:
         stay = {pod["metadata"]["uid"] for pod in seen["pods"] if lingers(pod, late)}
         nodes, using = _by_name(seen), foreign_use(seen["pods"], _ours(seen) - stay)
         foreign, machines = dict(self.foreign), list(self.site.machines)
+        offers = dict(self.offers)
         for k, place in enumerate(self.places):
             node, used = nodes.get(place.node), using.get(place.node, {})
             if node is None:
                 continue
+            told, offer = self.foreign.get(place.node, {}), node["status"]["allocatable"]
             if place.node not in short:
-                told = self.foreign.get(place.node, {})
                 used = {name: min(used[name], told[name]) for name in used.keys() & told.keys()}
-            foreign[place.node] = used
-            left = available(place, node, foreign, settings.resources)
-            machines[k] = replace(machines[k], amounts=tuple(left.values()))
+            if used != told or offer != self.offers[place.node]:
+                foreign[place.node], offers[place.node] = used, offer
+                left = available(place, node, foreign, settings.resources)
+                machines[k] = replace(machines[k], amounts=tuple(left.values()))
         if machines == list(self.site.machines):
             return self
-        return Machines(self.places, replace(self.site, machines=tuple(machines)), foreign)
+        return Machines(self.places, replace(self.site, machines=tuple(machines)), foreign, offers)
 
     def lost(self, seen: Seen) -> frozenset[int]:
         """Machines whose node is gone, cordoned or not ready."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from oasis.kubernetes.api.lease import passed
 from oasis.kubernetes.objects.oasis_job import SlotClock
 
 log = logging.getLogger("oasis.kubernetes")
@@ -32,7 +33,7 @@ class SteadyTime:
     """
 
     def __init__(
-        self, wall: Callable[[], float] = time.time, passed: Callable[[], float] = time.monotonic
+        self, wall: Callable[[], float] = time.time, passed: Callable[[], float] = passed
     ) -> None:
         self._wall, self._passed = wall, passed
         self.begin()

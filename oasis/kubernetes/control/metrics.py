@@ -1,10 +1,19 @@
-"""What the controller measures, for Prometheus."""
+"""What the controller answers by HTTP: its measurements for Prometheus, and its probes."""
 
 from __future__ import annotations
 
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from http import HTTPStatus
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
+
+Probe = Callable[[], str | None]  # what is wrong; None if nothing is
 
 
 class Metrics:
@@ -54,6 +63,18 @@ class Metrics:
             "oasis_gangs_withdrawn", "Gangs withdrawn because their room was taken."
         )
         self.jobs = gauge("oasis_jobs", "Jobs by phase.", ("phase",))
+        self.lost = counter(
+            "oasis_lost_worker_slots",
+            "Worker-slots that were planned and not worked: pods that started late, or broke.",
+        )
+        self.checkpoint_bytes = gauge("oasis_checkpoint_bytes", "Size of the checkpoint.")
+        self.slot = gauge("oasis_slot", "The present slot.")
+        self._measure_earnings()
+
+    def _measure_earnings(self) -> None:
+        """What jobs earn, what they pay, and how far from the optimum that is."""
+        registry = self.registry
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self.utility = counter("oasis_utility", "Utility of completed jobs.")
         self.spent = gauge(
             "oasis_budget_spent",
@@ -63,18 +84,57 @@ class Metrics:
         self.broken = counter(
             "oasis_promises_broken", "Promised completions that could not be kept."
         )
-        self.lost = counter(
-            "oasis_lost_worker_slots",
-            "Worker-slots that were planned and not worked: pods that started late, or broke.",
+        self.certified = gauge(
+            "oasis_certified_share",
+            "Share of the offline optimum that recent jobs earned: its lower and its upper end.",
+            ("end",),
         )
-        self.checkpoint_bytes = gauge("oasis_checkpoint_bytes", "Size of the checkpoint.")
-        self.slot = gauge("oasis_slot", "The present slot.")
+        self.certified_at = gauge(
+            "oasis_certified_timestamp_seconds",
+            "When that share was measured, in seconds since 1970; 0: not yet.",
+        )
 
     def attempt(self, method: str, status: int, seconds: float) -> None:
         """Count a request."""
         self.requests.labels(method, str(status)).inc()
         self.request_seconds.labels(method).observe(seconds)
 
-    def serve(self, port: int, address: str = "0.0.0.0") -> None:
-        """Answer Prometheus at ``/metrics`` of `port`."""
-        start_http_server(port, address, self.registry)
+    def serve(self, port: int, probes: Mapping[str, Probe]) -> WSGIServer:
+        """Answer Prometheus, and `probes` by their paths, at `port` of all addresses, in a thread.
+
+        A probe that finds something wrong answers 503 with it; any path that is no probe is that
+        of the metrics.
+        """
+        measurements = make_wsgi_app(self.registry)
+
+        def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+            probe = probes.get(environ["PATH_INFO"])
+            if probe is None:
+                found: Iterable[bytes] = measurements(environ, start)
+                return found
+            wrong = probe()
+            status = HTTPStatus.OK if wrong is None else HTTPStatus.SERVICE_UNAVAILABLE
+            start(f"{status.value} {status.phrase}", [("Content-Type", "text/plain")])
+            return [f"{wrong or 'ok'}\n".encode()]
+
+        server = make_server(_Server.address, port, answer, _Server, _SilentHandler)
+        threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+        return server
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """Takes IPv4 and IPv6: a kubelet probes the address of the pod, of whichever family it is."""
+
+    daemon_threads = True
+    address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+    address = "::" if address_family == socket.AF_INET6 else "0.0.0.0"
+
+    def server_bind(self) -> None:
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+
+class _SilentHandler(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Leave the log to the controller: a probe comes every few seconds."""

@@ -25,16 +25,17 @@ from oasis.kubernetes.acting import (
 )
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.gangs import has_service, wanted_of
+from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
 from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission
+from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
+from oasis.kubernetes.control.planning import Planning
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
@@ -100,6 +101,8 @@ class Reconciler:
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
+        self._is_unsaved = False  # whether the last plan is not in the checkpoint yet
+        self._planning: Planning | None = None
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
@@ -172,16 +175,60 @@ class Reconciler:
     # -- slots -------------------------------------------------------------------------------------
 
     @property
+    def slot(self) -> int | None:
+        """The slot whose plan is acted on; None before the first plan."""
+        return self.driver.slot if self._planning is None else self._planning.slot_before
+
+    @property
+    def live(self) -> Mapping[str, Entry[JobSpec]]:
+        """Live jobs by uid, with what they hold by the plan that is acted on."""
+        return self.driver.by_uid if self._planning is None else self._planning.live_before
+
+    @property
     def next_boundary(self) -> float:
         """When the next slot begins."""
-        slot = self.driver.slot
+        slot = self.slot if self._planning is None else self._planning.slot
         return self.clock.epoch if slot is None else self.clock.begin(slot + 1)
 
     def boundary_if_due(self, now: float, seen: Seen) -> bool:
         """Begin the present slot if it has not begun yet, and return whether it did."""
+        planning = self._prepare(now, seen)
+        if planning is None:
+            return False
+        planning.make()
+        self._follow(planning, seen)
+        return True
+
+    def plan_if_due(
+        self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
+    ) -> bool:
+        """As `boundary_if_due`, but a plan is waited for no longer than `patience` seconds.
+
+        `look` says what is there, and `on_end` is called by the thread when the plan is made: then
+        call this again. Until it returns True, `live` and `slot` are those of the plan before.
+        """
+        planning = self._planning
+        if planning is None:
+            planning = self._prepare(now, look())
+            if planning is None:
+                return False
+            if self.driver.arriving_again & self.pods_of(look()).keys():
+                planning.make()  # without a plan their pods would go meanwhile
+            else:
+                planning.start(on_end)
+                planning.ended.wait(patience)
+        if not planning.ended.is_set():
+            return False
+        self._follow(planning, look())
+        return True
+
+    def _prepare(self, now: float, seen: Seen) -> Planning | None:
+        """What is to be planned for the present slot; None if it has begun before."""
+        if self._is_unsaved:  # the last write of the checkpoint failed, and nothing was done since
+            self._save()
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
-            return False
+            return None
         self.existing = existing_objects(seen)
         # The work of the slots that end is counted first, by the plan under
         # which it was done; new nodes may make all jobs arrive again.
@@ -195,17 +242,22 @@ class Reconciler:
         specs = self._let_in(self._with_nodes(specs, now), seen, now)
         specs = self._ready_in_time(specs, ours, now)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self.machines.lost(seen))
-        begin = time.perf_counter()
-        outcome = self.driver.boundary(slot, facts)
-        seconds = time.perf_counter() - begin
-        self.metrics.policy_seconds.observe(seconds)
-        log.info(
-            "slot %d: %d jobs, %d changed",
-            slot,
-            len(self.driver.entries),
-            len(outcome.changed),
-            extra={"slot": slot, "count": len(outcome.changed), "seconds": round(seconds, 6)},
-        )
+        # The driver changes its entries while it plans: until then the others look at copies.
+        before = {uid: entry.copy() for uid, entry in self.driver.by_uid.items()}
+        self._planning = Planning(self.driver, slot, facts, now, self.driver.slot, before)
+        return self._planning
+
+    def _follow(self, planning: Planning, seen: Seen) -> None:
+        """Act on a new plan from now on: say what was decided, and keep it."""
+        self._planning = None
+        slot, now, outcome = planning.slot, planning.now, planning.outcome()
+        ours = self.pods_of(seen)
+        self.metrics.policy_seconds.observe(planning.seconds)
+        count, jobs = len(outcome.changed), len(self.driver.entries)
+        told = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
+        log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=told)
+        # What failed while the plan was made leaves at the next boundary, and was told why.
+        outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
         if outcome.error is None:
@@ -215,13 +267,6 @@ class Reconciler:
         self._tell_plans(slot, now)
         self.withdrawn.clear()
         self._short.clear()
-        # The checkpoint comes before any pod of the new plan, so a takeover
-        # finds no pod that it cannot explain. If another controller has
-        # written, this write is refused (409) and nothing is done.
-        self._checkpoint.write(self.state())
-        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
-        self.metrics.slot.set(slot)
-        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
@@ -232,7 +277,21 @@ class Reconciler:
         self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
-        return True
+        self._is_unsaved = True
+        self._save()
+
+    def _save(self) -> None:
+        """Write the checkpoint, before any pod of the new plan.
+
+        So a takeover finds no pod that it cannot explain. If another controller has written, this
+        write is refused (409) and nothing is done.
+        """
+        self._checkpoint.write(self.state())
+        self._is_unsaved = False
+        self.metrics.checkpoint_bytes.set(self._checkpoint.size)
+        slot = self.driver.slot or 0
+        self.metrics.slot.set(slot)
+        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
         """The jobs but those that no node admits, which wait for one.
@@ -240,7 +299,7 @@ class Reconciler:
         A policy would reject them for good, though a node may come or get another label.
         """
         live, found = self.driver.by_uid, {}
-        reach = self._reach()
+        reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             job.unjudged(self.admission.unjudged(spec), now)
@@ -248,7 +307,11 @@ class Reconciler:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
-            if reach is not None and uid not in live and (why := self._too_long(spec, reach)):
+            if (
+                reach is not None
+                and uid not in live
+                and (why := too_long(self.driver, spec, reach))
+            ):
                 job.waits("TooLong", why, now)
                 continue
             found[uid] = spec
@@ -261,13 +324,14 @@ class Reconciler:
         """The jobs but those that claim or pay more than their utility class allows."""
         live, driver = self.driver.by_uid, self.driver
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
-        found, waiting = self.tenants.let_in(
-            specs.values(),
-            live,
-            lambda spec, form: driver.as_seen(spec, form, 0, None),
-            self.site,
-            now,
-        )
+        declared = []
+        for uid, spec in specs.items():
+            with self.handling(uid, "judging", now):
+                self.tenants.declare(
+                    spec, lambda one, form: driver.as_seen(one, form, 0, None), self.site
+                )
+                declared.append(spec)
+        found, waiting = self.tenants.let_in(declared, live, now)
         for uid, verdict in waiting.items():
             self.statuses[uid].waits(verdict.reason, verdict.message, now)
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
@@ -277,27 +341,6 @@ class Reconciler:
                 self.remember(uid, spec)
             job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
         return found
-
-    def _reach(self) -> int | None:
-        """Slots that the policy plans ahead; None if no job is too long for it."""
-        policy = self.driver.policy
-        if self.settings.horizon is not None or not isinstance(policy, PlanningAhead):
-            return None
-        return (policy.making() or {}).get("lookahead")
-
-    def _too_long(self, spec: JobSpec, reach: int) -> str:
-        """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
-
-        A job that is worth nothing by then is left to the policy, which turns it away.
-        """
-        slots = self.driver.fewest_slots(spec)
-        if slots is None or slots <= reach or not spec.job.utility(slots - 1):
-            return ""
-        return (
-            f"takes {slots} slots even with all the workers that fit, and policy "
-            f"{self.driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
-            f"{slots} or more, or with longer --slot-seconds"
-        )
 
     def _ready_in_time(
         self,
@@ -412,7 +455,7 @@ class Reconciler:
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
     ) -> None:
         """Which workers of a job do work from `at` on; those that ceased to, from `broken_at`."""
-        entry = self.driver.by_uid.get(uid)
+        entry = self.live.get(uid)
         if entry is None:
             return
         with self.handling(uid, "following", at):
@@ -425,7 +468,8 @@ class Reconciler:
                 at = broken_at
             self.meter.note(uid, gang, at)
             count = entry.allocation.worker_count + entry.allocation.ps_count
-            ready = sum(p.is_ready_or_done(pods[pod.name]) for pod in wanted if pod.name in pods)
+            is_ready = p.is_ready_or_done if entry.spec.ends_itself else p.is_working
+            ready = sum(is_ready(pods[pod.name]) for pod in wanted if pod.name in pods)
             self.patience.note(uid, ready == count if count else None, at)
             if any(self._goes(pod) for pod in pods.values()):
                 self.patience.excuse(uid, at)
@@ -472,7 +516,7 @@ class Reconciler:
 
     def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
         """What has to be done so that the pods are those of the plan."""
-        if self.driver.slot is None:
+        if self.slot is None or self._is_unsaved:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
@@ -527,10 +571,10 @@ class Reconciler:
             if not item["metadata"].get("deletionTimestamp")
         }
         there &= self.reader.specs.keys()
-        return {uid: entry for uid, entry in self.driver.by_uid.items() if uid in there}
+        return {uid: entry for uid, entry in self.live.items() if uid in there}
 
     def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
-        uid, slot = entry.spec.uid, self.driver.slot
+        uid, slot = entry.spec.uid, self.slot
         assert slot is not None
         spec = begun_in(entry.spec, entry.form)
         return Target(
@@ -542,7 +586,7 @@ class Reconciler:
             uid in self.withdrawn,
             self.existing[uid][1] if uid in self.existing else None,
             entry.allocation.worker_count,
-            has_service(spec, seen.get("services", ())),
+            network_objects(spec, seen.get("services", ()), seen.get("networkpolicies", ())),
         )
 
     def _stuck(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
@@ -567,7 +611,7 @@ class Reconciler:
         for uid, refusal in steps.refused.items():
             wanted = refusal.wanted
             if uid in self.reader.specs and uid in self.statuses:
-                form = begun_in(self.reader.specs[uid], self.driver.by_uid[uid].form)
+                form = begun_in(self.reader.specs[uid], self.live[uid].form)
                 self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
                 self.statuses[uid].in_trouble("NotAdmitted", message, now)
@@ -655,7 +699,7 @@ class Reconciler:
     def _tell_payments(self, now: float) -> None:
         for uid, job in self.statuses.items():
             if paid := self.tenants.paid(uid):
-                job.status["paid"] = round(paid, 6)
+                job.status["paid"] = round(paid, 9)
         for payer, spent in self.tenants.spent(now).items():
             self.metrics.spent.labels(*payer).set(spent)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -43,6 +43,7 @@ class _Account:
     used: float = 0.0  # worker-seconds for which it held room
     paid: float = 0.0
     most: int = 0  # workers that it held at a time
+    declared: float | None = None  # worker-seconds, when it was first let in
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,36 +87,24 @@ class Tenants:
     # -- who may come in ---------------------------------------------------------------------------
 
     def let_in(
-        self,
-        specs: Iterable[JobSpec],
-        live: Mapping[str, Entry[JobSpec]],
-        seen_as: Callable[[JobSpec, Job], PolicyJob],
-        site: Site,
-        now: float,
+        self, specs: Collection[JobSpec], live: Mapping[str, Entry[JobSpec]], now: float
     ) -> tuple[dict[str, JobSpec], dict[str, Verdict]]:
         """The jobs that may be planned, as they count, and why the others wait; by uid.
 
-        A job is judged when it is new and when it was edited; a class that changes later does not
-        stop what runs. `seen_as` describes a job in one form as the policy sees it.
+        All of them were told to `declare`. A job is judged when it is new and when it was edited; a
+        class that changes later does not stop what runs.
         """
         found: dict[str, JobSpec] = {}
         waiting: dict[str, Verdict] = {}
         self._asking.clear()
         if not self.classes:
             return {spec.uid: spec for spec in specs}, waiting
-        specs = list(specs)
-        for spec in specs:
-            self._declare(spec, seen_as, site)
-        held_back = self._held_back(live)
+        asking = {spec.uid for spec in specs if not self._is_known(spec, live.get(spec.uid))}
+        held_back = self._held_back(entry for uid, entry in live.items() if uid not in asking)
         for spec in specs:
             account = self._accounts.setdefault(spec.uid, _Account())
             known = live.get(spec.uid)
-            is_known = account.generation == spec.generation or (
-                account.generation is None
-                and known is not None
-                and known.spec.generation == spec.generation
-            )
-            if not is_known:
+            if spec.uid in asking:
                 verdict = self._judged(spec, account, held_back, now)
                 if verdict is not None:
                     waiting[spec.uid] = verdict
@@ -123,6 +112,13 @@ class Tenants:
                 self._asking[spec.uid] = spec
             found[spec.uid] = self._as_it_counts(spec, known)
         return found, waiting
+
+    def _is_known(self, spec: JobSpec, known: Entry[JobSpec] | None) -> bool:
+        """Whether a job was let in as it is now, or ran already when there were no classes."""
+        let_in = self._accounts.get(spec.uid, _Account()).generation
+        if let_in is None and known is not None:
+            let_in = known.spec.generation
+        return let_in == spec.generation
 
     def _judged(
         self, spec: JobSpec, account: _Account, held_back: dict[Payer, float], now: float
@@ -161,12 +157,13 @@ class Tenants:
             message += f"; it may run from {time_text(math.ceil(at))} on"
         return Verdict(SPENT, message)
 
-    def _held_back(self, live: Mapping[str, Entry[JobSpec]]) -> dict[Payer, float]:
+    def _held_back(self, live: Iterable[Entry[JobSpec]]) -> dict[Payer, float]:
         """What live jobs may still pay, where they pay as they go on."""
         found: dict[Payer, float] = {}
         if self._has_prices:  # they have paid when they were admitted
             return found
-        for uid, entry in live.items():
+        for entry in live:
+            uid = entry.spec.uid
             account, declared = self._accounts.get(uid), self._declared.get(uid)
             if account is None or declared is None or account.generation is None:
                 continue
@@ -203,6 +200,8 @@ class Tenants:
                 continue
             account = self._accounts[uid]
             account.generation = spec.generation
+            if account.declared is None:
+                account.declared = self._declared[uid].works[0] * self._clock.work_seconds
             decision = decisions.get(spec.id)
             if self._has_prices and decision is not None and decision.admitted:
                 cost = min(decision.cost, claim_of(spec.job.utility))
@@ -223,15 +222,21 @@ class Tenants:
         made = self.classes.of(spec)
         if account is None or declared is None or not isinstance(made, UtilityClass):
             return None
+        unit, factor = self._clock.work_seconds, made.overrun_factor
+        # The form in which it began may be edited away, which is told when it is planned.
+        work = declared.works[min(form, len(declared.works) - 1)]
+        # Whoever raised the work again and again before it is used up would declare none.
+        grown = 1.0 if account.declared is None else declared.works[0] * unit / account.declared
+        work *= min(1.0, factor / grown)
         # Room is held in whole slots: the last one of them may be needed for a moment alone.
-        limit = made.overrun_factor * declared.works[form] + account.most
+        limit = factor * work + account.most
         if account.used <= limit * self._clock.slot_seconds:
             return None
-        unit = self._clock.work_seconds
+        advice = "spec.work may say more" if grown < factor else "submit what is left as a new job"
         return (
-            f"it has held room for more than {limit * unit:.6g} worker-seconds, "
-            f"{made.overrun_factor:g} times the {declared.works[form] * unit:.6g} that it declared "
-            "and one slot more: it counts as worth nothing, until spec.work says more"
+            f"it has held room for more than {limit * unit:.6g} worker-seconds, {factor:g} times "
+            f"the {work * unit:.6g} that count as declared and one slot more: it counts as worth "
+            f"nothing; {advice}"
         )
 
     def paid(self, uid: str) -> float:
@@ -256,12 +261,20 @@ class Tenants:
             return spec
         return self._declared[spec.uid].worthless
 
-    def _declare(
+    def declare(
         self, spec: JobSpec, seen_as: Callable[[JobSpec, Job], PolicyJob], site: Site
     ) -> None:
+        """Take in what a job says of itself; `seen_as` describes it in one form to the policy."""
         known = self._declared.get(spec.uid)
-        if known is not None and known.spec is spec and known.site is site:
+        if not self.classes or (known and known.spec is spec and known.site is site):
             return
+        account = self._accounts.get(spec.uid, _Account())
+        if (
+            known is not None
+            and account.generation == known.spec.generation
+            and (known.spec.job, known.spec.utility_class) == (spec.job, spec.utility_class)
+        ):
+            account.generation = spec.generation  # an edit of what no plan depends on
         forms = [seen_as(spec, form) for form in spec.job.in_forms]
         # Room is held in whole slots: the last one may be used by all its workers for a moment.
         hours, totals = self._clock.slot_seconds / 3600.0, _totals(site)
@@ -284,7 +297,7 @@ class Tenants:
     def state(self) -> dict[str, Any]:
         """Plain data from which `restore` goes on, also with slots of another length."""
         accounts = {
-            uid: [each.generation, each.used, each.paid, each.most]
+            uid: [each.generation, each.used, each.paid, each.most, each.declared]
             for uid, each in self._accounts.items()
         }
         return {"payments": self.payments.state(), "accounts": accounts}

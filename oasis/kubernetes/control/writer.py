@@ -12,7 +12,14 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
-from oasis.kubernetes.api.resources import EVENTS, OASIS_JOBS, PODS, SERVICES, Objects
+from oasis.kubernetes.api.resources import (
+    EVENTS,
+    NETWORK_POLICIES,
+    OASIS_JOBS,
+    PODS,
+    SERVICES,
+    Objects,
+)
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import is_gated
 from oasis.kubernetes.control.metrics import Metrics
@@ -98,9 +105,10 @@ class ClusterWriter:
         if isinstance(action, Create):
             self._keep(self._objects.create(PODS, action.body))
         elif isinstance(action, Expose):
-            found = self._objects.create(SERVICES, action.body)
+            kind = NETWORK_POLICIES if action.body["kind"] == "NetworkPolicy" else SERVICES
+            found = self._objects.create(kind, action.body)
             if not self._objects.is_dry:
-                self._others[SERVICES.plural].put(SERVICES.kept(found))
+                self._others[kind.plural].put(kind.kept(found))
         elif isinstance(action, Switch):
             found = self._objects.merge_patch(action.kind.where, _switch_patch(action))
             if not self._objects.is_dry:

@@ -10,6 +10,7 @@ from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.schema import custom_resource
 from oasis.kubernetes.objects.utility_class import class_resource
+from oasis.version import __version__
 
 Object = dict[str, Any]
 
@@ -22,6 +23,7 @@ CLUSTER_RIGHTS = (
     ("", "persistentvolumeclaims", ("list", "watch")),
     ("", "persistentvolumes", ("list", "watch")),
     ("", "services", ("get", "list", "watch", "create")),
+    ("networking.k8s.io", "networkpolicies", ("get", "list", "watch", "create")),
     ("", "events", ("create", "get")),
     (GROUP, PLURAL, ("list", "watch")),
     (GROUP, f"{PLURAL}/status", ("patch",)),
@@ -35,6 +37,13 @@ OWN_RIGHTS = (
     ("", "configmaps", ("get", "create", "update", "patch")),
     ("coordination.k8s.io", "leases", ("get", "create", "update")),
 )
+IMAGE = f"oasis-scheduler:{__version__}"
+# OASiS itself needs bounds of its prices, which a new cluster does not have.
+POLICY = "recourse"
+METRICS_PORT = 9090
+MONITORING = "monitoring.coreos.com/v1"  # of the Prometheus operator
+# On every object that is installed, whatever the name of the controller.
+LABELS = {"app.kubernetes.io/name": FIELD_MANAGER}
 READ = ("get", "list", "watch")
 WRITE = ("create", "delete", "deletecollection", "patch", "update")
 # What the cluster's own roles `view`, `edit` and `admin` may do with our objects. Nobody but the
@@ -48,18 +57,17 @@ TENANT_RIGHTS = {
     "edit": ((GROUP, PLURAL, WRITE),),
     "admin": ((GROUP, PLURAL, WRITE),),
 }
-IMAGE = "oasis-scheduler:latest"
 
 
-def rights(namespace: str) -> list[Object]:
+def rights(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
     """The service account of the controller and its rights.
 
     What is in no namespace has that of the controller in its name: a second controller elsewhere
     has rights of its own beside those of the first.
     """
-    meta = {"name": f"{namespace}:{FIELD_MANAGER}"}
-    own = {"name": FIELD_MANAGER, "namespace": namespace}
-    subject = {"kind": "ServiceAccount", "name": FIELD_MANAGER, "namespace": namespace}
+    meta = {"name": f"{namespace}:{name}"}
+    own = {"name": name, "namespace": namespace}
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     rbac = "rbac.authorization.k8s.io"
 
     def reference(kind: str, name: str) -> Object:
@@ -80,7 +88,7 @@ def rights(namespace: str) -> list[Object]:
             f"{rbac}/v1",
             "RoleBinding",
             own,
-            roleRef=reference("Role", FIELD_MANAGER),
+            roleRef=reference("Role", name),
             subjects=[subject],
         ),
     ]
@@ -109,15 +117,28 @@ def tenant_roles() -> list[Object]:
     ]
 
 
-def deployment(namespace: str, image: str, arguments: Sequence[str]) -> Object:
-    """Two controllers, of which one acts."""
-    labels, metrics = {"app": FIELD_MANAGER}, ("--metrics-port", "9090")
+def deployment(
+    namespace: str, image: str, arguments: Sequence[str], name: str = FIELD_MANAGER
+) -> Object:
+    """Two controllers, of which one acts.
+
+    A ConfigMap ``NAME-bounds``, where there is one, is mounted at ``/etc/oasis``.
+    """
+    if not any(argument.partition("=")[0] == "--policy" for argument in arguments):
+        arguments = [f"--policy={POLICY}", *arguments]
+    own = ["--system-namespace=$(POD_NAMESPACE)", f"--controller-name={name}"]
+    own.append(f"--metrics-port={METRICS_PORT}")
     container = {
         "name": "controller",
         "image": image,
-        "args": ["kubernetes", "run", "--system-namespace", namespace, *metrics, *arguments],
-        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
-        "ports": [{"name": "metrics", "containerPort": 9090}],
+        "args": ["kubernetes", "run", *own, *arguments],
+        "env": [
+            {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.{field}"}}}
+            for variable, field in (("POD_NAME", "name"), ("POD_NAMESPACE", "namespace"))
+        ],
+        "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
+        "livenessProbe": _probe("/healthz", 30),
+        "readinessProbe": _probe("/readyz", 10),
         "resources": {
             "requests": {"cpu": "500m", "memory": "256Mi"},
             "limits": {"memory": "1Gi"},
@@ -127,25 +148,72 @@ def deployment(namespace: str, image: str, arguments: Sequence[str]) -> Object:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+        "volumeMounts": [
+            {"name": "tmp", "mountPath": "/tmp"},
+            {"name": "bounds", "mountPath": "/etc/oasis", "readOnly": True},
+        ],
     }
     pod = {
-        "serviceAccountName": FIELD_MANAGER,
+        "serviceAccountName": name,
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [container],
-        "volumes": [{"name": "tmp", "emptyDir": {}}],
+        "volumes": [
+            {"name": "tmp", "emptyDir": {}},
+            {"name": "bounds", "configMap": {"name": f"{name}-bounds", "optional": True}},
+        ],
     }
     spec = {
         "replicas": 2,
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
+        # What a Deployment selects by can never change: an upgrade would be refused.
+        "selector": {"matchLabels": {"app": name}},
+        "template": {"metadata": {"labels": {"app": name, **LABELS}}, "spec": pod},
     }
-    meta = {"name": FIELD_MANAGER, "namespace": namespace, "labels": labels}
+    meta = {"name": name, "namespace": namespace, "labels": {"app": name}}
     return _object("apps/v1", "Deployment", meta, spec=spec)
 
 
+def disruption_budget(namespace: str, name: str = FIELD_MANAGER) -> Object:
+    """A drain of nodes ends one controller at a time."""
+    return _object(
+        "policy/v1",
+        "PodDisruptionBudget",
+        {"name": name, "namespace": namespace},
+        spec={"maxUnavailable": 1, "selector": {"matchLabels": {"app": name}}},
+    )
+
+
+def service_monitor(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
+    """The Service by which Prometheus finds the metrics, and the ServiceMonitor that tells it."""
+    meta = {"name": name, "namespace": namespace}
+    return [
+        _object(
+            "v1",
+            "Service",
+            {**meta, "labels": {"app": name}},
+            spec={
+                "clusterIP": "None",
+                "selector": {"app": name},
+                "ports": [{"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}],
+            },
+        ),
+        _object(
+            MONITORING,
+            "ServiceMonitor",
+            meta,
+            spec={
+                "selector": {"matchLabels": {"app": name}},
+                "endpoints": [{"port": "metrics", "interval": "30s"}],
+            },
+        ),
+    ]
+
+
 def everything(
-    namespace: str = "oasis-system", image: str = IMAGE, arguments: Sequence[str] = ()
+    namespace: str = "oasis-system",
+    image: str = IMAGE,
+    arguments: Sequence[str] = (),
+    name: str = FIELD_MANAGER,
+    monitored: bool = False,
 ) -> list[Object]:
     """All objects in the order in which they can be made.
 
@@ -156,22 +224,36 @@ def everything(
     image : str
         Of its container.
     arguments : sequence of str
-        For ``oasis kubernetes run``.
+        For ``oasis kubernetes run``. Without ``--policy`` among them the policy is recourse.
+    name : str
+        Of the controller, and of its objects.
+    monitored : bool
+        With a ServiceMonitor, a kind of the Prometheus operator.
 
     Examples
     --------
     >>> [made["metadata"]["name"] for made in everything()][:2]
     ['oasisjobs.oasis-scheduler.io', 'utilityclasses.oasis-scheduler.io']
     """
-    return [
+    made = [
         custom_resource(),
         class_resource(),
         *admission_policies(),
         *tenant_roles(),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-        *rights(namespace),
-        deployment(namespace, image, arguments),
+        *rights(namespace, name),
+        disruption_budget(namespace, name),
+        *(service_monitor(namespace, name) if monitored else ()),
+        deployment(namespace, image, arguments, name),
     ]
+    for body in made:
+        meta = body["metadata"]
+        body["metadata"] = {**meta, "labels": {**meta.get("labels", {}), **LABELS}}
+    return made
+
+
+def _probe(path: str, period: int) -> Object:
+    return {"httpGet": {"path": path, "port": "metrics"}, "periodSeconds": period}
 
 
 def _rules(entries: Sequence[tuple[str, str, tuple[str, ...]]]) -> list[Object]:

@@ -9,7 +9,7 @@ namespaces is judged only if that is empty, which means all of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -204,6 +204,7 @@ class Bound:
     labels: Labels
     apart: tuple[PodTerm, ...] = ()  # of its own anti-affinity
     is_ending: bool = False  # then it does not count where pods are spread
+    uid: str = ""
 
     @classmethod
     def of(cls, pod: Object, node: str) -> Bound:
@@ -213,7 +214,8 @@ class Bound:
         apart: tuple[PodTerm, ...] = ()
         if (spec.get("affinity") or {}).get("podAntiAffinity"):
             apart = PodRules.of(meta["namespace"], labels, {"affinity": spec["affinity"]}).apart
-        return cls(node, meta["namespace"], labels, apart, bool(meta.get("deletionTimestamp")))
+        is_ending = bool(meta.get("deletionTimestamp"))
+        return cls(node, meta["namespace"], labels, apart, is_ending, meta["uid"])
 
 
 class Neighbours:
@@ -242,13 +244,17 @@ class Neighbours:
             self.pods.append(pod)
             self._picky += [pod] if pod.apart else []
 
-    def judge(self, rules: PodRules, at: NodeRules) -> Judge:
-        """What decides on such a pod, of which `at` says what it asks of nodes."""
+    def judge(self, rules: PodRules, at: NodeRules, without: Container[str] = ()) -> Judge:
+        """What decides on such a pod, of which `at` says what it asks of nodes.
+
+        Pods with uids in `without` count as gone.
+        """
         over = [self._spread_over(constraint, rules, at) for constraint in rules.spread]
         counts = [Counter(dict.fromkeys(each.values(), 0)) for each in over]
         found = Judge(rules, self._labels, over, counts)
         for pod in self.pods if rules.says_something else self._picky:
-            found.enters(pod)
+            if pod.uid not in without:
+                found.enters(pod)
         return found
 
     def _spread_over(

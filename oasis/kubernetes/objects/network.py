@@ -33,6 +33,7 @@ class PodNetwork:
 
     framework: str = FRAMEWORKS[0]  # whose variables its pods get beside ours
     port: int = DEFAULT_PORT  # where worker 0 waits, and of TensorFlow every pod listens
+    isolated: bool = False  # whether only pods of the same job may connect to its pods
 
     def __post_init__(self) -> None:
         if self.framework not in FRAMEWORKS:
@@ -40,6 +41,8 @@ class PodNetwork:
                 "framework", f"expected one of {', '.join(FRAMEWORKS)}", self.framework
             )
         integer(self.port, "port", minimum=1, maximum=LARGEST_PORT)
+        if not isinstance(self.isolated, bool):
+            raise InstanceError("isolated", "expected true or false", self.isolated)
 
     @classmethod
     def of(cls, data: Any) -> PodNetwork:
@@ -53,9 +56,9 @@ class PodNetwork:
         Examples
         --------
         >>> PodNetwork.of({"framework": "jax"})
-        PodNetwork(framework='jax', port=2222)
+        PodNetwork(framework='jax', port=2222, isolated=False)
         """
-        check_keys(data, (), ("framework", "port"))
+        check_keys(data, (), ("framework", "port", "isolated"))
         return cls(**data)
 
     def can_resize(self, has_ps: bool) -> bool:

@@ -287,6 +287,12 @@ def _network() -> Schema:
             ),
             "port": _integer("Where worker 0 waits for the others.")
             | {"maximum": LARGEST_PORT, "default": DEFAULT_PORT},
+            "isolated": {
+                "type": "boolean",
+                "description": "Whether a NetworkPolicy lets only pods of this job connect to its "
+                "pods.",
+                "default": False,
+            },
         },
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError
@@ -72,6 +72,15 @@ class AdmissionRule(Protocol):
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
         """Whether `live`, for which `plan` now has a schedule, gets its promise."""
+        ...
+
+
+@runtime_checkable
+class AcceptingTogether(Protocol):
+    """A rule that decides on many newcomers of one moment together, instead of one by one."""
+
+    def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
+        """Keys of those `newcomers` that get a promise; the plan has a schedule for all of them."""
         ...
 
 

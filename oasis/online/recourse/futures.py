@@ -185,6 +185,34 @@ class SampledFutures:
         # The sign of the sum is that of the mean.
         return is_gain(sum(gains), takes_ties)
 
+    def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
+        """Keys of the newcomers of one moment that at least half of the sampled futures plan.
+
+        In each future its jobs and all newcomers are planned beside the promised jobs, in order of
+        density: the algorithm Consensus of the same book. So many newcomers cost no more plans
+        than one.
+        """
+        if not newcomers:
+            return set()
+        rng = np.random.default_rng((self._seed, self._arrived))
+        planned = [live.schedule.completion for live in newcomers if live.schedule is not None]
+        end = min(max(planned) + 1, plan.ledger.end)
+        votes = dict.fromkeys((live.key for live in newcomers), 0)
+        sampled = 0
+        for sampled in range(1, self._samples + 1):
+            mark = plan.mark
+            for live in newcomers:
+                plan.remove(live)
+            together = [*newcomers, *self._future(rng, plan, end)]
+            for live in sorted(together, key=lambda live: (-plan.density(live), live.key)):
+                if plan.insert(live) and live.key in votes:
+                    votes[live.key] += 1
+            plan.undo(mark)
+            # All of one mind so far: more futures would seldom change a majority.
+            if sampled == EARLIEST and set(votes.values()) <= {0, sampled}:
+                break
+        return {key for key, count in votes.items() if 2 * count >= sampled}
+
     def rates(self, now: int, end: int) -> FloatArray:
         """Jobs expected in the rest of slot `now` and in each slot after it, shape (end - now,).
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from oasis.model.cluster import Cluster
-from oasis.model.groups import TaskGroup
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
-from oasis.online.recourse.admission import AdmissionRule
+from oasis.online.recourse.admission import AcceptingTogether, AdmissionRule
 from oasis.online.recourse.futures import SampledFutures
 from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
@@ -83,6 +83,13 @@ def draw(jobs: list[LiveJob], most: int, rng: np.random.Generator) -> list[LiveJ
     number = min(len(jobs), int(rng.integers(1, most + 1)))
     return [jobs[at] for at in rng.choice(len(jobs), number, replace=False).tolist()]
 
+
+# Newcomers of one moment times servers: beyond it they are decided on together. One by one, each
+# would have futures of its own, and try to move others out of its way for itself.
+ONE_BY_ONE = 1000
+ROOM_TRIES = (
+    5  # as many times `RecourseParams.tries` for all newcomers that are decided on together
+)
 
 NO_SCHEDULE = "no schedule pays beside what is promised"
 REFUSED = "worth less than what it would take from other jobs"
@@ -156,6 +163,7 @@ class Planner:
         self.rounds_given: int | None = None
         self._cluster, self._horizon, self._patience = cluster, horizon, patience
         self.grid = grid_of(cluster)
+        self._servers = sum(len(group.capacity(cluster)) for group in GROUPS)
         self.rng = np.random.default_rng(seed)
         self._seconds, self._clock = seconds, clock
 
@@ -306,6 +314,8 @@ class Planner:
     ) -> dict[int, str]:
         """Promise a completion to each job for which there is a schedule that pays."""
         plan = self.plan
+        if len(arrivals) > 1 and len(arrivals) * self._servers > ONE_BY_ONE:
+            return self._admit_together(arrivals, forms, rule)
         refused: dict[int, str] = {}
         for key, job in arrivals.items():
             bounds = rule.learn(job)
@@ -316,28 +326,81 @@ class Planner:
             live = self._add(key, job, rule.min_utility_fraction, forms.get(key, 0))
             mark = plan.mark
             # Moving others is tried only where the newcomer finds no place beside them.
-            is_planned = plan.insert(live) or self._make_room(live)
+            is_planned = plan.insert(live) or self._make_room(live, self.params.tries)[0]
             if is_planned and rule.accepts(live, plan):
-                assert live.schedule is not None
-                planned, share = live.schedule.completion, rule.promise_share
-                live.promise = planned if share is None else live.latest_worth(share, planned)
+                self._promise(live, rule)
                 continue
             plan.undo(mark)
-            # A job that would be late on an idle cluster, too, is
-            # told that, whatever the rule said.
-            is_late = live.earliest(plan.now) > live.last
-            refused[key] = LATE if is_late else REFUSED if is_planned else NO_SCHEDULE
-            self._drop(live, completed=False)
+            refused[key] = self._refuse(live, is_planned)
         return refused
 
-    def _make_room(self, newcomer: LiveJob) -> bool:
-        """Plan `newcomer` where promised jobs can move out of its way within their promises."""
+    def _promise(self, live: LiveJob, rule: AdmissionRule) -> None:
+        assert live.schedule is not None
+        planned, share = live.schedule.completion, rule.promise_share
+        live.promise = planned if share is None else live.latest_worth(share, planned)
+
+    def _refuse(self, live: LiveJob, is_planned: bool) -> str:
+        """Let go of a newcomer, which has no schedule any more; why."""
+        self._drop(live, completed=False)
+        # A job that would be late on an idle cluster, too, is told that, whatever the rule said.
+        if live.earliest(self.plan.now) > live.last:
+            return LATE
+        return REFUSED if is_planned else NO_SCHEDULE
+
+    def _admit_together(
+        self, arrivals: Mapping[int, Job], forms: Mapping[int, int], rule: AdmissionRule
+    ) -> dict[int, str]:
+        """As `_admit`, for many newcomers: the densest choose first, and all see the same futures.
+
+        The time that it takes grows with the number of newcomers once, not for each of them.
+        """
+        plan, bounds = self.plan, None
+        for job in arrivals.values():
+            bounds = rule.learn(job)
+        if bounds is not None and bounds is not plan.bounds:
+            plan.set_prices(bounds)
+        floor = rule.min_utility_fraction
+        fresh = [self._add(key, job, floor, forms.get(key, 0)) for key, job in arrivals.items()]
+        fresh, tries = by_density(plan, fresh), ROOM_TRIES * self.params.tries
+        for live in fresh:
+            if not plan.insert(live):
+                # Sparse ones that find no room when all tries are used up would seldom pay.
+                _, used = self._make_room(live, min(tries, self.params.tries))
+                tries -= used
+        found = [live for live in fresh if live.schedule is not None]
+        if isinstance(rule, AcceptingTogether):
+            accepted = rule.accepts_of(found, plan)
+        else:
+            accepted = {live.key for live in found if rule.accepts(live, plan)}
+        refused = {}
+        for live in fresh:
+            is_planned = live.schedule is not None
+            if live.key not in accepted:
+                if is_planned:
+                    plan.remove(live)
+                refused[live.key] = self._refuse(live, is_planned)
+        for live in fresh:
+            if live.key in accepted:
+                # What was refused left room: the best completion may be earlier now.
+                before = live.schedule
+                assert before is not None
+                plan.remove(live)
+                if not plan.insert(live):  # prices have risen since, but it was accepted
+                    plan.put(live, before)
+                self._promise(live, rule)
+        return refused
+
+    def _make_room(self, newcomer: LiveJob, tries: int) -> tuple[bool, int]:
+        """Plan `newcomer` where planned jobs can move out of its way within their promises.
+
+        Returns whether it is planned, and how often that was tried.
+        """
         plan = self.plan
         # Not even an idle cluster would do: no promised job needs to move.
         if newcomer.earliest(plan.now) > newcomer.deadline:
-            return False
+            return False, 0
         others = plan.planned()
-        for _ in range(self.params.tries if others else 0):
+        for tried in range(tries if others else 0):
             mark = plan.mark
             leaving = draw(others, self.params.most_leaving, self.rng)
             for live in leaving:
@@ -347,9 +410,9 @@ class Planner:
             # Inserted by deadline, a job that left finds a place within
             # its promise or the whole trial is undone.
             if plan.insert(newcomer) and all(plan.insert(live) for live in leaving):
-                return True
+                return True, tried + 1
             plan.undo(mark)
-        return False
+        return False, tries
 
     def _break_promises(self) -> None:
         """Who cannot be planned within its promise any more is told so, and stays as it is."""

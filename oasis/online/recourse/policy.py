@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError
-from oasis.model.groups import TaskGroup
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import (
     cluster_to_dict,
@@ -568,6 +568,8 @@ class Recourse:
         plan.now = state["now"]
         arrays = rolling.arrays_from_text(state["arrays"])
         plan.ledger = Ledger.restored(self._cluster, arrays, state["origin"])
+        for group in GROUPS:
+            group.of(plan.ledger).is_even = plan.bounds is None
         for name, index in state["lost"]:
             group = TaskGroup(name)
             self._lost.add((group, index))

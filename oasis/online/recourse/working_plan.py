@@ -261,3 +261,4 @@ def prefer_early(ledger: Ledger, growth: float) -> None:
         # In shares of the group, so that no resource counts for more because of its unit.
         share = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
         group.of(ledger).price[:] = share[:, None, None] * slots[:, None]
+        group.of(ledger).is_even = True

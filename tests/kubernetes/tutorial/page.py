@@ -9,11 +9,19 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from oasis.kubernetes.names import FIELD_MANAGER
+from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.ports import free_ports
+from tests.kubernetes.scene import SYSTEM
+
 ROOT = Path(__file__).parents[3]
+DEPLOY = ROOT / "deploy"
+Shell = Callable[..., str]  # `typed` in an environment
 NAMES = ("install", "submit", "observe", "operate")
 PAGES = [ROOT / f"docs/kubernetes-{name}.md" for name in NAMES]
 ASKS = tuple(f"oasis kubernetes {word}" for word in ("status", "plan", "quote", "explain"))
@@ -62,8 +70,8 @@ def commands(block: str) -> Iterator[Command]:
         yield Command(line, shown)
 
 
-def words_on_path(directory: Path, controlplane: Path) -> None:
-    """Make `oasis` and `kubectl` commands in `directory`."""
+def words_on_path(directory: Path, controlplane: Path, helm: Path | None = None) -> None:
+    """Make `oasis` and `kubectl` commands in `directory`, and `helm` where it is given."""
     directory.mkdir()
     for name, target in (
         ("oasis", [sys.executable, "-m", "experiments.cli"]),
@@ -72,17 +80,35 @@ def words_on_path(directory: Path, controlplane: Path) -> None:
         path = directory / name
         path.write_text(f'#!/bin/sh\nexec {shlex.join(target)} "$@"\n')
         path.chmod(0o755)
+    if helm is not None:
+        (directory / "helm").symlink_to(helm)
 
 
-def environment(words: Path, kubeconfig: Path) -> dict[str, str]:
-    """Of a reader who has the two commands and is the admin of a cluster."""
+def environment(words: Path, kubeconfig: Path, home: Path | None = None) -> dict[str, str]:
+    """Of a reader who has these commands and is the admin of a cluster."""
     return {
         **os.environ,
         "PATH": f"{words}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "KUBECONFIG": str(kubeconfig),
         "COLUMNS": "120",
+        **({} if home is None else {"HOME": str(home)}),
     }
+
+
+def typed(environment: Mapping[str, str], line: str, code: int = 0, given: str = "") -> str:
+    """What a command line says, typed where the manifests are; it must end with `code`."""
+    done = subprocess.run(
+        ["sh", "-c", line],
+        input=given,
+        cwd=DEPLOY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, f"$ {line}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
 
 
 def carry_out(command: Command, directory: Path, environment: Mapping[str, str]) -> str | None:
@@ -107,3 +133,30 @@ def carry_out(command: Command, directory: Path, environment: Mapping[str, str])
         if not command.line.startswith(ASKS) or time.monotonic() > deadline:
             return f"$ {command.line}\n{done.stdout}({done.returncode})"
         time.sleep(PAUSE)
+
+
+@contextmanager
+def container(plane: ControlPlane, words: Path, log: Path) -> Iterator[None]:
+    """What a kubelet does: run the container of the Deployment with its service account."""
+    kind = plane.client.resources.get(api_version="apps/v1", kind="Deployment")
+    found = kind.get(name=FIELD_MANAGER, namespace=SYSTEM).to_dict()
+    (port,) = free_ports(1)
+    account = plane.service_account(FIELD_MANAGER, SYSTEM)
+    arguments = [
+        argument.replace("$(POD_NAMESPACE)", SYSTEM)
+        for argument in found["spec"]["template"]["spec"]["containers"][0]["args"]
+    ]
+    own = ["--metrics-port", str(port), "--kubeconfig", str(account.kubeconfig())]
+    with log.open("w") as lines:
+        process = subprocess.Popen(
+            [str(words / "oasis"), *arguments, *own],
+            env=environment(words, account.kubeconfig()),
+            stdout=lines,
+            stderr=lines,
+        )
+        try:
+            yield
+            assert process.poll() is None, log.read_text()
+        finally:
+            process.terminate()
+            process.wait(timeout=60.0)

@@ -19,9 +19,18 @@ import oasis
 from experiments.cli import app as command_line
 from experiments.cli import commands
 from experiments.cli.app import whole_app
-from experiments.cli.commands import curve, describe, example, learn, policies, report, schema
+from experiments.cli.commands import (
+    curve,
+    describe,
+    example,
+    learn,
+    policies,
+    report,
+    schema,
+    show_versions,
+)
 from experiments.cli.commands.kubernetes import app as on_cluster
-from experiments.cli.commands.kubernetes import cluster, reading, running
+from experiments.cli.commands.kubernetes import cluster, reading, reporting, running
 from experiments.cli.main import main
 from experiments.cli.version import print_version
 from experiments.evaluation import live as cluster_policies
@@ -37,11 +46,13 @@ COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., Any]], ...] = (
     (WHOLE, "policies", policies.command),
     (WHOLE, "report", report.command),
     (WHOLE, "schema", schema.command),
+    (WHOLE, "show-versions", show_versions.command),
     (on_cluster, "explain", reading.explain),
-    (on_cluster, "import", reading.import_cluster),
+    (on_cluster, "import", reporting.import_cluster),
     (on_cluster, "install", running.install),
     (on_cluster, "plan", reading.plan),
     (on_cluster, "quote", reading.quote),
+    (on_cluster, "report", reporting.report),
     (on_cluster, "run", running.run),
     (on_cluster, "status", reading.status),
 )
@@ -64,7 +75,8 @@ def test_its_function_is_that_of_its_module_and_has_an_example(
 
 def test_every_module_of_commands_is_a_command() -> None:
     found = {each.name for each in pkgutil.iter_modules(commands.__path__)}
-    assert {*command_line.COMMANDS, *command_line.GROUPS.values()} == found
+    known = {*command_line.COMMANDS, *command_line.GROUPS.values()}
+    assert {name.replace("-", "_") for name in known} == found
     names = [each.name for each in [*WHOLE.registered_commands, *WHOLE.registered_groups]]
     assert names == [*command_line.COMMANDS, *command_line.GROUPS]
 

@@ -79,6 +79,7 @@ class Played:
         self.pods: dict[str, dict[str, Any]] = {}  # by name
         self.storage: dict[str, list[dict[str, Any]]] = {}  # claims and volumes, by plural
         self.services: list[dict[str, Any]] = []
+        self.policies: list[dict[str, Any]] = []
         self.seen_ps = 0  # parameter servers that were made
         self.most: dict[str, int] = {}  # workers at a time, by name of the job
         self.slot = -1
@@ -101,7 +102,7 @@ class Played:
         none: dict[str, list[Any]] = {"jobs": [], "jobsets": [], "trainjobs": []}
         ours = {"oasisjobs": list(self.jobs.values())}
         ours["pods"] = [kept_pod(pod) for pod in self.pods.values()]
-        none["services"] = self.services
+        none |= {"services": self.services, "networkpolicies": self.policies}
         return {"nodes": [kept_node(each) for each in self.nodes], **none, **self.storage, **ours}
 
     # -- what owners do ----------------------------------------------------------------------------
@@ -180,7 +181,8 @@ class Played:
             self.seen_ps += made["metadata"]["labels"][names.TASK] == "ps"
             self.pods[action.name] = made
         elif isinstance(action, Expose):
-            self.services.append(dict(action.body))
+            is_policy = action.body["kind"] == "NetworkPolicy"
+            (self.policies if is_policy else self.services).append(dict(action.body))
         elif isinstance(action, Open):
             pod = self.pods[action.pod["metadata"]["name"]]
             nodes = {each["metadata"]["name"]: each for each in self.nodes}

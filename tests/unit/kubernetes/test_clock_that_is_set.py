@@ -98,3 +98,25 @@ def test_the_controller_has_a_time_that_nobody_sets() -> None:
     made = Controller(Objects(FakeConnection()), policy("fifo"), ControllerSettings(), "one")  # type: ignore[arg-type]
     assert isinstance(made._now, SteadyTime)
     made.writer.close()
+
+
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dragon", "gavel"])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_controller_that_was_away_for_long_goes_on_at_once(name: str, restarted: bool) -> None:
+    """A week of slots of a minute, in which its pods ran; slots are counted since 1970."""
+    played = Played(policy(name))
+    played.slot = 29_000_000
+    played.restart()
+    job = played.submit(rigid("j", 2, 12))
+    played.run(2)
+    played.slot += 10_000
+    begin = time.perf_counter()
+    if restarted:
+        played.restart()
+    played.run(1)
+    late = played.submit(rigid("late", 2, 2))
+    played.run(4)
+    assert time.perf_counter() - begin < 5.0
+    assert {played.phase(job), played.phase(late)} <= {"Completed", "GivenUp"}
+    assert played.phase(late) == "Completed"
+    assert played.measured("oasis_policy_errors_total") == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from oasis.kubernetes.objects.schema import custom_resource
 from oasis.kubernetes.objects.utility_class import class_resource
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.played import Played, job
+from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 ONE, TWO = "one/oasis-scheduler", "two/oasis-scheduler"
@@ -138,3 +140,28 @@ def test_of_two_controllers_that_meet_a_new_job_one_gets_it() -> None:
         writer.close()
     assert api.objects[OASIS_JOBS.path("ns", "j")]["status"]["controller"] == ONE
     assert not jobs[1].is_claimed
+
+
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dorm"])
+def test_two_controllers_that_share_nodes_let_each_other_work(name: str) -> None:
+    """Each counts the pods of the other as pods of others, and is told what these give back."""
+    one, two = Played(policy(name)), Played(policy("srtf"), namespace="other", name="other")
+    jobs = [
+        (made, made.submit(rigid(f"{k}{made is two}", 3, 2)))
+        for k in range(4)
+        for made in (one, two)
+    ]
+    there: dict[str, Any] = {}
+    for slot in range(30):
+        for made in (one, two):
+            made.pods = there  # both see all pods
+            made.step()
+            there = made.pods
+        used = Counter(
+            pod["spec"]["nodeName"] for pod in there.values() if "nodeName" in pod["spec"]
+        )
+        assert all(count <= 4 for count in used.values()), slot
+    assert {made.phase(uid) for made, uid in jobs} == {"Completed"}
+    for made in (one, two):
+        assert made.measured("oasis_policy_errors_total") == 0
+    assert not there

@@ -8,7 +8,7 @@ import pytest
 
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Open, Switch, Target, has_pods_but_no_plan, reconcile
-from oasis.kubernetes.cluster.gangs import has_service, told_of
+from oasis.kubernetes.cluster.gangs import network_objects, told_of
 from oasis.kubernetes.cluster.pods import WantedPod, claimed, claims_of, matched
 from oasis.kubernetes.control.job_reader import check_plannable
 from oasis.kubernetes.control.writer import _switch_patch
@@ -68,7 +68,7 @@ def env_of(told: dict[str, str], name: str) -> str:
 def test_the_pods_of_an_indexed_job_are_told_by_their_indices() -> None:
     spec = read(indexed(3, FRAMEWORK="jax", PORT="1234"))
     assert (spec.network, spec.resize) == (PodNetwork("jax", 1234), "restart")
-    assert has_service(spec, ()), "that is for its owner to make"
+    assert not network_objects(spec, (), ()), "that is for its owner to make"
     pods = {f"job-{k}-x": named(f"job-{k}-x", k) for k in (2, 0, 1)}
     wanted = [WantedPod(name, TaskGroup.WORKER, "n0", "n0") for name in pods]
     told = {pod.name: told_of(spec, wanted, pods)(pod) for pod in wanted}

@@ -11,7 +11,7 @@ import pytest
 
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Delete, Expose, Open, Target, reconcile
-from oasis.kubernetes.cluster.gangs import has_service, wanted_of
+from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import claimed, plan_hash
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
@@ -51,9 +51,9 @@ class Played:
 
     def target(self, held: Allocation) -> Target:
         wanted = wanted_of(self.spec, held, PLACES, self.pods)
-        exposed = has_service(self.spec, self.services)
+        lacking = network_objects(self.spec, self.services, ())
         digest = plan_hash(held, PLACES)
-        return Target(self.spec, wanted, digest, dict(self.pods), 0, exposed=exposed)
+        return Target(self.spec, wanted, digest, dict(self.pods), 0, lacking=lacking)
 
     def turn(self, held: Allocation) -> bool:
         """One turn of the controller; whether it had anything to do, or waits for pods to end."""

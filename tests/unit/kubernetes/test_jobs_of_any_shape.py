@@ -71,25 +71,27 @@ DRAWING = [
 ]
 
 
-def policy(name: str) -> Callable[[], Any]:
-    def past(cluster: oasis.Cluster) -> PriceBounds:
-        jobs = [
-            oasis.Job(
-                f"p{k}",
-                0,
-                1,
-                4,
-                1,
-                float(k),
-                0.0,
-                {"gpu": 1.0, "cpu": 1.0},
-                {},
-                oasis.Constant(20.0),
-            )
-            for k in (1, 3)
-        ]
-        return PriceBounds.from_jobs(jobs, cluster, LOOKAHEAD)
+def past(cluster: oasis.Cluster) -> PriceBounds:
+    """Bounds from jobs that were there before."""
+    jobs = [
+        oasis.Job(
+            f"p{k}",
+            0,
+            1,
+            4,
+            1,
+            float(k),
+            0.0,
+            {"gpu": 1.0, "cpu": 1.0},
+            {},
+            oasis.Constant(20.0),
+        )
+        for k in (1, 3)
+    ]
+    return PriceBounds.from_jobs(jobs, cluster, LOOKAHEAD)
 
+
+def policy(name: str) -> Callable[[], Any]:
     return cluster_policy(name, {}, lookahead=LOOKAHEAD, bounds=past)
 
 

@@ -125,6 +125,7 @@ def test_of_a_pod_everything_is_kept_that_is_read(gated: bool, meta: dict[str, A
             ]
         },
         {"containerStatuses": [{"name": "a", "lastState": {"terminated": {"exitCode": 3}}}]},
+        {"initContainerStatuses": [{"name": "i", "restartCount": 2}]},
         {"phase": "Failed", "reason": "Evicted", "message": "no memory"},
         {"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True"}]},
         {

@@ -137,7 +137,8 @@ def refusals(
     namespace: str = "ns",
 ) -> dict[str, str]:
     """Why each node refuses a pod, for what is asked of nodes or beside what is there."""
-    around = Neighbours(nodes, [Bound.of(pod, pod["spec"]["nodeName"]) for pod in pods_there])
+    named = [{**p, "metadata": {"uid": str(k), **p["metadata"]}} for k, p in enumerate(pods_there)]
+    around = Neighbours(nodes, [Bound.of(pod, pod["spec"]["nodeName"]) for pod in named])
     at = NodeRules.of(spec)
     judge = around.judge(PodRules.of(namespace, own, spec), at)
     found = {name: at.refusal(node) or judge.refusal(name) for name, node in nodes.items()}

@@ -202,7 +202,7 @@ class Lingering(Played):
         self.pods[name] = {**pod, "metadata": meta}
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dorm", "las"])
 def test_a_pod_that_does_not_go_takes_its_room_and_keeps_no_job_waiting_for_ever(name: str) -> None:
     played = Lingering(policy(name), pods_ready_timeout=TIMEOUT)
     bad = played.submit(rigid("bad", 4, 30))
@@ -245,3 +245,19 @@ def test_parameter_servers_that_are_refused_alone_hold_no_room_either() -> None:
     played.run(8)
     assert played.phase(other) == "Completed"
     assert played.said(bad, "Placed")[1] == "PodsNotReady"
+
+
+@pytest.mark.parametrize("task", ["worker", "ps"])
+def test_a_pod_that_ends_before_the_work_is_done_holds_no_room_for_ever(task: str) -> None:
+    """Of a job that its work ends: not its chief, whose end is that of the job."""
+    played = Played(policy("fifo"), pods_ready_timeout=TIMEOUT)
+    bad = played.submit(with_ps(minimum=4, initial=4, maximum=4))
+    played.run(1)
+    name = max(n for n, pod in played.pods.items() if pod["metadata"]["labels"][TASK] == task)
+    played.pods[name] = {**played.pods[name], "status": {"phase": "Succeeded"}}
+    other = played.submit(rigid("other", 8, 2))
+    played.run(6)
+    assert f"pod {name} has ended, and the work is not done" in str(played.said(bad, "Placed"))
+    played.run(14)
+    assert played.phase(other) == "Completed"
+    assert played.phase(bad) == "Completed", "all of its pods were begun anew"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,10 +29,14 @@ from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import LEASES, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control import controller
+from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
 from tests.unit.kubernetes.fake_api import FakeConnection
+from tests.unit.kubernetes.played import Played
+from tests.unit.kubernetes.test_errors_of_one_job import rigid
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 Answer = Callable[[str, str], tuple[int, Any]]  # from method and path to status and body
 
@@ -181,11 +186,11 @@ def test_a_certificate_of_another_authority_and_a_server_without_tls_say_what_to
 
 
 class Clock:
-    """The monotonic clock of the lease, moved by hand."""
+    """The clock of the lease, moved by hand."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr("oasis.kubernetes.api.lease.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("oasis.kubernetes.api.lease.passed", lambda: self.now)
 
 
 def lease_of(api: Any, who: str, told: list[bool] | None = None) -> Lease:
@@ -217,6 +222,23 @@ def test_a_lease_that_runs_out_is_told_at_once(
     assert lost == [
         "lost the lease system/one (no answer: hangs): nothing is written until it is ours again"
     ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have one clock that is never set")
+def test_a_machine_that_slept_does_not_act_on_the_lease_of_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The monotonic clock stood still meanwhile, that of the machine's whole life did not."""
+    clocks = {time.CLOCK_MONOTONIC: 50.0, time.CLOCK_BOOTTIME: 90.0}
+    monkeypatch.setattr(time, "clock_gettime", clocks.__getitem__)
+    monkeypatch.setattr(time, "monotonic", lambda: 50.0)
+    lease, steady = lease_of(FakeConnection(), "one"), SteadyTime()
+    before = steady()
+    lease._ask()
+    assert lease.is_held
+    clocks[time.CLOCK_BOOTTIME] += 3600.0
+    assert (lease.is_held, lease.left()) == (False, 0.0)
+    assert steady() - before == 3600.0
 
 
 def test_no_request_for_the_lease_outlasts_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,3 +332,50 @@ def test_who_stands_by_says_for_whom(caplog: pytest.LogCaptureFixture) -> None:
         lines = said_within(host, 3.0, "standing by", caplog)
     wanted = "standing by: other has the lease oasis-system/oasis-scheduler, and acts"
     assert [line for line in lines if "standing by" in line] == [wanted]
+
+
+def test_a_watch_that_hangs_is_begun_again() -> None:
+    """The server sends a bookmark each minute: a quiet cluster is not silent."""
+    asked: list[tuple[dict[str, Any], float]] = []
+
+    class Hanging(FakeConnection):
+        def stream(self, path: str, query: Any, timeout: float, on_open: Any) -> Iterator[Any]:
+            asked.append((query, timeout))
+            on_open()
+            yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}}
+            raise LostAnswerError("GET", path, "timed out")
+
+    over = threading.Event()
+    watcher = watching.Watcher(Objects(Hanging()), LEASES, lambda *_: None, over)  # type: ignore[arg-type]
+    watcher._from = "1"
+    for version in ("1", "9"):
+        with pytest.raises(LostAnswerError):
+            watcher._ask()
+        query, timeout = asked[-1]
+        assert (query["resourceVersion"], timeout) == (version, 90.0)
+    assert watcher.trouble is None, "it answers when it is asked"
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_without_its_checkpoint_no_plan_is_carried_out(status: int) -> None:
+    """The right to write it may be the only one that is missing."""
+    played = Played(policy("fifo"))
+    uid = played.submit(rigid("j", 2, 3))
+    fake: Any = played.objects.connection
+    request = fake.request
+
+    def refusing(method: str, path: str, **more: Any) -> Any:
+        if method != "GET" and "configmaps" in path:
+            raise ApiError(method, path, status, "No", "not today")
+        return request(method, path, **more)
+
+    played.objects._request = refusing
+    for _ in range(3):
+        with pytest.raises(ApiError):
+            played.step()
+        assert not played.reconciler.steps(played.seen(), set(), played.now()).actions
+    assert not played.pods
+    played.objects._request = request
+    played.run(4)
+    assert played.phase(uid) == "Completed"
+    assert played.status(uid)["arrivalSlot"] == 0

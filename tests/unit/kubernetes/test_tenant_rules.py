@@ -21,6 +21,8 @@ from oasis.kubernetes.objects.utility_class import (
 )
 from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
+from tests.unit.kubernetes.test_existing_jobs import job as existing_job
+from tests.unit.kubernetes.test_existing_jobs import read
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 
@@ -184,6 +186,40 @@ def test_what_was_paid_is_known_with_slots_of_another_length() -> None:
     assert made.reconciler.tenants.payments.state() == paid
 
 
+@pytest.mark.parametrize("name", ["oasis", "fifo"])
+def test_an_edit_is_not_paid_for_twice(name: str) -> None:
+    """A budget that holds one such job alone, which may be edited all the same."""
+    amount = 20.0 if name == "oasis" else 32 * SLOT / 3600 / 8
+    budget = {"amount": amount, "windowSeconds": 86400}
+    made = Shared(policy(name), utility_class(budget=budget))
+    uid = made.submit(claiming("j", 20, slots=24.0))
+    made.run(1)
+    made.edit(uid, gracePeriodSeconds=5)
+    made.run(1)
+    assert made.phase(uid) == "Running"
+    made.edit(uid, utility={"kind": "constant", "value": 19})
+    made.run(1)
+    assert made.phase(uid) == "Running"
+    other = made.submit(claiming("other", 20, slots=24.0))
+    made.run(1)
+    assert made.placed(other)[0] == "BudgetSpent"
+
+
+def test_an_error_with_one_job_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Shared(policy("fifo"), utility_class())
+    whole = made.reconciler.tenants.declare
+
+    def declare(spec: Any, *rest: Any) -> None:
+        if spec.name == "odd":
+            raise ZeroDivisionError
+        whole(spec, *rest)
+
+    monkeypatch.setattr(made.reconciler.tenants, "declare", declare)
+    odd, other = (made.submit(claiming(name, 20, slots=80.0)) for name in ("odd", "other"))
+    made.run(2)
+    assert (made.phase(odd), made.phase(other)) == ("Failed", "Running")
+
+
 def test_a_job_that_can_never_pay_says_so() -> None:
     made = Shared(policy("oasis"), utility_class(budget={"amount": 5, "windowSeconds": 600}))
     uid = made.submit(claiming("j", 20))
@@ -226,12 +262,30 @@ def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
             said = made.said(uid, "Overrun") or made.said(uid, "Complete")
             assert said is not None
             if made.phase(uid) == "Running":  # what nobody else wants it may have
-                assert "2 times the 8 that it declared and one slot more" in said[2]
+                assert "2 times the 8 that count as declared and one slot more" in said[2]
                 counts = made.reconciler.driver.by_uid[uid].spec.job.utility(0)
                 assert counts == 100 * NEXT_TO_NOTHING
-                made.edit(uid, work={"workerSeconds": 1e5})
-                made.run(1)
-                assert made.said(uid, "Overrun") is None
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
+    """Who raises the work each time before it is used up is overrun in the end."""
+    made = Shared(policy("recourse"), utility_class())
+    uid = made.submit(claiming("j", 100, slots=5.0, completion="chief"))
+    made.jobs[uid]["spec"]["workers"]["maximum"] = 1
+    made.run(4)
+    overrun = []
+    for slot in range(30):
+        if slot == 0 or not honest:
+            work = 9.0 if honest else 7.0 + slot
+            made.edit(uid, work={"workerSeconds": work * SLOT})
+        made.step()
+        overrun.append(made.said(uid, "Overrun"))
+        if honest and slot > 12:  # it needs twice of that
+            break
+    assert (overrun[-1] is None) is honest
+    if not honest:
+        assert "; submit what is left as a new job" in overrun[-1][2]
 
 
 def test_a_report_of_little_progress_hides_no_overrun() -> None:
@@ -274,6 +328,18 @@ def test_a_class_that_makes_no_sense_names_its_field(spec: dict[str, Any], field
     assert str(caught.value).startswith(field.partition(":")[0])
 
 
+def test_a_job_of_another_kind_names_its_class_in_an_annotation() -> None:
+    classes = Classes([utility_class("a"), utility_class("b", default=False)])
+    for name in ("a", "b"):
+        found = classes.of(read(existing_job(UTILITY_CLASS=name)))
+        assert isinstance(found, UtilityClass)
+        assert found.name == name
+    assert read(existing_job()).utility_class is None
+    assert classes.of(read(existing_job(UTILITY_CLASS="c"))) == (
+        "is of UtilityClass c, which does not exist"
+    )
+
+
 def test_of_several_defaults_the_strictest_counts() -> None:
     classes = Classes([utility_class("b", maximum=5), utility_class("a", maximum=7)])
     found = classes.find(None, "ns")
@@ -304,3 +370,34 @@ def test_a_steady_stream_rolls_out_too() -> None:
         payments.pay(("c", "ns"), 0.01, budget, float(second))
     assert 1.0 <= payments.spent(("c", "ns"), budget, 999.0) <= 1.03
     assert len(payments.state()[0][2]) <= 105
+
+
+def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> None:
+    made = Played(policy("fifo"))
+    opened = made.opens
+
+    def opens(pod: dict[str, Any]) -> bool:
+        assert made.policies, "others reach the pod before the policy is there"
+        return opened(pod)
+
+    made.opens = opens
+    isolated = made.submit(
+        claiming("isolated", 20, network={"isolated": True}, resizePolicy="restart")
+    )
+    made.run(1)
+    assert made.phase(isolated) == "Running"
+    (found,) = made.policies
+    mine = {"matchLabels": {names.JOB_UID: isolated}}
+    assert found["spec"]["podSelector"] == mine
+    assert found["spec"]["ingress"] == [{"from": [{"podSelector": mine}]}]
+    assert found["metadata"]["ownerReferences"][0]["uid"] == isolated
+    assert all(pod["metadata"]["labels"][names.JOB_UID] == isolated for pod in made.pods.values())
+    made.opens = opened
+    made.submit(claiming("open", 20, network={}))
+    made.run(3)
+    assert len(made.policies) == 1
+    wrong = made.submit(claiming("wrong", 20, network={"isolated": "yes"}))
+    made.run(1)
+    said = made.said(wrong, "Valid")
+    assert said is not None
+    assert said[2].startswith("spec.network.isolated: expected true or false")

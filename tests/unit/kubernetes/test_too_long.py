@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from experiments.evaluation.live import cluster_policy
 from tests.unit.kubernetes.played import Played, job, node
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
-from tests.unit.kubernetes.test_jobs_of_any_shape import LOOKAHEAD, policy
+from tests.unit.kubernetes.test_jobs_of_any_shape import LOOKAHEAD, past, policy
 
 
 @pytest.mark.parametrize("name", ["recourse", "oasis"])
@@ -49,3 +50,23 @@ def test_other_policies_begin_any_job(name: str) -> None:
     uid = played.submit(job("long", slots=8e4))
     played.run(2)
     assert played.phase(uid) == "Running"
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+@pytest.mark.parametrize("name", ["recourse", "oasis", "fifo", "srtf", "dragon"])
+def test_at_the_end_of_the_horizon_and_after_it_nothing_fails(name: str, horizon: int) -> None:
+    """What arrives in its last slot may complete in that; later nothing is worth anything."""
+    make = cluster_policy(name, {}, lookahead=LOOKAHEAD, horizon=horizon, bounds=past)
+    played = Played(make, horizon=horizon)
+    long = played.submit(rigid("long", 2, 9))
+    played.run(horizon - 1)
+    last = played.submit(rigid("last", 2, 1))
+    played.run(2)
+    assert played.phase(last) == "Completed"
+    played.restart()
+    late = played.submit(rigid("late", 2, 1))
+    played.run(3)
+    ended = {"Completed", "Rejected", "GivenUp", "Running", "Waiting"}
+    assert {played.phase(long), played.phase(late)} <= ended
+    assert played.measured("oasis_policy_errors_total") == 0
+    assert played.measured("oasis_job_errors_total", doing="planning") == 0

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from experiments.cli.commands.kubernetes import reading, running
+from experiments.cli.commands.kubernetes import installing, reading, reporting, running
 from experiments.cli.verbose import CommandGroup
 
 app = CommandGroup(
     no_args_is_help=True,
     help="Schedule training jobs on a Kubernetes cluster: OasisJobs are admitted and placed by "
     "any policy of the registry, as `oasis run` does in simulation.\n\n"
-    "To begin: `install --apply`, label the nodes oasis-scheduler.io/role=worker and =ps, `run`, "
+    "To begin: `install --apply`, label the nodes oasis-scheduler.io/role=worker and =ps, "
     "`kubectl create -f job.yaml`, then `status` and `explain`.",
 )
-app.command("install")(running.install)
+app.command("install")(installing.install)
+app.command("uninstall")(installing.uninstall)
 app.command("run")(running.run)
 app.command("status")(reading.status)
 app.command("plan")(reading.plan)
 app.command("quote")(reading.quote)
 app.command("explain")(reading.explain)
 app.command("reporter")(running.reporter)
-app.command("import")(reading.import_cluster)
+app.command("import")(reporting.import_cluster)
+app.command("report")(reporting.report)

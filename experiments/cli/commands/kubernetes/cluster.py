@@ -64,6 +64,10 @@ PsShare = Annotated[
     str | None,
     typer.Option(help="Part of nodes labelled `both` for parameter servers, such as 0.2."),
 ]
+Nodes = Annotated[
+    str | None,
+    typer.Option(help="Only nodes with these labels, such as pool=a. [default: all with a role]"),
+]
 StartupSeconds = Annotated[
     float, typer.Option(help="Part of a slot that pods may take to start without being late.")
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +12,6 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.commands.generate import describe
 from experiments.cli.commands.kubernetes.cluster import (
     GPU,
     NAME,
@@ -25,8 +24,6 @@ from experiments.cli.commands.kubernetes.cluster import (
     Kubeconfig,
     Name,
     NameOrAll,
-    PsShare,
-    StartupSeconds,
     Storage,
     System,
     clock_of,
@@ -36,21 +33,16 @@ from experiments.cli.commands.kubernetes.cluster import (
     memory_of,
     of_controller,
     resource_map,
-    share,
     sign_of_life,
 )
-from experiments.cli.console import note
-from experiments.cli.options import AsJson, Output, Picture, ResultFile, known, naming_flags
-from experiments.cli.results import deliver, write_instance
+from experiments.cli.options import AsJson, Picture, ResultFile, known
+from experiments.cli.results import deliver
 from oasis.driver.live import remembered
-from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
+from oasis.kubernetes.cluster.nodes import places_of
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
-from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, job_items, parse_existing
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id, parse_job
-from oasis.kubernetes.objects.quantities import ResourceMap
+from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
 
@@ -435,87 +427,3 @@ def _show_quote(job_id: str, quote: Any, clock: SlotClock) -> None:
         facts.append(("delayed", f"{delay.job_id}, from slot {delay.before} to {delay.after}"))
     facts.append(("all jobs together", f"{console.number(change.utility)} more utility"))
     console.print_facts(f"{job_id} {verdict}", facts)
-
-
-def import_cluster(
-    *,
-    output: Output,
-    slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
-    startup_seconds: StartupSeconds = 0.0,
-    horizon: Annotated[int, typer.Option(help="Number of slots.", min=1)] = 100,
-    ps_share: PsShare = None,
-    gpu: Gpu = GPU,
-    bandwidth: BandwidthResource = "oasis-scheduler.io/bandwidth",
-    storage: Storage = STORAGE,
-    jobs: JobNamespace = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-) -> None:
-    """Write the nodes and the jobs of a cluster as an instance file.
-
-    Jobs are OasisJobs, and those of other kinds that are scheduled here. For oasis ratio and
-    oasis compare: how good were the decisions, and would another policy have earned more? Jobs
-    arrive in the slots in which the controller took them in, counted from the first; those that it
-    has not read yet arrive last.
-
-    Example: oasis kubernetes import -o now.json && oasis compare now.json
-    """
-    with naming_flags(("slot_seconds", "startup_seconds")):
-        clock = SlotClock(slot_seconds, startup_seconds)
-    resources = resource_map(gpu, bandwidth, storage)
-    objects = connect(kubeconfig, context)
-    from oasis.kubernetes.api.resources import NODES, PODS  # noqa: PLC0415 (needs an extra)
-
-    nodes = {node["metadata"]["name"]: node for node in objects.list_all(NODES)[0]}
-    pods, _ = objects.list_all(PODS)
-    places = places_of(nodes.values(), share(ps_share))
-    seen = _jobs_seen(objects, jobs)
-    foreign = foreign_use(pods, uids_of(by_job(pods, claims_of(seen))))
-    site = site_of(places, nodes, foreign, resources, clock.work_seconds)
-    admission = Admission(places, nodes.values())
-    specs = [
-        (slot, age, admission.required(spec, ()))
-        for slot, age, spec in _jobs_there(seen, clock, resources)
-    ]
-    known = [slot for slot, _, _ in specs if slot is not None]
-    first, last = min(known, default=0), max(known, default=0)
-    # By slot, then in order of creation, as the controller takes jobs in.
-    rows = sorted(
-        ((last if slot is None else slot) - first, age, k, spec)
-        for k, (slot, age, spec) in enumerate(specs)
-    )
-    metadata = {"imported": "kubernetes", "server": objects.connection.host}
-    with naming_flags(("horizon",)):
-        instance = instance_of(((spec, at) for at, _, _, spec in rows), site, horizon, metadata)
-    write_instance(instance, output)
-    note(describe(instance, output))
-
-
-def _jobs_seen(objects: Objects, namespace: str | None) -> dict[str, list[dict[str, Any]]]:
-    """The jobs of all kinds, by plural of their kind."""
-    from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
-
-    seen = {OASIS_JOBS.plural: objects.list_all(OASIS_JOBS, namespace)[0]}
-    for existing in EXISTING:
-        seen[existing.where.plural] = objects.list_if_served(existing.where, namespace, SELECTOR)
-    return seen
-
-
-def _jobs_there(
-    seen: Mapping[str, list[dict[str, Any]]], clock: SlotClock, resources: ResourceMap
-) -> Iterator[tuple[int | None, str, JobSpec]]:
-    """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
-    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
-
-    for kind, item in job_items(seen):
-        meta = item["metadata"]
-        try:
-            if kind is None:
-                spec = parse_job(item, clock, resources)
-            else:
-                spec = parse_existing(item, kind, clock, resources)
-        except oasis.InstanceError as error:
-            name = job_id(KIND if kind is None else kind.name, meta["namespace"], meta["name"])
-            note(f"left out: {name}: {error}")
-            continue
-        yield status_of(item, kind).get("arrivalSlot"), meta.get("creationTimestamp", ""), spec

@@ -1,4 +1,4 @@
-"""The controller: ``install`` puts its rights on a cluster, ``run`` is it."""
+"""The controller itself, and what a training process reports with: ``run`` and ``reporter``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.commands.kubernetes.certifying import (
+    EVERY_SECONDS,
+    PROCESSOR_SECONDS,
+    Certifier,
+    report_command,
+)
 from experiments.cli.commands.kubernetes.cluster import (
-    DRY,
     GPU,
     NAME,
     STORAGE,
@@ -27,6 +35,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     Kubeconfig,
     Name,
     Namespaced,
+    Nodes,
     PsShare,
     StartupSeconds,
     Storage,
@@ -37,70 +46,18 @@ from experiments.cli.commands.kubernetes.cluster import (
     share,
 )
 from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
+from experiments.evaluation.limits import read_seconds
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
 from oasis.kubernetes.names import BANDWIDTH
-from oasis.kubernetes.objects.manifests import IMAGE, everything
-from oasis.kubernetes.objects.namespaced import namespaced
 from oasis.model.errors import located_at
+from oasis.simulator import Policy
 
 if TYPE_CHECKING:
     from oasis.kubernetes.control.controller import Controller
+    from oasis.kubernetes.control.metrics import Metrics
     from oasis.kubernetes.control.reconciler import Reconciler
-
-
-def install(
-    *,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Apply them to the cluster instead of printing them.")
-    ] = False,
-    namespace: System = SYSTEM,
-    image: Annotated[str, typer.Option(help="Container image of the controller.")] = IMAGE,
-    arguments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--argument", help="For `oasis kubernetes run`, such as --policy=recourse; repeatable."
-        ),
-    ] = None,
-    spaces: Namespaced = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY)] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Print the OasisJob resource, the rights and the Deployment, as YAML.
-
-    The controller gets exactly these rights: it sees nodes, pods and jobs, makes, opens and
-    deletes pods, makes Services, suspends and resumes Jobs, JobSets, TrainJobs and TFJobs, and
-    writes the status of OasisJobs, events, its lease and its checkpoint.
-
-    With --namespaced it has them in these namespaces alone, which are to exist, and sees nodes,
-    volumes and utility classes of the cluster.
-
-    Example: oasis kubernetes install --argument --policy=recourse | kubectl apply -f -
-    """
-    within = namespaces_of(spaces)
-    arguments = [*(arguments or ()), *([f"--namespaced={','.join(within)}"] if within else ())]
-    made = everything(namespace, image, arguments)
-    if within:
-        made = namespaced(made, within)
-    if not (apply or dry_run):
-        if as_json:
-            console.print_json(made)
-        else:
-            console.print_text(yaml_text(made).rstrip("\n"))
-        return
-    from oasis.kubernetes.api.resources import apply_object  # noqa: PLC0415 (needs an extra)
-
-    objects = connect(kubeconfig, context, dry_run=dry_run)
-    done = []
-    for body in made:
-        apply_object(objects, body)
-        done.append(f"{body['kind']} {body['metadata']['name']}")
-        console.note(f"{'would apply' if dry_run else 'applied'} {done[-1]}")
-    if as_json:
-        console.print_json({"applied": [] if dry_run else done, "dry_run": dry_run})
 
 
 def reporter() -> None:
@@ -110,14 +67,6 @@ def reporter() -> None:
     """
     file = resources.files("oasis.kubernetes") / "reporter.py"
     console.print_text(file.read_text(encoding="utf-8").rstrip("\n"))
-
-
-def yaml_text(objects: list[dict[str, Any]]) -> str:
-    """Objects as one YAML stream."""
-    import yaml  # noqa: PLC0415 (needs an extra)
-
-    text: str = yaml.safe_dump_all(objects, sort_keys=False, width=100)
-    return text
 
 
 def run(
@@ -154,12 +103,7 @@ def run(
     storage: Storage = STORAGE,
     jobs: JobNamespace = None,
     spaces: Namespaced = None,
-    nodes: Annotated[
-        str | None,
-        typer.Option(
-            help="Only nodes with these labels, such as pool=a. [default: all with a role]"
-        ),
-    ] = None,
+    nodes: Nodes = None,
     namespace: System = SYSTEM,
     name: Name = NAME,
     lease_seconds: Annotated[
@@ -169,8 +113,23 @@ def run(
         str | None, typer.Option(help="Name among the controllers. [default: pod or host name]")
     ] = None,
     metrics_port: Annotated[
-        int, typer.Option(help="Answer Prometheus at /metrics of this port; 0: do not.")
+        int,
+        typer.Option(
+            help="Answer /metrics for Prometheus and the probes /healthz and /readyz at this port; "
+            "0: do not."
+        ),
     ] = 0,
+    certify: Annotated[
+        float | None,
+        typer.Option(
+            parser=partial(read_seconds, what="a time"),
+            metavar="TIME",
+            help="Also export which share of the optimum the jobs of so long earned, such as 7d: "
+            f"measured every {EVERY_SECONDS / 60:.0f} minutes, by a process that gets "
+            f"{PROCESSOR_SECONDS} s of processor time. [default: not]",
+            show_default=False,
+        ),
+    ] = None,
     log_format: Annotated[
         str, typer.Option(help="Of the log: text, or json, an object a line.")
     ] = "text",
@@ -195,13 +154,7 @@ def run(
 
     Example: oasis kubernetes run --policy recourse --slot-seconds 300 --startup-seconds 20
     """
-    policy = known_policy(policy, "--policy")
-    (options,) = choose_options([policy], assignments).values()
-    of = None
-    if bounds is not None:
-        with located_at(source=bounds):
-            of = read_bounds(bounds, horizon or lookahead)
-    make = cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
+    make = _maker(policy, assignments, bounds, lookahead, horizon)
     with naming_flags(
         tuple(ControllerSettings.__dataclass_fields__),
         namespace="--system-namespace",
@@ -234,18 +187,64 @@ def run(
 
     metrics = Metrics()
     objects.connection.on_attempt = metrics.attempt
-    # With the process id, because two controllers of one name would both hold the lease.
+    # With the process id: two controllers of one name would both hold the lease.
     who = identity or os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
     controller = Controller(objects, make, settings, who, metrics)
     if dry_run:
         _show(controller, as_json)
         return
     if metrics_port:
-        try:
-            metrics.serve(metrics_port)
-        except (OSError, OverflowError) as error:
-            raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
-    _run(controller, stop_after)
+        _serve(controller, metrics_port)
+    of_report: dict[str, object] = {
+        "--since": certify,
+        "--namespace": jobs,
+        "--namespaced": spaces,
+        "--nodes": nodes,
+        "--system-namespace": namespace,
+        "--controller-name": name,
+        "--ps-share": ps_share,
+        "--gpu-resource": gpu,
+        "--bandwidth-resource": bandwidth,
+        "--storage-resource": storage,
+        "--kubeconfig": kubeconfig,
+        "--context": context,
+    }
+    certifier = None if certify is None else _certifier(of_report, metrics)
+    with certifier or nullcontext():
+        _run(controller, stop_after, certifier)
+
+
+def _maker(
+    policy: str,
+    assignments: list[str] | None,
+    bounds: Path | None,
+    lookahead: int,
+    horizon: int | None,
+) -> Callable[[], Policy]:
+    """What makes the policy that was asked for."""
+    policy = known_policy(policy, "--policy")
+    (options,) = choose_options([policy], assignments).values()
+    of = None
+    if bounds is not None:
+        with located_at(source=bounds):
+            of = read_bounds(bounds, horizon or lookahead)
+    return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
+
+
+def _serve(controller: Controller, port: int) -> None:
+    probes = {"/healthz": controller.stuck, "/readyz": controller.unready}
+    try:
+        controller.metrics.serve(port, probes)
+    except (OSError, OverflowError) as error:
+        raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
+
+
+def _certifier(of_report: Mapping[str, object], metrics: Metrics) -> Certifier:
+    """What measures the share of the optimum, with these options of the report."""
+    import offline  # noqa: F401, PLC0415 (the error that names its extra comes at the start)
+
+    given = {flag: str(value) for flag, value in of_report.items() if value is not None}
+    return Certifier(report_command([word for pair in given.items() for word in pair]), metrics)
 
 
 def _check_clock(settings: ControllerSettings) -> None:
@@ -254,7 +253,7 @@ def _check_clock(settings: ControllerSettings) -> None:
     SlotClock(settings.slot_seconds, settings.startup_seconds)
 
 
-def _run(controller: Controller, stop_after: int | None) -> None:
+def _run(controller: Controller, stop_after: int | None, certifier: Certifier | None) -> None:
     """Until the given slot, a signal, or an error that will not go away."""
     asked: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
     former = {
@@ -263,7 +262,9 @@ def _run(controller: Controller, stop_after: int | None) -> None:
     }
 
     def over(reconciler: Reconciler | None) -> bool:
-        slot = None if reconciler is None else reconciler.driver.slot
+        slot = None if reconciler is None else reconciler.slot
+        if certifier is not None:
+            certifier.is_leading = slot is not None
         return bool(asked) or (stop_after is not None and slot is not None and slot >= stop_after)
 
     try:

@@ -1,0 +1,359 @@
+"""``oasis whatif``: which scheduler would serve the jobs of a trace best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import oasis
+from experiments.cli import console
+from experiments.cli.commands.replay import READING, read_jobs, say_how_it_was_read
+from experiments.cli.commands.sweep import engine_of, quiet
+from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
+from experiments.cli.options import (
+    AsJson,
+    PolicyLine,
+    Set,
+    Style,
+    choose_options,
+    known,
+    known_policies,
+    naming_flags,
+    output_file,
+    with_options,
+)
+from experiments.cli.results import deliver, write_page
+from experiments.cli.whatif_report import WhatIfProgress, again, check_csv, show, write_csv
+from experiments.evaluation import whatif_tables as tables
+from experiments.evaluation.comparison import PLAIN
+from experiments.evaluation.policies import LINE, entry_of
+from experiments.evaluation.provenance import file_reference
+from experiments.evaluation.whatif import (
+    CHOSEN,
+    RECORDED,
+    JobColumns,
+    machine_list,
+    recorded_figures,
+    smallest_machines,
+)
+from experiments.evaluation.whatif_result import Setting, WhatIf
+from oasis.model.errors import InputError, located_at
+from oasis.traces.plain import FORMATS
+from oasis.traces.table import read_trace, source_of
+
+if TYPE_CHECKING:
+    from experiments.sweep import Cell, CellResult, Executor
+    from experiments.sweep.whatif import Scenario
+
+SIZE = 8  # GPUs of a machine, unless the user says otherwise
+LOADS = (0.8, 1.2, 1.5)
+MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
+QUICK = 20_000  # jobs times runs that take less time than to start processes
+PAGE = (".html", ".htm")
+TITLE = "Which scheduler would serve these jobs best?"
+
+
+@with_options(READING, "reading", only_given=True)
+def command(
+    context: typer.Context,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="TRACE", help="The jobs; -: standard input.", show_default=False),
+    ],
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
+            show_default=False,
+        ),
+    ] = None,
+    machines: Annotated[
+        str | None,
+        typer.Option(
+            metavar="16x8|FILE",
+            help="Machines and GPUs of each, such as 16x8 or 16x8,4x4; or a CSV with a column gpus "
+            f"and a row a machine. [default: the fewest of {SIZE} GPUs that hold the busiest "
+            "moment]",
+            show_default=False,
+        ),
+    ] = None,
+    placement: Annotated[
+        str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
+    ] = "pooled",
+    policies: Annotated[
+        str, typer.Option(help=f"Some of {', '.join(PLAIN)}, with commas between.")
+    ] = ",".join(CHOSEN),
+    line: PolicyLine = None,
+    assignments: Set = None,
+    loads: Annotated[
+        str | None,
+        typer.Option(
+            help="Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
+            "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]",
+            show_default=False,
+        ),
+    ] = None,
+    fewer: Annotated[
+        str | None,
+        typer.Option(
+            help="Also with so many machines fewer, such as 1,2: the last of the list go. "
+            "[default: none]",
+            show_default=False,
+        ),
+    ] = None,
+    virtual_cluster: Annotated[
+        str,
+        typer.Option(help="Take the jobs of this virtual cluster alone (philly). [default: all]"),
+    ] = "",
+    reading: Any = None,
+    max_gpus: Annotated[
+        int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)
+    ] = None,
+    skip: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
+    max_jobs: Annotated[int | None, typer.Option(help="Most jobs to take.", min=1)] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            callback=output_file,
+            help="Also write a page (.html), or the JSON result to another file; -: print it "
+            "instead, as --json does.",
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv",
+            metavar="PREFIX",
+            help="Also write PREFIX-jobs.csv and PREFIX-owners.csv; in a directory, jobs.csv and "
+            "owners.csv.",
+        ),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--records",
+            metavar="DIR",
+            help="Keep each run here once it is done: the same command goes on from there.",
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="Worker processes. [default: one per core]"),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="local, or dask: an existing cluster, at --scheduler.")
+    ] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
+    ] = None,
+    style: Style = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say which scheduler would serve the jobs of a trace best, and what any of them could gain.
+
+    Each policy runs the same jobs on the same machines; where TRACE says when jobs started, what
+    really happened stands beside them. A lower bound says what no scheduler could be below. TRACE
+    is what `oasis replay` reads. Preemption costs nothing here, and each job takes as long as it
+    really did.
+
+    Ctrl-C keeps the runs that are done, and says which are missing; the exit code is 3. Exit code
+    4: a policy failed.
+
+    Example: oasis whatif jobs.csv --machines 16x8 --loads 0.8,1.2,1.5 -o page.html
+    """
+    from experiments.sweep.whatif import cells_of  # noqa: PLC0415 (needs an extra)
+
+    names = known_policies(policies, "--policies", PLAIN)
+    chosen = choose_options(names, assignments, shared={LINE: line})
+    placement = known(placement, ("pooled", "whole"), "--placement")
+    if format is not None:
+        format = known(format, FORMATS, "--format")
+    if style is not None and not _is_page(output):
+        raise InputError("--style", "expected -o PAGE.html beside it")
+    more = _numbers(loads, "--loads"), _numbers(fewer, "--fewer", whole=True)
+    files = check_csv(table)
+    executor = engine_of(engine, scheduler, processes)
+    with located_at(source=file):
+        source = source_of(file, read_trace(file))
+    given = {"virtual_cluster": virtual_cluster, **reading}
+    trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
+    jobs = JobColumns.of(trace.jobs)
+    about = {
+        "jobs": len(jobs),
+        "format": trace.format,
+        "kept": trace.kept,
+        "placement": placement,
+        "trace": file_reference(file),
+        "command": again(context),
+        "version": oasis.__version__,
+    }
+    scenarios = _scenarios(jobs, machines, placement, *more, many=len(names))
+    say_how_it_was_read(trace, is_guessed=format is None)
+    if policies == ",".join(CHOSEN):
+        console.note(tables.left_out_note(names))
+    rows = cells_of(jobs, scenarios, chosen, each=bool(files))
+    records = _run(
+        rows, len(jobs), executor, into, is_alone=engine == "local" and processes is None
+    )
+    found = _found(jobs, scenarios, rows, records, about)
+    write_csv(files, jobs, found, rows[0], records)
+    if output is not None and _is_page(output):
+        _write_page(found, output, style)
+    rest = None if _is_page(output) else output
+    deliver(found.to_dict, lambda: show(found), as_json=as_json, output=rest)
+    return _exit_code(found)
+
+
+def _is_page(output: Path | None) -> bool:
+    return output is not None and output.suffix.lower() in PAGE
+
+
+def _numbers(text: str | None, option: str, *, whole: bool = False) -> list[float] | None:
+    """Positive numbers with commas between; None if nothing was given."""
+    if text is None:
+        return None
+    found = []
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        try:
+            value = float(part)
+        except ValueError:
+            value = math.nan
+        if not 0 < value < math.inf or (whole and not value.is_integer()):
+            kind = "whole numbers" if whole else "numbers"
+            raise InputError(option, f"expected {kind} above 0 with commas between", text)
+        found.append(value)
+    return found
+
+
+def _scenarios(
+    jobs: JobColumns,
+    machines: str | None,
+    placement: str,
+    loads: list[float] | None,
+    fewer: list[float] | None,
+    *,
+    many: int,
+) -> list[Scenario]:
+    """The jobs as they came on all machines; then the other loads, then fewer machines."""
+    from experiments.sweep.whatif import Scenario  # noqa: PLC0415 (needs an extra)
+
+    if machines is None:
+        sizes = smallest_machines(jobs, SIZE, placement)
+        how = "what really happened" if jobs.is_recorded else "runs that begin at submission"
+        console.note(
+            f"machines: {tables.machines_text(sizes)}, the fewest that hold the busiest moment of "
+            f"{how} (--machines)"
+        )
+    else:
+        with naming_flags(("machines",)), located_at("machines"):
+            sizes = machine_list(machines)
+    if loads is None:
+        loads = list(LOADS)
+        if len(jobs) * many > MANY_RUNS:
+            loads = []
+            console.note(f"only at the load of the trace: {len(jobs):,} jobs (--loads)")
+    made = [Scenario(sizes, placement)]
+    made += [Scenario(sizes, placement, load) for load in dict.fromkeys(loads) if load != 1.0]
+    for count in dict.fromkeys(fewer or ()):
+        if count >= len(sizes):
+            raise InputError("--fewer", f"expected fewer than the {len(sizes)} machines", count)
+        made.append(Scenario(sizes[: len(sizes) - int(count)], placement))
+    widest = int(jobs.gpus.max())
+    for scenario in made:
+        most = sum(scenario.machines) if placement == "pooled" else max(scenario.machines)
+        if widest > most:
+            hint = f"{len(scenario.machines)} machines; --max-gpus {most} leaves larger jobs out"
+            where = "--machines" if scenario is made[0] else "--fewer"
+            raise InputError(
+                where, f"expected room for the largest job, {widest} GPUs, got {most} with {hint}"
+            )
+    return made
+
+
+def _run(
+    rows: Sequence[Sequence[Cell]],
+    jobs: int,
+    executor: Executor,
+    into: Path | None,
+    *,
+    is_alone: bool,
+) -> dict[str, CellResult]:
+    """Run the cells, those of the first scenario first."""
+    from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
+    from experiments.sweep.executors import Here  # noqa: PLC0415
+    from experiments.sweep.whatif import run_until_interrupted  # noqa: PLC0415
+
+    cells = [cell for row in rows for cell in row]
+    if is_alone and jobs * len(cells) <= QUICK:
+        executor = Here()
+    store = None if into is None else ResultStore(into)
+    with quiet(), WhatIfProgress(cells, jobs, executor) as progress, naming_flags(("scheduler",)):
+        return run_until_interrupted(cells, executor, store, progress.done, console.note)
+
+
+def _found(
+    jobs: JobColumns,
+    scenarios: Sequence[Scenario],
+    rows: Sequence[Sequence[Cell]],
+    records: Mapping[str, CellResult],
+    about: dict[str, Any],
+) -> WhatIf:
+    """What the records say, and what really happened; which runs are missing, and why."""
+    from experiments.sweep import FAILED  # noqa: PLC0415 (needs an extra)
+    from experiments.sweep.task import MEASURED  # noqa: PLC0415
+
+    settings, missing, failed = [], [], []
+    for scenario, (bound, *runs) in zip(scenarios, rows, strict=True):
+        figures: dict[str, Any] = {}
+        if scenario is scenarios[0] and jobs.is_recorded:
+            figures[RECORDED] = recorded_figures(jobs, sum(scenario.machines))
+        least = records.get(bound.key)
+        value = least.figures["mean_completion"] if least and least.status != FAILED else None
+        setting = Setting(scenario.load, scenario.machines, value, figures)
+        settings.append(setting)
+        for cell in runs:
+            record = records.get(cell.key)
+            assert cell.policy is not None
+            where = (
+                f"{cell.policy} ({tables.setting_text(WhatIf(tuple(settings), (), {}), setting)})"
+            )
+            if record is None:
+                missing.append(where)
+            elif record.status == FAILED:
+                failed.append(f"{where}: {record.error}")
+            else:
+                row = {
+                    name: part
+                    for name, part in record.figures.items()
+                    if name != "each" and not name.startswith(MEASURED)
+                }
+                given = cell.policy_options
+                figures[cell.policy] = row | entry_of(cell.policy).recorded(
+                    given, row["parameters"]
+                )
+    return WhatIf(tuple(settings), jobs.owners, about | {"missing": missing, "failed": failed})
+
+
+def _write_page(found: WhatIf, output: Path, style: str | None) -> None:
+    from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
+    from experiments.report import report_page, section_of  # noqa: PLC0415 (needs an extra)
+
+    with drawing_style(style):
+        section = section_of(output.name, found.to_dict(), None)
+    write_page(report_page([section], TITLE), output)
+    console.note(f"wrote {output}")
+
+
+def _exit_code(found: WhatIf) -> int:
+    for failure in found.about["failed"]:
+        console.note(f"failed: {failure}")
+    if found.missing:
+        console.note(f"interrupted: without {', '.join(found.missing)}")
+        return LIMIT
+    return FAILED_CELLS if found.about["failed"] else DONE

@@ -1,0 +1,129 @@
+"""What a cluster earned: by namespace, and as one more policy beside the simulated ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from experiments.evaluation.comparison import Comparison
+from experiments.evaluation.tables import number
+
+ACTUAL = "this cluster"  # the row of a comparison that says what really happened
+LIVE = ("Pending", "Waiting", "Starting", "Running")
+NAMESPACES = (
+    ("namespace", False),
+    ("jobs", True),
+    ("completed", True),
+    ("live", True),
+    ("rejected", True),
+    ("lost", True),
+    ("utility", True),
+    ("promises kept", True),
+)
+
+
+def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Count jobs and add up what they earned, by namespace.
+
+    Parameters
+    ----------
+    summaries : iterable of mapping
+        ``job``, ``phase``, ``utility``, ``promised``, ``late`` and ``reasons`` of each, as
+        ``oasis kubernetes status --json`` gives them.
+
+    Returns
+    -------
+    dict
+        By namespace: ``jobs``; how many of them ``completed``, are ``live``, were ``rejected``, or
+        ``lost`` (failed, given up or invalid); ``utility`` that was earned; promised completions
+        that were ``kept``, ``broken``, or are ``open``.
+
+    Examples
+    --------
+    >>> done = {"phase": "Completed", "utility": 5.0, "promised": "12:00", "late": False}
+    >>> by_namespace([{"job": "team/a", "reasons": {}, **done}])["team"]["kept"]
+    1
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for job in summaries:
+        row = found.setdefault(
+            str(job["job"]).partition("/")[0],
+            dict.fromkeys(("jobs", "completed", "live", "rejected", "lost"), 0)
+            | {"utility": 0.0}
+            | dict.fromkeys(("kept", "broken", "open"), 0),
+        )
+        phase = job["phase"]
+        row["jobs"] += 1
+        kind = {"Completed": "completed", "Rejected": "rejected"}.get(phase)
+        row[kind or ("live" if phase in LIVE else "lost")] += 1
+        row["utility"] += job["utility"] or 0.0
+        if job["promised"] is not None:
+            row[_promise(job)] += 1
+    return dict(sorted(found.items()))
+
+
+def _promise(job: Mapping[str, Any]) -> str:
+    """What became of the promised completion of a job."""
+    if job["late"] or job["phase"] not in ("Completed", *LIVE):
+        return "broken"
+    return "kept" if job["phase"] == "Completed" else "open"
+
+
+def namespace_rows(found: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """The rows of the table of namespaces, with their sum where there are several."""
+    rows = dict(found)
+    if len(found) > 1:
+        names = next(iter(found.values()))
+        rows["all"] = {name: sum(row[name] for row in found.values()) for name in names}
+    return [
+        (
+            name,
+            *(str(row[part]) for part in ("jobs", "completed", "live", "rejected", "lost")),
+            number(row["utility"]),
+            _promises(row),
+        )
+        for name, row in rows.items()
+    ]
+
+
+def _promises(row: Mapping[str, Any]) -> str:
+    ended = row["kept"] + row["broken"]
+    return f"{row['kept']} of {ended}" if ended else "-"
+
+
+def actual_figures(
+    jobs: Sequence[Mapping[str, Any]], arrivals: Mapping[str, int]
+) -> dict[str, Any]:
+    """The figures of what really happened, as those of a policy; None for what is not known.
+
+    Parameters
+    ----------
+    jobs : sequence of mapping
+        ``job``, ``phase``, ``utility`` and ``completion_slot`` of each.
+    arrivals : mapping of str to int
+        The slot in which each arrived, by its name; completion times are counted from it.
+    """
+    done = [job for job in jobs if job["phase"] == "Completed"]
+    rejected = sum(job["phase"] == "Rejected" for job in jobs)
+    times = sorted(job["completion_slot"] + 1 - arrivals[job["job"]] for job in done)
+    last = None if not times else float(times[max(0, math.ceil(0.95 * len(times)) - 1)])
+    return {
+        "total_utility": math.fsum(job["utility"] or 0.0 for job in done),
+        "admitted": len(jobs) - rejected,
+        "rejected": rejected,
+        "finished": len(done),
+        "unfinished": len(jobs) - len(done),
+        "mean_completion": math.fsum(times) / len(times) if times else None,
+        "p95_completion": last,
+        "wasted_share": None,
+        "utilisation": {},
+        "parameters": {},
+        "report": {},
+    }
+
+
+def with_actual(comparison: Comparison, figures: Mapping[str, Any]) -> Comparison:
+    """The comparison with what really happened as its first row."""
+    return replace(comparison, policies={ACTUAL: dict(figures), **comparison.policies})

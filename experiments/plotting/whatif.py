@@ -1,0 +1,228 @@
+"""Pictures of ``oasis whatif``: waiting, the queue and use over time, owners, other loads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+
+from experiments.evaluation.whatif import SHARES
+from experiments.evaluation.whatif_tables import (
+    BOUND,
+    MOST_OWNERS,
+    called,
+    lasting,
+    owner_changes,
+)
+from experiments.plotting.canvas import (
+    HATCHES,
+    LINES,
+    MARKERS,
+    SMALL,
+    as_written,
+    colour,
+    fill,
+    ink,
+    legend_below,
+    new_figure,
+)
+
+if TYPE_CHECKING:
+    from experiments.evaluation.whatif_result import WhatIf
+
+# Narrow enough to be read on a telephone, where a page shows it 10 % smaller.
+WIDTH = 3.9  # inches
+STRIP = 0.52  # inches a policy, in a picture of one row each
+TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0, 8640000.0)  # of a log of time
+DAY, HOUR, MINUTE = 86400.0, 3600.0, 60.0
+
+
+def waiting_figure(found: WhatIf) -> Figure:
+    """The distribution of waiting under each policy: a row each, on a logarithm of time.
+
+    Examples
+    --------
+    >>> from baselines import FIFO
+    >>> from experiments.evaluation.whatif import JobColumns, policy_figures
+    >>> from experiments.evaluation.whatif_result import Setting, WhatIf
+    >>> from oasis.simulator import PlainJob
+    >>> jobs = JobColumns.of([PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 0.0, 60.0, 8)])
+    >>> row, _ = policy_figures(jobs, (8,), "pooled", FIFO())
+    >>> found = WhatIf((Setting(1.0, (8,), 90.0, {"fifo": row}),), jobs.owners, {"jobs": 2})
+    >>> [label.get_text() for label in waiting_figure(found).axes[0].get_yticklabels()]
+    ['fifo']
+    """
+    rows = found.first.policies
+    figure = new_figure(WIDTH, 1.1 + 0.3 * len(rows))
+    ax = figure.add_subplot()
+    places = {share: k for k, share in enumerate(SHARES)}
+    for k, row in enumerate(rows.values()):
+        values = [max(value or 0.0, 1.0) for value in row["waiting_at"]]
+        at = {share: values[places[share]] for share in (5, 25, 50, 75, 95, 99)}
+        ax.plot([at[5], at[95]], [k, k], "-", color=ink(), linewidth=1.0, zorder=1)
+        width = at[75] - at[25]
+        ax.barh(k, width, 0.5, left=at[25], color=fill(1), edgecolor=ink(), linewidth=0.6)
+        ax.plot([at[50]], [k], "o", color=ink(), markersize=4.5, zorder=3)
+        ax.plot([at[99]], [k], "|", color=ink(), markersize=8, zorder=3)
+    _name_rows(ax, rows)
+    ax.set_xscale("log")
+    ax.set_xlim(0.8, max(ax.get_xlim()[1], 100.0))
+    _time_ticks(ax)
+    ax.set_xlabel("waiting for GPUs")
+    return figure
+
+
+def _name_rows(ax: Axes, rows: Mapping[str, Any]) -> None:
+    names = [as_written(called(name)) for name in rows]
+    ax.set_yticks(range(len(rows)), names, fontsize=SMALL)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.grid(axis="x", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def _time_ticks(ax: Axes) -> None:
+    low, high = ax.get_xlim()
+    ticks = [tick for tick in TICKS if low <= tick <= high]
+    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.xaxis.set_minor_locator(FixedLocator([]))
+    # A job that waits for less than a second is drawn at one.
+    ax.xaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: "0" if value <= 1 else lasting(value))
+    )
+    ax.tick_params(axis="x", labelsize=SMALL)
+
+
+def over_time_figure(found: WhatIf, series: str) -> Figure:
+    """The queue or the GPUs in use over time: a strip for each policy, all on one scale.
+
+    Parameters
+    ----------
+    found : WhatIf
+        The result.
+    series : {"waiting", "in_use"}
+        What is drawn.
+    """
+    rows = found.first.policies
+    begin = min(row["series"]["begin"] for row in rows.values())
+    length, unit = _unit(max(row["series"]["end"] for row in rows.values()) - begin)
+    top = max(max(row["series"][series], default=0.0) for row in rows.values())
+    top = float(found.first.gpus) if series == "in_use" and top <= found.first.gpus else top or 1.0
+    figure = new_figure(WIDTH, 0.7 + STRIP * len(rows))
+    strips = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    for ax, (name, row) in zip(strips, rows.items(), strict=True):
+        one = row["series"]
+        edges = (np.linspace(one["begin"], one["end"], len(one[series]) + 1) - begin) / length
+        ax.stairs(one[series], edges, fill=True, color=fill(0), edgecolor=ink(), linewidth=0.5)
+        ax.set_ylim(0.0, 1.05 * top)
+        ax.yaxis.set_major_locator(FixedLocator([0.0, _round(top)]))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        ax.tick_params(axis="both", labelsize=SMALL)
+        ax.set_title(as_written(called(name)), fontsize=SMALL, loc="left", pad=1.5)
+        ax.margins(x=0.0)
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+    strips[-1].xaxis.set_major_locator(MaxNLocator(nbins=6))
+    what = "jobs that wait" if series == "waiting" else "GPUs in use"
+    strips[-1].set_xlabel(f"{unit} after the first submission", fontsize=SMALL)
+    figure.supylabel(what, fontsize=SMALL)
+    return figure
+
+
+def _unit(seconds: float) -> tuple[float, str]:
+    for length, unit in ((DAY, "days"), (HOUR, "hours"), (MINUTE, "minutes")):
+        if seconds >= 3 * length:
+            return length, unit
+    return 1.0, "seconds"
+
+
+def _round(value: float) -> float:
+    """The largest number of one digit that is no more than `value`."""
+    if value < 1.0:
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(np.floor(value / power) * power)
+
+
+def owners_figure(found: WhatIf, policies: Sequence[str]) -> Figure:
+    """Mean waiting of the owners with most GPU-hours: a bar for each of `policies`."""
+    first, *_ = policies
+    owners = [one.name for one in owner_changes(found, first)[:MOST_OWNERS]]
+    places = [found.owners.index(name) for name in owners]
+    values = {
+        name: [found.first.policies[name]["by_owner"]["mean_waiting"][k] or 0.0 for k in places]
+        for name in policies
+    }
+    length, unit = _unit(max(max(row) for row in values.values()))
+    figure = new_figure(WIDTH, 1.3 + (0.14 + 0.16 * len(policies)) * len(owners))
+    ax = figure.add_subplot()
+    height = 0.8 / len(policies)
+    for k, name in enumerate(policies):
+        ax.barh(
+            [row - 0.4 + (k + 0.5) * height for row in range(len(owners))],
+            [value / length for value in values[name]],
+            height,
+            color=fill(2 * k),
+            hatch=HATCHES[k],
+            edgecolor=ink(),
+            linewidth=0.6,
+            label=as_written(called(name)),
+        )
+    ax.set_yticks(
+        range(len(owners)), [as_written(_folded(name)) for name in owners], fontsize=SMALL
+    )
+    ax.set_ylim(len(owners) - 0.5, -0.5)
+    ax.set_xlim(0.0, max(ax.get_xlim()[1], 1e-9))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
+    ax.tick_params(axis="x", labelsize=SMALL)
+    ax.set_xlabel(f"mean waiting ({unit})", fontsize=SMALL)
+    legend_below(ax, len(policies))
+    return figure
+
+
+LINE = 22  # characters of a name, from which it is folded
+
+
+def _folded(name: str) -> str:
+    """A long name on several lines: no letter of it is left out."""
+    return "\n".join(name[k : k + LINE] for k in range(0, len(name), LINE)) or " "
+
+
+def loads_figure(found: WhatIf) -> Figure:
+    """The mean time to completion by load: a line for each policy, and the bound below them."""
+    most = len(found.first.machines)
+    settings = sorted(
+        (one for one in found.settings if len(one.machines) == most), key=lambda one: one.load
+    )
+    figure = new_figure(WIDTH, 3.6)
+    ax = figure.add_subplot()
+    top = max(
+        row["completion"]["mean"] or 0.0 for one in settings for name, row in one.policies.items()
+    )
+    length, unit = _unit(top)
+    names = [name for name in found.first.policies if all(name in one.policies for one in settings)]
+    for k, name in enumerate(names):
+        means = [one.policies[name]["completion"]["mean"] for one in settings]
+        known = [np.nan if mean is None else mean / length for mean in means]
+        ax.plot(
+            [one.load for one in settings],
+            known,
+            linestyle=LINES[k % len(LINES)],
+            marker=MARKERS[k % len(MARKERS)],
+            markersize=4.5,
+            color=colour(k),
+            label=as_written(called(name)),
+        )
+    if all(one.bound is not None for one in settings):
+        bounds = [(one.bound or 0.0) / length for one in settings]
+        ax.fill_between([one.load for one in settings], bounds, color="0.85", label=BOUND)
+    ax.set_ylim(bottom=0.0)
+    ax.set_xticks([one.load for one in settings])
+    ax.tick_params(axis="both", labelsize=SMALL)
+    ax.set_xlabel("load (times as it is)", fontsize=SMALL)
+    ax.set_ylabel(f"mean from submission to end ({unit})", fontsize=SMALL)
+    legend_below(ax, 2)
+    return figure

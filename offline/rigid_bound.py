@@ -1,0 +1,182 @@
+"""How soon rigid jobs can end on average, whatever schedules them: a lower bound for traces.
+
+The machines are one pool of G GPUs. A rigid job j arrives at r_j and holds exactly g_j GPUs while
+it runs, for p_j seconds in all; it may be paused at no cost, and everything is known beforehand.
+No schedule of separate machines, with or without preemption, is better than the best of the pool.
+
+The *fluid machine* works at G GPU-seconds per second, on one job at a time. Time falls into its
+busy periods; bounds on the jobs that arrive in each of them add up, because the other jobs only
+take GPUs away. For the jobs of one busy period, the bound is the largest of
+
+1. the sum of p_j;
+2. the flow times of the fluid machine with the shortest remaining work first (Schrage, 1968);
+3. for any prices b(t) >= 0 of a GPU-second that never rise (Lagrangian duality)
+
+       sum_j min_d (d + p_j + g_j * integral of b from r_j + d to r_j + d + p_j) - G * integral of b
+
+   A job that ends d + p_j after its arrival pays least if it runs in the last p_j seconds before
+   its end, because prices do not rise. In a schedule, all jobs together pay at most G times the
+   integral of b, so the sum is at most the sum of the times to completion.
+
+The prices are those of the fluid machine that takes the least work first: b(t) is the integral from
+t to the end of the busy period of 1 / (g_k p_k), k being the job it works on; then the best of
+several multiples of them, 0 included, so that 3 is never below 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
+import numpy as np
+
+from oasis.model.errors import InputError
+from oasis.model.rounding import FloatArray, IntArray
+from offline.elastic_bound import ROUNDING, shortest_first
+
+STEPS = 48  # of the prices of a busy period
+MULTIPLES = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25)
+AT_ONCE = 20_000  # jobs times the steps of the prices: what is computed at once fits the caches
+
+
+def rigid_mean_bound(
+    arrivals: FloatArray, durations: FloatArray, gpus: IntArray, total: float
+) -> float:
+    """A lower bound on the mean time from arrival to completion if every job is completed.
+
+    Parameters
+    ----------
+    arrivals, durations : (jobs,) float array
+        In seconds.
+    gpus : (jobs,) integer array
+        GPUs that each job holds while it runs.
+    total : float
+        GPUs of all machines together.
+
+    Returns
+    -------
+    float
+        Seconds; infinity if a job has more GPUs than there are.
+
+    Raises
+    ------
+    InputError
+        If there are no jobs.
+
+    Examples
+    --------
+    Two jobs of 60 s of all GPUs at the same time: one ends after 60 s, the other after 120 s.
+
+    >>> both = np.array([60.0, 60.0])
+    >>> round(rigid_mean_bound(np.zeros(2), both, np.array([8, 8]), 8.0), 3)
+    90.0
+
+    With twice the GPUs, each takes its duration:
+
+    >>> round(rigid_mean_bound(np.zeros(2), both, np.array([8, 8]), 16.0), 3)
+    60.0
+    """
+    if not len(arrivals):
+        raise InputError("jobs", "expected at least one")
+    if gpus.max() > total:
+        return math.inf
+    order = np.argsort(arrivals, kind="stable")
+    came, lasts, wide = arrivals[order], durations[order], gpus[order].astype(float)
+    sums = [
+        _of_period(came[part], lasts[part], wide[part], total)
+        for part in _busy_periods(came, lasts * wide / total)
+    ]
+    rounded = ROUNDING * (float(came[-1]) + max(sums))  # runs subtract times that are rounded
+    return max(0.0, math.fsum(sums) / len(arrivals) - rounded)
+
+
+def _busy_periods(came: FloatArray, seconds: FloatArray) -> Iterator[slice]:
+    """Jobs that arrive while the fluid machine is busy with those before them."""
+    before = np.concatenate([[0.0], np.cumsum(seconds)[:-1]])
+    # It is idle where more time has passed than there was work for: a new record of the difference.
+    idle = came - before
+    begins = np.flatnonzero(np.concatenate([[True], idle[1:] > np.maximum.accumulate(idle)[:-1]]))
+    for begin, end in zip(begins, [*begins[1:], len(came)], strict=True):
+        yield slice(int(begin), int(end))
+
+
+def _of_period(came: FloatArray, lasts: FloatArray, wide: FloatArray, total: float) -> float:
+    """The bound on the sum of the times of the jobs of one busy period."""
+    least = math.fsum(lasts)
+    if _held_at_most(came, lasts, wide) <= total:
+        return least  # each job may run from its arrival on
+    seconds = lasts * wide / total
+    begin = float(came[0])
+    flow = shortest_first((came - begin).tolist(), seconds.tolist())
+    times, prices = _prices(came - begin, seconds, total)
+    return max(least, flow, _priced(came - begin, lasts, wide, total, times, prices))
+
+
+def _held_at_most(came: FloatArray, lasts: FloatArray, wide: FloatArray) -> float:
+    """Most GPUs held at one time if each job runs from its arrival on."""
+    times = np.concatenate([came + lasts, came])
+    changes = np.concatenate([-wide, wide])
+    order = np.argsort(times, kind="stable")  # at one time, ends are before arrivals
+    return float(np.cumsum(changes[order]).max())
+
+
+def _prices(came: FloatArray, seconds: FloatArray, total: float) -> tuple[FloatArray, FloatArray]:
+    """Edges of the steps of time, and the price of a GPU-second in each of them, which falls."""
+    lengths, jobs = _least_work_first(came.tolist(), seconds.tolist())
+    ends = np.cumsum(lengths)
+    # What waiting costs falls by one over the work of the job that is at work.
+    after = np.concatenate([np.cumsum((lengths / (seconds[jobs] * total))[::-1])[::-1], [0.0]])
+    edges = np.linspace(0.0, ends[-1], STEPS + 1)
+    middles = (edges[1:] + edges[:-1]) / 2
+    return edges, np.interp(middles, np.concatenate([[0.0], ends]), after)
+
+
+def _least_work_first(came: list[float], seconds: list[float]) -> tuple[FloatArray, IntArray]:
+    """What a fluid machine that is never idle works on: lengths of time, and jobs."""
+    waiting: list[tuple[float, int]] = []
+    left, lengths, jobs = list(seconds), [], []
+    now = 0.0
+    for k, until in enumerate([*came[1:], math.inf]):
+        if seconds[k] > 0:
+            heappush(waiting, (seconds[k], k))
+        while waiting and now < until:
+            job = waiting[0][1]
+            spent = min(left[job], until - now)
+            lengths.append(spent)
+            jobs.append(job)
+            left[job] -= spent
+            if spent < until - now:
+                now += spent
+                heappop(waiting)
+            else:
+                now = until
+                if left[job] <= 0:
+                    heappop(waiting)
+    return np.array(lengths), np.array(jobs, dtype=np.int64)
+
+
+def _priced(
+    came: FloatArray,
+    lasts: FloatArray,
+    wide: FloatArray,
+    total: float,
+    edges: FloatArray,
+    prices: FloatArray,
+) -> float:
+    """The largest dual value among multiples of the prices."""
+    paid = np.concatenate([[0.0], np.cumsum(prices * np.diff(edges))])  # up to each edge
+    factors = np.array(MULTIPLES)
+    values = -factors * total * paid[-1]
+    for begin in range(0, len(came), max(1, AT_ONCE // len(edges))):
+        part = slice(begin, begin + max(1, AT_ONCE // len(edges)))
+        here, last = came[part, None], lasts[part, None]
+        # Where the job begins or ends at an edge, and at once: between these, costs are linear.
+        starts = np.concatenate([here, np.broadcast_to(edges, (len(here), len(edges)))], axis=1)
+        starts = np.maximum(np.concatenate([starts, edges - last], axis=1), here)
+        cost = np.interp(starts + last, edges, paid) - np.interp(starts, edges, paid)
+        cost *= wide[part, None]
+        delays = starts - here
+        for k, factor in enumerate(factors):
+            values[k] += float((delays + factor * cost).min(axis=1).sum())
+    return math.fsum(lasts) + float(max(values.max(), 0.0))

@@ -1,0 +1,142 @@
+"""The Helm chart and the kustomize base render what ``oasis kubernetes install`` prints."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from oasis.kubernetes.objects.manifests import everything
+from oasis.kubernetes.objects.namespaced import namespaced
+from tests.kubernetes.scene import SYSTEM
+from tests.kubernetes.tutorial.page import DEPLOY, Shell, environment, typed, words_on_path
+
+
+@pytest.fixture
+def shell(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Shell:
+    """Of somebody who has the commands and no cluster."""
+    directory = tmp_path / "bin"
+    words_on_path(directory, controlplane_binary, helm_binary)
+    return partial(typed, environment(directory, tmp_path / "none", tmp_path))
+
+
+Keyed = dict[tuple[str, ...], dict[str, Any]]
+
+
+def keyed(objects: list[dict[str, Any]]) -> Keyed:
+    """By kind, name and, but for the controller's own, namespace.
+
+    Without what only Helm has, and without the namespace, which Helm makes itself.
+    """
+    found = {}
+    for body in objects:
+        if body and body["kind"] != "Namespace":
+            meta = body["metadata"]
+            if meta.get("annotations") == {"helm.sh/resource-policy": "keep"}:
+                del meta["annotations"]
+            space = [] if meta.get("namespace") in (None, "ml", SYSTEM) else [meta["namespace"]]
+            found[body["kind"], meta["name"], *space] = body
+    return found
+
+
+def rendered(shell: Shell, *options: str) -> Keyed:
+    text = shell(f"helm template x chart -n ml {' '.join(options)}")
+    return keyed(list(yaml.safe_load_all(text)))
+
+
+IMAGE = "registry.example/oasis@sha256:1"
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ((), {"arguments": ["--policy=recourse", "--slot-seconds=60"]}),
+        (
+            (
+                "--set=policy=fifo",
+                "--set-json=slotSeconds=0.5",
+                "--set=name=two",
+                f"--set=image={IMAGE}",
+            ),
+            {"arguments": ["--policy=fifo", "--slot-seconds=0.5"], "name": "two", "image": IMAGE},
+        ),
+        (
+            (
+                "--set=extraArgs={--nodes=pool=a,--log-format=json}",
+                "--set=serviceMonitor.enabled=true",
+            ),
+            {
+                "arguments": [
+                    *("--policy=recourse", "--slot-seconds=60"),
+                    *("--nodes=pool=a", "--log-format=json"),
+                ],
+                "monitored": True,
+            },
+        ),
+    ],
+)
+def test_the_chart_renders_what_install_prints(
+    shell: Shell, options: tuple[str, ...], wanted: dict[str, Any]
+) -> None:
+    assert rendered(shell, *options) == keyed(everything("ml", **wanted))
+
+
+def test_rights_in_some_namespaces_alone(shell: Shell) -> None:
+    arguments = [*("--policy=recourse", "--slot-seconds=60"), "--namespaced=team-a,team-b"]
+    wanted = namespaced(everything("ml", arguments=arguments), ["team-a", "team-b"])
+    assert rendered(shell, "--set=namespaces={team-a,team-b}") == keyed(wanted)
+
+
+def test_what_else_can_be_set(shell: Shell) -> None:
+    options = ("--set=crds.enabled=false", "--set=podDisruptionBudget=false", "--set=replicas=3")
+    options += ("--set=pod.priorityClassName=high", "--set=resources.limits.memory=2Gi")
+    options += ("--set=serviceMonitor.enabled=true", "--set=serviceMonitor.labels.release=prom")
+    found = rendered(shell, *options)
+    assert not {"CustomResourceDefinition", "PodDisruptionBudget"} & {key[0] for key in found}
+    spec = found["Deployment", "oasis-scheduler"]["spec"]
+    pod = spec["template"]["spec"]
+    assert (spec["replicas"], pod["priorityClassName"]) == (3, "high")
+    assert pod["containers"][0]["resources"]["limits"] == {"memory": "2Gi"}
+    assert found["ServiceMonitor", "oasis-scheduler"]["metadata"]["labels"]["release"] == "prom"
+
+
+def test_lint(shell: Shell) -> None:
+    assert "0 chart(s) failed" in shell("helm lint --strict chart")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("slotSeconds=soon", "at '/slotSeconds': got string, want number"),
+        ("slotSeconds=0", "at '/slotSeconds': exclusiveMinimum: got 0, want 0"),
+        ("policy=magic", "at '/policy': value must be one of 'oasis', 'recourse'"),
+        ("replica=3", "additional properties 'replica' not allowed"),
+        ("name=Upper", "at '/name': 'Upper' does not match pattern"),
+        ("extraArgs={--metrics-port=0}", "expected no option that the chart gives itself"),
+        ("pod.containers=x", "at '/pod/containers'"),
+    ],
+)
+def test_a_wrong_value_is_named(shell: Shell, value: str, message: str) -> None:
+    assert message in shell(f"helm template x chart --set '{value}'", code=1)
+
+
+def test_kustomize_renders_the_manifests_and_moves_them(shell: Shell, tmp_path: Path) -> None:
+    found = keyed(list(yaml.safe_load_all(shell("kubectl kustomize ."))))
+    assert found == keyed(everything())
+    overlay = tmp_path / "overlay"
+    overlay.mkdir()
+    # kustomize takes no absolute path
+    base = "/".join([".."] * (len(overlay.parts) - 1)) + str(DEPLOY)
+    (overlay / "kustomization.yaml").write_text(
+        f"resources: [{base}]\nnamespace: ml\nimages: [{{name: oasis-scheduler, newTag: '7'}}]\n"
+    )
+    moved = keyed(list(yaml.safe_load_all(shell(f"kubectl kustomize {overlay}"))))
+    deployment = moved["Deployment", "oasis-scheduler"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert (deployment["metadata"]["namespace"], container["image"]) == ("ml", "oasis-scheduler:7")
+    assert "--system-namespace=$(POD_NAMESPACE)" in container["args"]
+    binding = moved["ClusterRoleBinding", "oasis-system:oasis-scheduler"]
+    assert binding["subjects"][0]["namespace"] == "ml"

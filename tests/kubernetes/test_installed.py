@@ -1,0 +1,174 @@
+"""Chart, kustomize base and ``oasis kubernetes install``: applied, upgraded, taken away again.
+
+One control plane for all: what is there after each uninstallation is what was there before.
+"""
+
+from __future__ import annotations
+
+import lzma
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+
+from oasis.kubernetes.api.connection import Connection
+from oasis.kubernetes.api.resources import CONFIG_MAPS, PODS, Objects, apply_object
+from oasis.kubernetes.control.checkpoint import Checkpoint
+from oasis.kubernetes.names import JOB_UID, NODE_ROLE
+from oasis.version import __version__
+from tests.kubernetes.cluster import GPU
+from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.scene import SYSTEM
+from tests.kubernetes.tutorial.page import (
+    DEPLOY,
+    Shell,
+    container,
+    environment,
+    typed,
+    words_on_path,
+)
+
+BEFORE = Path(__file__).with_name(
+    "before.yaml.xz"
+)  # deploy/oasis.yaml of an earlier version# As docs/kubernetes-operate.md has it.
+SHARED = "crd,clusterroles,validatingadmissionpolicies,validatingadmissionpolicybindings"
+
+JOB = """
+apiVersion: oasis-scheduler.io/v1alpha1
+kind: OasisJob
+metadata: {name: long, namespace: default}
+spec:
+  utility: {kind: constant, value: 1}
+  work: {workerSeconds: 1000}
+  gracePeriodSeconds: 0
+  workers:
+    maximum: 2
+    template:
+      spec:
+        containers: [{name: train, image: train, resources: {limits: {nvidia.com/gpu: "1"}}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
+    with ControlPlane(controlplane_binary) as plane:
+        plane.nodes.add("node-0", {GPU: "4", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "worker"})
+        plane.nodes.wait_ready("node-0")
+        yield plane
+
+
+@pytest.fixture
+def words(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Path:
+    """The directory of the commands that an operator types."""
+    directory = tmp_path / "bin"
+    words_on_path(directory, controlplane_binary, helm_binary)
+    return directory
+
+
+@pytest.fixture
+def shell(plane: ControlPlane, words: Path, tmp_path: Path) -> Shell:
+    return partial(typed, environment(words, plane.admin.kubeconfig(), tmp_path))
+
+
+@pytest.fixture
+def nothing_is_left(plane: ControlPlane) -> Iterator[None]:
+    """After the test there is what was there before, of whatever kind."""
+    admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
+    before = there(admin)
+    yield
+    until(lambda: there(admin) == before, f"nothing is left of {there(admin) - before}", 20.0)
+
+
+def there(admin: Objects) -> set[str]:
+    """Paths of all objects, but for those that come and go by themselves."""
+    ask = admin.connection.request
+    versions = ["/api/v1"]
+    versions += [
+        f"/apis/{v['groupVersion']}" for g in ask("GET", "/apis")["groups"] for v in g["versions"]
+    ]
+    found = set()
+    for version in versions:
+        for kind in ask("GET", version)["resources"]:
+            if "list" not in kind["verbs"] or kind["kind"] == "Event":
+                continue
+            for item in ask("GET", f"{version}/{kind['name']}").get("items") or ():
+                meta = item["metadata"]
+                found.add(f"{kind['name']} {meta.get('namespace', '')}/{meta['name']}")
+    return found
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_a_release_of_helm_is_upgraded_and_uninstalled(shell: Shell, tmp_path: Path) -> None:
+    older = tmp_path / "older"
+    shutil.copytree(DEPLOY / "chart", older)
+    chart = older / "Chart.yaml"
+    chart.write_text(chart.read_text().replace(f"ersion: {__version__}", "ersion: 0.0.9"))
+    shell(f"helm install o {older} -n {SYSTEM} --create-namespace --wait --timeout 2m")
+    image = "kubectl -n oasis-system get deployment oasis-scheduler -o jsonpath='{..image}'"
+    assert shell(image) == "oasis-scheduler:0.0.9"
+    shell("kubectl create -f -", given=JOB)
+    shell(f"helm upgrade o chart -n {SYSTEM} --set slotSeconds=300 --wait --timeout 2m")
+    assert shell(image) != "oasis-scheduler:0.0.9"
+    shell(f"helm uninstall o -n {SYSTEM} --wait")
+    assert "long" in shell("kubectl get oasisjobs")  # jobs outlive the release
+    shell(f"kubectl delete {SHARED} -l app.kubernetes.io/name=oasis-scheduler")
+    shell(f"kubectl delete namespace {SYSTEM}")
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_the_kustomize_base_is_applied_and_deleted(shell: Shell) -> None:
+    shell("kubectl apply -k . && kubectl -n oasis-system rollout status deployment oasis-scheduler")
+    shell("kubectl delete -k .")
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_a_version_before_is_upgraded_and_uninstalled(
+    plane: ControlPlane, shell: Shell, words: Path, tmp_path: Path
+) -> None:
+    """A job that ran under the former version keeps its pods, whatever the checkpoint was."""
+    admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
+    with lzma.open(BEFORE, "rt") as text:
+        for body in yaml.safe_load_all(text):
+            apply_object(admin, body)
+    shell("kubectl wait --for condition=established crd/oasisjobs.oasis-scheduler.io")
+    shell("kubectl create -f -", given=JOB)
+    install = "oasis kubernetes install --apply --argument=--slot-seconds=2"
+    assert "applied Deployment oasis-scheduler" in shell(install)
+
+    def pods() -> list[str]:
+        """Uids of the pods of the job that are placed."""
+        found = admin.list_all(PODS, selector=JOB_UID)[0]
+        return sorted(pod["metadata"]["uid"] for pod in found if pod["spec"].get("nodeName"))
+
+    with container(plane, words, tmp_path / "first.log"):
+        until(lambda: len(pods()) == 2, "the job runs")
+    ran = pods()
+    memory = Checkpoint(admin, SYSTEM, "oasis-scheduler")
+    found = memory.read()
+    memory.write(found | {"format": "oasis-controller 0"})
+    with container(plane, words, tmp_path / "second.log"):
+        until(
+            lambda: (
+                Checkpoint(admin, SYSTEM, "oasis-scheduler").read()["format"] == found["format"]
+            ),
+            "it is rewritten",
+        )
+    assert pods() == ran
+    shell("kubectl -n oasis-system create configmap mine")
+
+    says = shell("oasis kubernetes uninstall")
+    assert "default/long, Running, and its 2 pods" in says
+    assert "nothing is deleted" in says
+    assert "Deployment" in shell("kubectl -n oasis-system get deployment -o yaml")
+    assert "which holds ConfigMap mine" in shell("oasis kubernetes uninstall --apply")
+    assert pods() == ran
+    assert [c["metadata"]["name"] for c in admin.list_all(CONFIG_MAPS, SYSTEM)[0]] == [
+        *("kube-root-ca.crt", "mine")
+    ]
+    shell("kubectl -n oasis-system delete configmap mine")
+    assert "deleted 1 jobs" in shell("oasis kubernetes uninstall --with-jobs --apply")
+    assert "expected the namespace of a controller" in shell("oasis kubernetes uninstall", code=2)

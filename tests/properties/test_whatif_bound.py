@@ -1,0 +1,111 @@
+"""No policy is below the bound on the mean of rigid jobs, nor is any schedule that can be tried."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from experiments.evaluation.comparison import PLAIN
+from experiments.evaluation.policies import entry_of
+from experiments.evaluation.whatif import CHOSEN
+from oasis.simulator import PlainJob, replay, rigid_workload
+from offline.rigid_bound import rigid_mean_bound
+
+WORKLOADS = 200
+SLOW = ("dorm",)  # an integer programme at each event
+
+
+def drawn(seed: int, most: int = 14) -> tuple[list[PlainJob], int]:
+    """Jobs that may crowd a small cluster, or leave it idle; some of no length."""
+    rng = np.random.default_rng(seed)
+    gpus = int(rng.choice([1, 2, 4, 8, 13]))
+    count = int(rng.integers(1, most))
+    gap = float(rng.choice([0.0, 5.0, 60.0, 400.0]))
+    came = np.sort(rng.uniform(0.0, gap * count + 1e-9, count))
+    lasts = np.exp(rng.normal(4.0, 1.5, count)) * (rng.random(count) > 0.03)
+    wide = np.minimum(gpus, 2 ** rng.integers(0, 4, count))
+    if rng.random() < 0.3:
+        came, lasts = np.floor(came), np.ceil(lasts)  # many at one time
+    rows = zip(came.tolist(), lasts.tolist(), wide.tolist(), strict=True)
+    return [PlainJob(f"j{k}", *row) for k, row in enumerate(rows)], gpus
+
+
+def bound_of(jobs: list[PlainJob], gpus: int) -> float:
+    return rigid_mean_bound(
+        np.array([job.submitted for job in jobs]),
+        np.array([job.duration for job in jobs]),
+        np.array([job.gpus for job in jobs]),
+        float(gpus),
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if name not in SLOW])
+def test_no_policy_is_below_the_bound(name: str) -> None:
+    """On 200 random workloads for what is run by default, on 40 for the others."""
+    for seed in range(WORKLOADS if name in CHOSEN else 40):
+        jobs, gpus, bound = bounded(seed)
+        outcome = replay(rigid_workload(jobs, 1, gpus), entry_of(name).make(None, {}))
+        if not outcome.unfinished:
+            assert outcome.mean_completion >= bound, seed
+
+
+@cache
+def bounded(seed: int) -> tuple[list[PlainJob], int, float]:
+    jobs, gpus = drawn(seed)
+    return jobs, gpus, bound_of(jobs, gpus)
+
+
+def test_the_bound_is_more_than_the_durations_where_jobs_must_wait() -> None:
+    """And it is the mean of the durations where none must."""
+    gains = []
+    for seed in range(WORKLOADS):
+        jobs, gpus = drawn(seed)
+        mean = math.fsum(job.duration for job in jobs) / len(jobs)
+        roomy = sum(job.gpus for job in jobs)
+        assert bound_of(jobs, roomy) == pytest.approx(mean, rel=1e-6, abs=1e-3)
+        gains.append(bound_of(jobs, gpus) / mean if mean else 1.0)
+    assert sum(gain > 1.05 for gain in gains) > WORKLOADS / 3
+
+
+def least_sum(jobs: list[tuple[int, int, int]], gpus: int) -> float:
+    """The least sum of times to completion, by trying in each second every set that fits."""
+
+    @cache
+    def best(now: int, left: tuple[int, ...]) -> float:
+        if not any(left):
+            return 0.0
+        there = [k for k, rest in enumerate(left) if rest and jobs[k][0] <= now]
+        if not there:
+            return best(now + 1, left)
+        found = math.inf
+        for count in range(1, len(there) + 1):
+            for run in combinations(there, count):
+                if sum(jobs[k][2] for k in run) <= gpus:
+                    rest = tuple(each - (k in run) for k, each in enumerate(left))
+                    ended = sum(now + 1 - jobs[k][0] for k in run if not rest[k])
+                    found = min(found, ended + best(now + 1, rest))
+        return found
+
+    return best(0, tuple(lasts for _, lasts, _ in jobs))
+
+
+def test_no_schedule_at_all_is_below_the_bound() -> None:
+    """Of integer jobs that change at whole seconds, every schedule is tried."""
+    rng = np.random.default_rng(3)
+    closest = 0.0
+    for _ in range(60):
+        gpus = int(rng.integers(2, 5))
+        rows = [
+            (int(rng.integers(0, 4)), int(rng.integers(1, 5)), int(rng.integers(1, gpus + 1)))
+            for _ in range(int(rng.integers(2, 5)))
+        ]
+        jobs = [PlainJob(f"j{k}", *map(float, row[:2]), row[2]) for k, row in enumerate(rows)]
+        mean = least_sum(rows, gpus) / len(rows)
+        bound = bound_of(jobs, gpus)
+        assert bound <= mean + 1e-9, rows
+        closest = max(closest, bound / mean)
+    assert closest > 0.99

@@ -1,0 +1,237 @@
+"""``oasis whatif``: what it prints and writes, what it refuses, and what Ctrl-C leaves."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import oasis
+from experiments.cli import whatif_report
+from experiments.cli.commands import whatif
+from experiments.evaluation.whatif_result import WhatIf
+from experiments.plotting.whatif import loads_figure, over_time_figure, owners_figure
+from experiments.report.whatif import whatif_section
+from experiments.sweep import Cell, CellResult, Local
+from experiments.sweep import whatif as cells
+from experiments.sweep.executors import Here
+from oasis.model.errors import InputError
+from tests.builders import exit_code
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        return exit_code(*arguments), *capfd.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Forty jobs of three owners, which really waited 900 s each."""
+    rows = ["id,submitted,start,end,gpus,owner"]
+    for k in range(40):
+        came, lasts = 100 * k, 300 + 1500 * (k % 5 == 0)
+        owner = ("ann", "bob", "a team with a long name")[k % 3]
+        rows.append(f"job{k},{came},{came + 900},{came + 900 + lasts},{2 ** (k % 4)},{owner}")
+    file = tmp_path / "jobs.csv"
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+def test_the_tables_the_answer_and_the_notes(run: Run, trace: Path) -> None:
+    code, out, err = run("whatif", trace, "--machines", "2x8", "--policies", "fifo,srtf,las")
+    assert code == 0
+    assert "serves these 40 jobs best" in " ".join(out.split())
+    for text in ("in reality", "srtf+", "lower bound", "load x 1.5", "2-4 GPUs", "GPUs in use"):
+        assert text in out
+    assert "a team with a long name" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "read as plain" in err
+
+
+def test_the_default_machines_and_the_policies_left_out_are_said(run: Run, trace: Path) -> None:
+    code, _, err = run("whatif", trace, "--max-jobs", 5, "--loads", "1", "--json")
+    assert code == 0
+    assert "the fewest that hold the busiest moment of what really happened" in err
+    assert "not run unless --policies names them: " in err
+    assert "dorm" in err
+
+
+def test_the_document_is_a_result_that_a_report_takes(
+    run: Run, trace: Path, tmp_path: Path
+) -> None:
+    result, page = tmp_path / "r.json", tmp_path / "p.html"
+    options = ("--machines", "2x8", "--policies", "fifo,srsf", "--fewer", "1", "--loads", "1")
+    assert run("whatif", trace, *options, "-o", result)[0] == 0
+    found = oasis.read_result(result)
+    assert isinstance(found, WhatIf)
+    assert [setting.machines for setting in found.settings] == [(8, 8), (8,)]
+    assert found.reference == "recorded"
+    assert found.first.policies["recorded"]["waiting"]["mean"] == 900.0
+    assert found.to_dict() == json.loads(result.read_text())
+    assert run("report", result, "-o", page)[0] == 0
+    assert "1 machine fewer" in page.read_text()
+    picture = tmp_path / "p.png"
+    assert run("plot", result, "-o", picture)[0] == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_on_the_page_makes_the_same_document(
+    run: Run, trace: Path, tmp_path: Path
+) -> None:
+    first = tmp_path / "r.json"
+    options = ("--machines", "2x8", "--policies", "fifo,las", "--set", "las.thresholds=2,5")
+    assert run("whatif", trace, *options, "--loads", "1.5", "-o", first, "--processes", "1")[0] == 0
+    document = json.loads(first.read_text())
+    words = document["command"].split()
+    assert words[:2] == ["oasis", "whatif"]
+    code, out, _ = run(*words[1 : words.index("-o")], *words[words.index("-o") + 2 :], "--json")
+    assert code == 0
+    again = json.loads(out)
+    for each in (document, again):
+        each.pop("command")
+    assert again == document
+
+
+def test_two_processes_find_what_one_finds(run: Run, trace: Path) -> None:
+    base = ("whatif", trace, "--machines", "2x8", "--policies", "fifo,easy", "--loads", "1.2")
+    settings = [json.loads(run(*base, "--processes", n, "--json")[1])["settings"] for n in (1, 2)]
+    assert settings[0] == settings[1]
+
+
+def read(file: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(file.read_text().splitlines()))
+
+
+def test_tables_of_jobs_and_owners(run: Run, trace: Path, tmp_path: Path) -> None:
+    options = ("--machines", "2x8", "--policies", "fifo,srtf", "--loads", "1.5")
+    assert run("whatif", trace, *options, "--csv", tmp_path / "my")[0] == 0
+    rows = read(tmp_path / "my-jobs.csv")
+    assert len(rows) == 3 * 40  # in reality, and two policies at the load as it is
+    assert {row["policy"] for row in rows} == {"recorded", "fifo", "srtf"}
+    real = [row for row in rows if row["policy"] == "recorded"]
+    assert {float(row["waiting"]) for row in real} == {900.0}
+    owners = read(tmp_path / "my-owners.csv")
+    assert len(owners) == 3 * (3 + 2)
+    for row in owners:
+        if row["load"] == "1.0" and row["policy"] == "fifo":
+            mine = [r for r in rows if r["policy"] == "fifo" and r["owner"] == row["owner"]]
+            mean = sum(float(r["waiting"]) for r in mine) / len(mine)
+            assert float(row["mean_waiting"]) == pytest.approx(mean)
+    assert run("whatif", trace, *options, "--csv", tmp_path)[0] == 0
+    assert (tmp_path / "jobs.csv").exists()
+
+
+class Interrupted:
+    """Ctrl-C after so many cells."""
+
+    def __init__(self, after: int) -> None:
+        self._after = after
+
+    def run(self, some: list[Cell]) -> Iterator[tuple[Cell, CellResult]]:
+        for k, found in enumerate(Here().run(some)):
+            if k == self._after:
+                raise KeyboardInterrupt
+            yield found
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
+    run: Run, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = ("whatif", trace, "--machines", "2x8", "--policies", "fifo,srtf,las", "--loads", "1")
+    base = (*base, "--records", tmp_path / "kept", "--json", "--processes", "1")
+    monkeypatch.setattr(whatif, "engine_of", lambda *_: Interrupted(after=3))
+    code, out, err = run(*base)
+    assert code == 3
+    assert set(json.loads(out)["settings"][0]["policies"]) == {"recorded", "fifo", "srtf"}
+    assert "interrupted: without las (as it is)" in err
+    monkeypatch.setattr(whatif, "engine_of", lambda *_: Interrupted(after=1))
+    code, out, _ = run(*base)  # only las is left
+    assert code == 0
+    assert "las" in json.loads(out)["settings"][0]["policies"]
+
+
+def test_ctrl_c_before_the_first_policy_leaves_no_result(
+    run: Run, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whatif, "engine_of", lambda *_: Interrupted(after=1))  # the bound alone
+    code, out, _ = run("whatif", trace, "--policies", "fifo", "--processes", "1")
+    assert (code, out) == (130, "")
+
+
+def test_a_policy_that_fails_is_named_and_costs_no_other(
+    run: Run, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from oasis.scheduling.policy import BasePolicy\n"
+        "class Bad(BasePolicy):\n"
+        "    name = 'bad'\n"
+        "    def decide(self, view):\n"
+        "        raise KeyError('oh')\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    policies = f"fifo,{tmp_path / 'mine.py'}:Bad"
+    code, out, err = run("whatif", trace, "--policies", policies, "--loads", "1")
+    assert code == 4
+    assert "fifo" in out
+    assert "failed: " in err
+    assert "KeyError" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--machines", "sixteen"), "--machines: expected such as 16x8"),
+        (("--machines", "1x4"), "--machines: expected room for the largest job, 8 GPUs, got 4"),
+        (("--machines", "2x4", "--placement", "whole"), "the largest job, 8 GPUs, got 4"),
+        (("--machines", "2x8", "--fewer", "2"), "--fewer: expected fewer than the 2 machines"),
+        (("--loads", "0"), "--loads: expected numbers above 0 with commas between, got '0'"),
+        (("--fewer", "1.5"), "--fewer: expected whole numbers above 0"),
+        (("--policies", "oasis"), "--policies: "),
+        (("--style", "grayscale"), "--style: expected -o PAGE.html beside it"),
+        (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler: expected --engine dask with it"),
+        (("--csv", "no/such/folder/x"), "no/such/folder"),
+    ],
+)
+def test_what_is_refused(run: Run, trace: Path, options: tuple[str, ...], message: str) -> None:
+    code, out, err = run("whatif", trace, *options)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_the_progress_says_how_long_it_takes(capfd: pytest.CaptureFixture[str]) -> None:
+    from experiments.evaluation.whatif import JobColumns
+    from oasis.simulator import PlainJob
+
+    jobs = JobColumns.of([PlainJob("a", 0.0, 60.0, 8)])
+    (row,) = cells.cells_of(jobs, [cells.Scenario((8,))], {"fifo": {}})
+    with whatif_report.WhatIfProgress(row, 1_000_000, Local(1)) as progress:
+        progress._said -= 60
+        progress.done(row[1], {row[1].key: CellResult("done")})
+    err = capfd.readouterr().err
+    assert "1 runs, about " in err
+    assert "1 of 1 runs" in err
+
+
+def test_pictures_and_section_of_a_result_of_one_policy(run: Run, trace: Path) -> None:
+    code, out, _ = run("whatif", trace, "--policies", "fifo", "--loads", "2", "--json")
+    assert code == 0
+    document: dict[str, Any] = json.loads(out)
+    found = WhatIf.from_dict(document)
+    section = whatif_section("r.json", document, found, (), 1)
+    assert len(section.pictures) == 5
+    assert "http" not in "".join(picture.svg for picture in section.pictures)
+    assert len(over_time_figure(found, "in_use").axes) == 2
+    assert owners_figure(found, ["fifo"]).axes
+    assert loads_figure(found).axes
+    with pytest.raises(InputError, match="settings"):
+        WhatIf.from_dict(document | {"settings": []})

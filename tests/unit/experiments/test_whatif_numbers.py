@@ -1,0 +1,235 @@
+"""The numbers of ``oasis whatif`` against plain loops, and of what really happened by a replay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baselines import FIFO, LAS, SRTF
+from experiments.evaluation import whatif_tables as tables
+from experiments.evaluation.whatif import (
+    RECORDED,
+    SIZES,
+    JobColumns,
+    busiest_moment,
+    figures,
+    machine_list,
+    policy_figures,
+    recorded_figures,
+    run,
+    smallest_machines,
+)
+from experiments.evaluation.whatif_result import Setting, WhatIf
+from oasis.model.errors import InputError
+from oasis.scheduling.job import Allocation
+from oasis.scheduling.policy import BasePolicy, Plan, View
+from oasis.simulator import PlainJob, Policy, replay, rigid_workload
+from oasis.traces import read_plain
+
+
+def drawn(count: int = 60, *, recorded: bool = True, seed: int = 1) -> list[PlainJob]:
+    rng = np.random.default_rng(seed)
+    came = np.sort(rng.integers(0, 40 * count, count)).astype(float).tolist()
+    lasts = rng.integers(1, 900, count).astype(float).tolist()
+    wide = rng.choice([1, 2, 3, 8, 16], count).tolist()
+    waits = (rng.integers(0, 300, count) * (rng.random(count) < 0.6)).astype(float).tolist()
+    owners = rng.choice(["ann", "bob", "eve"], count).tolist()
+    return [
+        PlainJob(f"j{k}", *row, owner, came[k] + wait if recorded else None)
+        for k, (*row, owner, wait) in enumerate(zip(came, lasts, wide, owners, waits, strict=True))
+    ]
+
+
+class AsItWas(BasePolicy):
+    """Starts each job at the time at which the trace says that it started."""
+
+    name = "as-it-was"
+
+    def __init__(self, started: Mapping[str, float]) -> None:
+        self._started = started
+        self._left: dict[float, list[Any]] = {}
+
+    def decide(self, view: View) -> Plan:
+        for job in view.arrived:
+            self._left.setdefault(self._started[job.id], []).append(job)
+        begin = [
+            job for time in list(self._left) if time <= view.now for job in self._left.pop(time)
+        ]
+        plan = Plan({job.index: Allocation(((0, 1),)) for job in begin})
+        plan.wake_at = min(self._left, default=None)
+        return plan
+
+
+def test_what_really_happened_replayed_with_its_own_start_times_gives_its_numbers_back() -> None:
+    """The replay is one of the simulator; the numbers of the trace are taken without it."""
+    jobs = drawn(200)
+    columns = JobColumns.of(jobs)
+    gpus = busiest_moment(columns)
+    policy = AsItWas({job.id: job.started or 0.0 for job in jobs})
+    replayed, _ = policy_figures(columns, (gpus,), "pooled", policy)
+    told = recorded_figures(columns, gpus)
+    assert told.pop("peak") == gpus
+    for name in ("told", "parameters"):
+        assert replayed.pop(name) == told.pop(name) or name == "parameters"
+    assert set(replayed) == set(told)
+    for name, value in told.items():
+        assert _flat(replayed[name]) == pytest.approx(_flat(value), rel=1e-6, abs=1e-6), name
+
+
+def _flat(value: Any) -> list[float]:
+    if isinstance(value, Mapping):
+        return [one for part in value.values() for one in _flat(part)]
+    if isinstance(value, list):
+        return [one for part in value for one in _flat(part)]
+    return [math.nan if value is None else float(value)]
+
+
+@pytest.mark.parametrize("policy", [FIFO, SRTF, LAS])
+def test_figures_are_those_of_plain_loops(policy: type[Policy]) -> None:
+    jobs = drawn(80, recorded=False)
+    columns, gpus = JobColumns.of(jobs), 16
+    outcome = replay(rigid_workload(jobs, 2, 8), policy())
+    found = figures(columns, run(columns, (8, 8), "pooled", policy()), gpus)
+    ends = sorted(job.end - job.arrival for job in outcome.jobs)
+    waits = sorted(job.waiting for job in outcome.jobs)
+    for share, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
+        least = next(k for k in range(80) if k + 1 >= share * 80 - 1e-9)
+        assert found["completion"][name] == ends[least]
+        assert found["waiting"][name] == waits[least]
+    assert found["completion"]["mean"] == pytest.approx(outcome.mean_completion)
+    assert found["gpu_utilisation"] == pytest.approx(outcome.use["gpu"])
+    assert found["preemptions"] == sum(job.restarts for job in outcome.jobs)
+    slow = [
+        max(1.0, (done.end - done.arrival) / max(job.duration, 10.0))
+        for done, job in zip(outcome.jobs, jobs, strict=True)
+    ]
+    assert found["slowdown"]["mean"] == pytest.approx(sum(slow) / 80)
+    for name, part in (
+        ("by_owner", [[k for k, job in enumerate(jobs) if job.owner == o] for o in columns.owners]),
+        ("by_size", [[k for k, job in enumerate(jobs) if low <= job.gpus <= (high or 99)]
+                     for low, high, _ in SIZES]),
+    ):  # fmt: skip
+        for place, those in enumerate(part):
+            row = {key: values[place] for key, values in found[name].items()}
+            waited = sorted(outcome.jobs[k].waiting for k in those)
+            assert row["jobs"] == len(those)
+            assert row["mean_waiting"] == pytest.approx(sum(waited) / len(those))
+            assert row["p95_waiting"] == waited[math.ceil(0.95 * len(those) - 1e-9) - 1]
+
+
+@pytest.mark.parametrize("policy", [FIFO, SRTF, LAS])
+def test_the_queue_over_time_adds_up_to_all_waiting(policy: type[Policy]) -> None:
+    jobs = JobColumns.of(drawn(120, recorded=False))
+    times = run(jobs, (16,), "pooled", policy())
+    series = figures(jobs, times, 16)["series"]
+    length = (series["end"] - series["begin"]) / len(series["waiting"])
+    assert sum(series["waiting"]) * length == pytest.approx(times.waiting.sum(), rel=1e-4)
+    held = sum(series["in_use"]) * length
+    assert held == pytest.approx(float(jobs.gpus @ jobs.durations), rel=1e-4)
+    assert times.queue[1].min() >= 0
+    assert times.queue[1][-1] == 0
+
+
+def test_a_job_that_paused_waited_for_the_pause_too() -> None:
+    paused = PlainJob("a", 0.0, 60.0, 8, "ann", started=10.0, ended=100.0)
+    found = recorded_figures(JobColumns.of([paused]), 8)
+    assert found["waiting"]["mean"] == 40.0
+    assert found["preemptions"] == 1
+
+
+def test_machines_that_hold_the_busiest_moment() -> None:
+    jobs = JobColumns.of([PlainJob("a", 0.0, 10.0, 5), PlainJob("b", 0.0, 9.0, 12)])
+    assert smallest_machines(jobs, 8, "pooled") == (8, 8, 8)
+    late = JobColumns.of([PlainJob("a", 0.0, 10.0, 5), PlainJob("b", 0.0, 9.0, 12, started=10.0)])
+    assert smallest_machines(late, 8, "pooled") == (8, 8)
+
+
+def test_machines_that_a_user_names(tmp_path: Any) -> None:
+    assert machine_list("2x8, 1X4") == (8, 8, 4)
+    file = tmp_path / "nodes.csv"
+    file.write_text("name,GPU,count\na,8,2\nb,0,9\nc,4,1\n")
+    assert machine_list(str(file)) == (8, 8, 4)
+    file.write_text("name,gpu\na,8\nb,many\n")
+    with pytest.raises(InputError, match=r"line 3, gpu: expected a whole number, got 'many'"):
+        machine_list(str(file))
+    file.write_text("name,cards\na,8\n")
+    with pytest.raises(
+        InputError, match=r"one of the columns gpus, gpu, num_gpus, got name, cards"
+    ):
+        machine_list(str(file))
+    for text in ("0x8", "8x0", "sixteen", "16x8,", "-1x8"):
+        with pytest.raises(InputError):
+            machine_list(text)
+
+
+def test_a_load_moves_submissions_and_nothing_else() -> None:
+    jobs = JobColumns.of(drawn(20))
+    faster = jobs.at_load(2.0)
+    assert (faster.submitted * 2 == jobs.submitted).all()
+    assert (faster.durations == jobs.durations).all()
+    assert jobs.is_recorded
+    assert not faster.is_recorded
+
+
+def result(jobs: list[PlainJob], *policies: Policy, machines: tuple[int, ...] = (16,)) -> WhatIf:
+    columns = JobColumns.of(jobs)
+    rows = {one.name: policy_figures(columns, machines, "pooled", one)[0] for one in policies}
+    if columns.is_recorded:
+        rows = {RECORDED: recorded_figures(columns, sum(machines)), **rows}
+    return WhatIf((Setting(1.0, machines, 100.0, rows),), columns.owners, {"jobs": len(jobs)})
+
+
+def test_the_answer_says_what_the_numbers_say() -> None:
+    found = result(drawn(60, recorded=False), FIFO(), SRTF())
+    first, second, third = tables.answer(found)
+    mean = tables.lasting(found.first.policies["srtf"]["completion"]["mean"])
+    assert "srtf serves these 60 jobs best" in first
+    assert mean in first
+    assert "It is told how long jobs take; of the policies that are not, fifo" in first
+    assert "1 min 40 s" in second.replace(tables.SPACE, " ")
+    assert "3 of 3 owners wait less" in third
+
+
+def test_without_waiting_the_answer_says_so() -> None:
+    found = result(drawn(30, recorded=False), FIFO(), SRTF(), machines=(999,))
+    assert "no job waits for GPUs, whatever the policy" in tables.answer(found)[0]
+
+
+def test_what_really_happened_is_the_reference_only_where_it_is_known_of_every_job() -> None:
+    jobs = drawn(40)
+    assert result(jobs, FIFO(), SRTF()).reference == RECORDED
+    jobs[3] = PlainJob("j3", jobs[3].submitted, 60.0, 1, "ann")
+    found = result(jobs, FIFO(), SRTF())
+    assert found.reference == "fifo"
+    assert "known of 39 of 40 jobs" in " ".join(tables.notes(found))
+
+
+def test_a_document_is_read_back_and_a_wrong_one_is_named() -> None:
+    document = result(drawn(20), FIFO(), SRTF()).to_dict()
+    assert WhatIf.from_dict(document).to_dict() == document
+    document["settings"][0]["policies"]["fifo"]["by_owner"]["jobs"].pop()
+    with pytest.raises(InputError, match=r"policies.fifo.by_owner.jobs: expected 3 numbers, got 2"):
+        WhatIf.from_dict(document)
+    del document["settings"][0]["policies"]["fifo"]["waiting"]
+    with pytest.raises(InputError, match=r"settings\[0\].policies.fifo.waiting"):
+        WhatIf.from_dict(document)
+
+
+def test_a_trace_with_start_times_brings_what_really_happened(tmp_path: Any) -> None:
+    file = tmp_path / "jobs.csv"
+    file.write_text("id,submitted,start,end,gpus\na,0,5,65,8\nb,5,65,95,8\n")
+    columns = JobColumns.of(read_plain(file).jobs)
+    assert recorded_figures(columns, 8)["waiting"]["mean"] == 32.5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0 s"), (9.4, "9.4 s"), (59.6, "1 min"), (3599.6, "1 h"), (86399.0, "1 d"),
+     (12000.0, "3 h 20 min"), (-90.0, "-1 min 30 s"), (1e8, "1157 d 10 h")],
+)  # fmt: skip
+def test_times_that_people_read(seconds: float, text: str) -> None:
+    assert tables.lasting(seconds).replace(tables.SPACE, " ") == text

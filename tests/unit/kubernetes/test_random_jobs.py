@@ -1,0 +1,244 @@
+"""Specs, owners and clusters drawn at random: no error is ours, and in the end all is done."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from experiments.evaluation.policies import POLICIES
+from oasis.kubernetes import names
+from oasis.kubernetes.acting import Create, Open, action_word
+from oasis.kubernetes.objects.conditions import time_text
+from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
+from tests.unit.kubernetes.played import GPU, Played, job, job_of, node
+from tests.unit.kubernetes.test_errors_of_one_job import rigid
+from tests.unit.kubernetes.test_jobs_of_any_shape import SHAPES, policy, with_ps
+
+VALUES: list[Any] = [
+    *(None, True, False, 0, 1, -1, 3, 1.5, 1e-300, 1e30, 1e31, 1e308, 10**30, 2**63),
+    *(float("nan"), float("inf"), "", "x", "1", "-1", "1e400", "500m", "1Ei", "\u0663"),
+    *([], [1], [{}], [None], {}, {"a": 1}, {"spec": {}}),
+]
+PARTS: dict[str, Any] = {  # of a spec
+    "network": {"framework": "torch", "port": 2222},
+    "forms": [{"requires": {"gpu": ["a"]}}, {"workers": {"maximum": 3}}],
+    "speeds": {"label": names.HOSTNAME, "values": {"n0": 2.0, "n1": 1.0}},
+    "resizePolicy": "restart",
+    "onRejection": "retry",
+    "completion": "chief",
+    "backoffLimit": 2,
+}
+TERM = {"topologyKey": names.HOSTNAME, "labelSelector": {"matchLabels": {"a": "b"}}}
+IN_PODS: dict[str, Any] = {  # of the spec of a pod
+    "affinity": {
+        "podAntiAffinity": {REQUIRED: [TERM]},
+        "podAffinity": {REQUIRED: [{**TERM, "matchLabelKeys": ["a"], "namespaces": ["ns"]}]},
+    },
+    "tolerations": [{"key": "a", "operator": "Exists"}],
+    "topologySpreadConstraints": [{**TERM, "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule"}],
+    "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
+    "initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1"}}}],
+    "overhead": {"cpu": "1"},
+}
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """All that is written in plain data."""
+    entries = data.items() if isinstance(data, dict) else enumerate(data)
+    for key, value in entries:
+        yield (*path, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*path, key))
+
+
+def drawn(draw: random.Random) -> dict[str, Any]:
+    """An OasisJob of which up to three things are wrong, or only odd."""
+    made = SHAPES[draw.choice([name for name in SHAPES if "far more" not in name])][0]()
+    spec = made["spec"]
+    spec |= {k: copy.deepcopy(v) for k, v in PARTS.items() if draw.random() < 0.15}
+    template = spec["workers"]["template"]
+    if draw.random() < 0.4:
+        template["metadata"] = {"labels": {"a": "b"}, "annotations": {"q": "1"}}
+    template["spec"] |= {k: copy.deepcopy(v) for k, v in IN_PODS.items() if draw.random() < 0.12}
+    for _ in range(draw.choice((0, 1, 1, 2, 3))):
+        *above, last = draw.choice(list(places(spec)))
+        owner = spec
+        for key in above:
+            owner = owner[key]
+        if draw.random() < 0.2:
+            del owner[last]
+        else:
+            owner[last] = copy.deepcopy(draw.choice(VALUES))
+    return made
+
+
+def faults_of_ours(made: Played) -> list[str]:
+    """Jobs that failed by an error that is none of their owners."""
+    found = [str(made.said(uid, "Valid")) for uid in made.jobs]
+    policy_errors = made.measured("oasis_policy_errors_total")
+    return [said for said in found if "'Error'" in said] + ["policy"] * bool(policy_errors)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_whatever_an_owner_writes_the_other_jobs_run(name: str) -> None:
+    draw = random.Random(name)
+    made = Played(policy(name))
+    other = made.submit(rigid("other", 2, 2))
+    odd = made.submit(drawn(draw))
+    made.run(2)
+    made.edit(odd, **drawn(draw)["spec"])
+    made.run(1)
+    made.restart()
+    made.run(3)
+    assert not faults_of_ours(made), made.jobs[odd]["spec"]
+    assert made.phase(other) == "Completed", made.jobs[odd]["spec"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [
+        ({"annotations": 3}, "metadata.annotations: expected an object"),
+        ({"annotations": {"a": 1}}, "metadata.annotations.a: expected text"),
+        ({"labels": {"a": "-"}}, "metadata.labels.a: expected the value of a label"),
+        ("x", "metadata: expected an object"),
+    ],
+)
+def test_marks_of_a_template_that_are_none_are_named(metadata: Any, field: str) -> None:
+    made = Played(policy("fifo"))
+    odd = job("odd")
+    odd["spec"]["workers"]["template"]["metadata"] = metadata
+    uid = made.submit(odd)
+    made.run(1)
+    assert f"spec.workers.template.{field}" in str(made.said(uid, "Valid"))
+
+
+class Disturbed(Played):
+    """A cluster on which owners, nodes and pods do something at any moment."""
+
+    def __init__(self, name: str, draw: random.Random) -> None:
+        self.draw, self.pending, self.count = draw, False, 0
+        super().__init__(policy(name))
+        self.all_nodes = list(self.nodes)
+
+    def settle(self) -> None:
+        for _ in range(80):
+            actions, failures = self.reconciler.steps(self.seen(), set(), self.now()).actions, []
+            if not actions:
+                break
+            at = self.draw.randrange(len(actions)) if self.pending else -1
+            for k, action in enumerate(actions):
+                if k == at:
+                    self.pending = False
+                    self.happen()
+                if self.refuses(action) is None:
+                    self._carry_out(action)
+                else:
+                    failures.append((action.job, action_word(action), "409"))
+            self.reconciler.refused(failures, self.now())
+            if failures:
+                break
+        super().settle()
+
+    def refuses(self, action: Any) -> str | None:
+        """Of a job, a pod or a node that is gone, or a pod that is there already."""
+        there = {each["metadata"]["name"]: each for each in self.nodes}
+        if action.job not in self.jobs or (isinstance(action, Create) and action.name in self.pods):
+            return "gone"
+        pod = getattr(action, "pod", None)
+        if pod is not None and pod["metadata"]["name"] not in self.pods:
+            return "gone"
+        if isinstance(action, Open):
+            at = there.get(pod["metadata"]["annotations"][names.NODE])
+            return None if at and not NodeRules.of(pod["spec"]).refusal(at) else "gone"
+        return None
+
+    def happen(self) -> None:
+        what = [self.come, self.come, self.leave, self.change, self.lose, self.crowd, self.trouble]
+        self.draw.choice(what)()
+
+    def come(self) -> None:
+        self.count += 1
+        few = self.draw.randint(1, 4)
+        made = job("x", float(self.draw.randint(1, 12)), minimum=few, maximum=few + 2)
+        if self.draw.random() < 0.3:
+            made = with_ps(minimum=few, initial=few, maximum=few)
+        made["metadata"]["name"] = f"j{self.count}"
+        made["spec"] |= {
+            k: PARTS[k] for k in ("resizePolicy", "network") if self.draw.random() < 0.3
+        }
+        self.submit(made)
+
+    def leave(self) -> None:
+        if self.jobs:
+            self.delete(self.draw.choice(list(self.jobs)))
+
+    def change(self) -> None:
+        if self.jobs:
+            seconds = self.draw.choice((1e-3, 60, 600, -1))
+            self.edit(self.draw.choice(list(self.jobs)), work={"workerSeconds": seconds})
+
+    def lose(self) -> None:
+        first, *others = self.all_nodes
+        self.nodes = [first] + [each for each in others if self.draw.random() < 0.8]
+        there = {None, *(each["metadata"]["name"] for each in self.nodes)}
+        self.pods = {k: p for k, p in self.pods.items() if p["spec"].get("nodeName") in there}
+
+    def crowd(self) -> None:
+        asked = {"resources": {"requests": {GPU: str(self.draw.randint(1, 4))}}}
+        meta = {"name": "other", "namespace": "ns", "uid": f"other-{self.count}", "labels": {}}
+        spec = {"containers": [asked], "nodeName": self.draw.choice(("n0", "n1"))}
+        self.pods.pop("other", None)
+        if self.draw.random() < 0.6:
+            self.pods["other"] = {"metadata": meta, "spec": spec, "status": {"phase": "Running"}}
+
+    def trouble(self) -> None:
+        if not self.pods:
+            return
+        name = self.draw.choice(sorted(self.pods))
+        pod, kind = self.pods.pop(name), self.draw.choice(("gone", "Failed", "Succeeded", "ends"))
+        if kind == "ends":
+            end = {"deletionTimestamp": time_text(self.now())}
+            self.pods[name] = {**pod, "metadata": {**pod["metadata"], **end}}
+        elif kind != "gone":
+            self.pods[name] = {**pod, "status": {"phase": kind}}
+
+    def forget_ended(self) -> None:
+        """What was to go is gone."""
+        self.pods = {k: p for k, p in self.pods.items() if "deletionTimestamp" not in p["metadata"]}
+
+
+SOME = ("fifo", "las", "dorm", "dragon")
+OTHERS = [pytest.param(name, marks=pytest.mark.nightly) for name in POLICIES if name not in SOME]
+
+
+@pytest.mark.parametrize("name", [*SOME, *OTHERS])
+def test_whatever_happens_at_whatever_moment_all_is_done_in_the_end(name: str) -> None:
+    draw = random.Random(name)
+    made = Disturbed(name, draw)
+    for _ in range(12):
+        for _ in range(draw.randint(0, 2)):
+            made.happen()
+        made.slot += draw.choice((1, 1, 1, 2, 7))
+        made.reconciler.boundary_if_due(made.now(), made.seen())
+        if draw.random() < 0.4:
+            made.happen()  # between the decision and what follows from it
+        made.pending = draw.random() < 0.5  # and while that is carried out
+        made.settle()
+        if draw.random() < 0.1:
+            made.restart()
+        if draw.random() < 0.7:
+            made.forget_ended()
+    made.nodes, made.pending = [*made.all_nodes, node("n2", "worker", 4)], False
+    made.pods.pop("other", None)
+    for _ in range(45):
+        made.step()
+        made.forget_ended()
+    assert not faults_of_ours(made)
+    for uid in made.jobs:
+        over = {"Completed", "Rejected", "GivenUp", "Failed", "Invalid"}
+        assert made.phase(uid) in over, (made.status(uid), made.jobs[uid]["spec"])
+    assert not any(job_of(pod) for pod in made.pods.values())
