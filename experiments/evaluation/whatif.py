@@ -328,7 +328,8 @@ def run(jobs: JobColumns, machines: Sequence[int], placement: str, policy: Polic
     ([0.0, 55.0], [60.0, 85.0])
     """
     queue = _Queue()
-    workload = rigid_workload_on(jobs.rows(), machines, placement)
+    # A million jobs of the trace need not be kept beside those of the simulation.
+    workload = replace(rigid_workload_on(jobs.rows(), machines, placement), recorded=())
     outcome = replay(workload, policy, on_settled=queue.note)
     nan = math.nan
     return Times(

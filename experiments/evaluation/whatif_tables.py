@@ -76,6 +76,12 @@ def machines_text(machines: Sequence[int]) -> str:
     return f"{sum(machines):,} GPUs ({shown})"
 
 
+def jobs_text(found: WhatIf) -> str:
+    """How many jobs on which machines."""
+    jobs = found.about["jobs"]
+    return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(found.first.machines)}"
+
+
 SERVED: Columns = (
     ("policy", False),
     ("mean", True),
@@ -117,6 +123,9 @@ def worked_rows(found: WhatIf) -> list[tuple[str, ...]]:
     return [_worked(name, row) for name, row in found.first.policies.items()]
 
 
+REACHED = 1e-6  # above the bound, relative; less is rounding
+
+
 def whole_rows(found: WhatIf) -> list[tuple[str, ...]]:
     """Waiting and use side by side, for a page."""
     parts = zip(waited_rows(found), worked_rows(found), strict=True)
@@ -133,7 +142,9 @@ def _served(name: str, row: Mapping[str, Any], setting: Setting) -> tuple[str, .
     above = "-"
     # Reality may have had more GPUs than the bound is for.
     if mean is not None and bound and not mark and row.get("peak", 0) <= setting.gpus:
-        above = f"+{percent(max(0.0, mean / bound - 1))}"
+        more = mean / bound - 1
+        # The bound is rounded down, so that one who reaches it seems to be a little above.
+        above = "0%" if more < REACHED else f"+{percent(more)}"
     times = (text if text == "-" else text + mark for text in _times(row["completion"]))
     return (called(name, row), *times, above)
 

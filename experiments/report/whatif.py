@@ -42,12 +42,11 @@ def whatif_section(
         Picture(inline_svg(draw(), f"p{number}-{k}-", caption), caption)
         for k, (draw, caption) in enumerate(_pictures(found))
     )
-    jobs = f"{found.about['jobs']:,} jobs"
     missing = [f"Without {', '.join(found.missing)}: interrupted."] if found.missing else []
     missing += [f"Failed: {failure}" for failure in found.about.get("failed", ())]
     return Section(
         name=name,
-        title=f"{jobs} on {tables.machines_text(found.first.machines)}",
+        title=tables.jobs_text(found),
         was_run=_was_run(found),
         facts=[],
         tables=tuple(_tables(found)),

@@ -506,6 +506,11 @@ class OASiS:
         after = rolling.planned(copied.live.values())
         return Quote(decision, change_between(before, after, job.id))
 
+    def rehearsed(self) -> Self:
+        """A copy that shares nothing that changes."""
+        kept: list[object] = [self.cluster, self.bounds, self._window, self._site]
+        return deepcopy(self, {id(thing): thing for thing in kept})
+
     def making(self) -> dict[str, Any]:
         """What `made` needs to make the same policy again, as plain data."""
         if self._window is None:

@@ -7,7 +7,7 @@ A policy has an ability if it has the members; nothing is registered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from oasis.model.decision import Decision
 from oasis.model.job import Job
@@ -198,6 +198,24 @@ class Quoting(Protocol):
 
     def foresee(self, job: Job, now: int) -> Any:
         """Return what would happen to `job` if it arrived in slot `now`."""
+        ...
+
+
+@runtime_checkable
+class Rehearsing(Protocol):
+    """Can be asked what it would decide: on a copy of it, of which it never learns.
+
+    A driver then starts jobs between boundaries (`oasis.driver.between.EarlyStarts`).
+
+    Examples
+    --------
+    >>> from baselines import FIFO
+    >>> isinstance(FIFO(), Rehearsing)
+    True
+    """
+
+    def rehearsed(self) -> Self:
+        """Return a copy: it decides as the policy would, and shares nothing that changes."""
         ...
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
+from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 from oasis.model.summary import called
 from oasis.scheduling.job import Allocation, PolicyJob
@@ -146,6 +147,10 @@ class BasePolicy:
     def reset(self, site: Site) -> None:
         """Begin a new run on `site`."""
         self.site = site
+
+    def rehearsed(self) -> Self:
+        """A copy that can be asked in its place: what it decides changes nothing here."""
+        return deepcopy(self)
 
     def __repr__(self) -> str:
         """The call that makes it, with the options that differ from their defaults."""

@@ -116,6 +116,10 @@ class Site(Summarised):
         init=False, repr=False, compare=False, default_factory=dict
     )
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Site:
+        """Itself: nothing of it changes, and policies that are copied hold it."""
+        return self
+
     def __post_init__(self) -> None:
         hosts = {
             group: tuple(k for k, machine in enumerate(self.machines) if group in machine.hosts)

@@ -268,6 +268,45 @@ def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
     assert said == "no node admits its workers: label gpu is not b200 (3 nodes)"
 
 
+def test_gangs_are_planned_where_the_scheduler_admits_them_beside_other_pods(
+    cluster: Cluster,
+) -> None:
+    scene, nodes = Scene(cluster.plane, cluster.namespace, CLOCK), cluster.plane.nodes
+    zones = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
+    for name, zone in zones.items():
+        room = {GPU: "4", "cpu": "96", "memory": "1Ti"}
+        nodes.add(name, room, {NODE_ROLE: "worker", "zone": zone})
+    nodes.wait_ready(*zones)
+    container = {"name": "c", "image": "c"}
+    meta = {"name": "db", "labels": {"app": "db"}}
+    cluster.create({"metadata": meta, "spec": {"nodeName": "n2", "containers": [container]}})
+    seen: dict[str, set[str]] = {}
+
+    def term(app: str) -> dict[str, Any]:
+        return {REQUIRED: [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": app}}}]}
+
+    def arrivals(slot: int) -> list[dict[str, Any]]:
+        asked = {"far": {"podAntiAffinity": term("db")}, "near": {"podAffinity": term("db")}}
+        asked |= {f"together-{k}": {"podAffinity": term(f"together-{k}")} for k in range(3)}
+        made = [gang(scene, name, {"affinity": each}, 5, 2) for name, each in asked.items()]
+        for each in made:
+            own = {"labels": {"app": each["metadata"]["name"]}}
+            each["spec"]["workers"]["template"]["metadata"] = own
+        return [] if slot else made
+
+    def over(reconciler: Reconciler) -> bool:
+        for owner, where in nodes_by_job(scene).items():
+            seen.setdefault(owner, set()).update(zones.get(node, "") for node in where)
+        return reconciler.driver.slot is not None and not reconciler.driver.entries
+
+    stepped = Stepped(scene, policy("fifo"), arrivals, over)
+    stepped.run()
+    assert set(scene.phases().values()) == {"Completed"}
+    assert (seen["far"], seen["near"]) == ({"a"}, {"b"})
+    assert all(len(seen[f"together-{k}"]) == 1 for k in range(3))
+    assert stepped.controller.metrics.withdrawn._value.get() == 0
+
+
 def test_taints_and_labels_of_running_jobs(cluster: Cluster) -> None:
     """NoSchedule leaves a gang where it is, NoExecute moves it; a label lets one begin."""
     scene, nodes = three_kinds(cluster), cluster.plane.nodes

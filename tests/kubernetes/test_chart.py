@@ -114,6 +114,8 @@ def test_lint(shell: Shell) -> None:
         ("slotSeconds=0", "at '/slotSeconds': exclusiveMinimum: got 0, want 0"),
         ("policy=magic", "at '/policy': value must be one of 'oasis', 'recourse'"),
         ("replica=3", "additional properties 'replica' not allowed"),
+        ("image=two words", "at '/image': 'two words' does not match pattern"),
+        ("namespaces={a,a}", "at '/namespaces'"),
         ("name=Upper", "at '/name': 'Upper' does not match pattern"),
         ("extraArgs={--metrics-port=0}", "expected no option that the chart gives itself"),
         ("pod.containers=x", "at '/pod/containers'"),

@@ -138,7 +138,7 @@ def schema() -> dict[str, Any]:
 
     found = fields(
         name=name,
-        image={"type": "string"},
+        image={"type": "string", "pattern": "^[^\\s'\"]*$"},
         namespaces={"type": "array", "items": {**name, "maxLength": 63}, "uniqueItems": True},
         replicas={"type": "integer", "minimum": 0},
         policy={"type": "string", "enum": list(POLICIES)},

@@ -167,11 +167,16 @@ def command(
 
 
 def read_jobs(
-    source: TraceSource, format: str | None, given: dict[str, Any], **limits: int | None
+    source: TraceSource,
+    format: str | None,
+    given: dict[str, Any],
+    *,
+    expected: str = WANTED,
+    **limits: int | None,
 ) -> PlainTrace:
     """The plain jobs of a trace; errors name the file and the flags."""
     with located_at(source=source.path), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
-        kind = FORMATS[format or format_of(source, WANTED)]
+        kind = FORMATS[format or format_of(source, expected)]
         return plain_jobs(source, kind, reading_options(kind, given), **limits)  # type: ignore[arg-type]
 
 

@@ -42,7 +42,7 @@ from experiments.evaluation.whatif import (
 )
 from experiments.evaluation.whatif_result import Setting, WhatIf
 from oasis.model.errors import InputError, located_at
-from oasis.traces.plain import FORMATS
+from oasis.traces.plain import EXPECTED, FORMATS
 from oasis.traces.table import read_trace, source_of
 
 if TYPE_CHECKING:
@@ -182,7 +182,8 @@ def command(
     with located_at(source=file):
         source = source_of(file, read_trace(file))
     given = {"virtual_cluster": virtual_cluster, **reading}
-    trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
+    limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
+    trace = read_jobs(source, format, given, expected=EXPECTED, **limits)
     jobs = JobColumns.of(trace.jobs)
     about = {
         "jobs": len(jobs),

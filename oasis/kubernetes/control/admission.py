@@ -301,7 +301,7 @@ def _among_themselves(rules: PodRules, gang: Iterable[PodRules]) -> list[str]:
         found.append("affinity.podAffinity")
     if any(own.is_in(one.pods) for own in gang for one in rules.spread):
         found.append("topologySpreadConstraints")
-    return [f"{name} between its own pods" for name in found]
+    return [f"{name} (between its own pods)" for name in found]
 
 
 def _tasks_in(room: Mapping[str, Fraction], asked: Mapping[str, Fraction]) -> int:

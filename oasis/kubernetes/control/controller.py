@@ -305,13 +305,13 @@ class Controller:
             reconciler.clock.drift = self._now.drift()
         # News are counted first: they tell of the slot that may end in the next line.
         self._count(reconciler, news)
+
         # A long plan is made in a thread: until then pods and statuses follow the one before it.
-        begun = reconciler.plan_if_due(
-            self._now(),
-            self._seen,
-            PLAN_WAIT,
-            lambda: self._news.put((self._now(), "plan", "", None)),
-        )
+        def on_end() -> None:
+            self._news.put((self._now(), "plan", "", None))
+
+        begun = reconciler.plan_if_due(self._now(), self._seen, PLAN_WAIT, on_end)
+        reconciler.start_between(self._now(), self._seen, PLAN_WAIT, on_end)
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
         if begun and self._starts is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-from oasis.driver.driver import Driver
+from oasis.driver.driver import Driver, form_begun_in
 from oasis.kubernetes import names
+from oasis.kubernetes.cluster.pods import orphan
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import COMPLETE, VALID, error_text
@@ -209,3 +211,26 @@ def check_plannable(spec: JobSpec, policy: Policy) -> None:
         said = BY_NAME[spec.kind].servers is None
         path = f"metadata.annotations.{names.SERVERS}" if said else "spec.tfReplicaSpecs.PS"
         raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
+
+
+def tell_orphans(
+    pods: Iterable[Mapping[str, Any]], told: Container[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Say which pods run on without the job for which they were made, but for those `told` before.
+
+    Returns the namespaces and uids of these jobs.
+    """
+    found = Counter(key for pod in pods if (key := orphan(pod)) is not None)
+    for (namespace, uid), count in found.items():
+        if (namespace, uid) not in told:
+            log.warning(
+                "%d pods run in %s without their OasisJob and count as pods of others; to end "
+                "them: kubectl -n %s delete pod -l %s=%s",
+                *(count, namespace, namespace, names.JOB_UID, uid),
+            )
+    return set(found)
+
+
+def begun_in(spec: JobSpec, form: int) -> JobSpec:
+    """The job in the form in which it began."""
+    return form_begun_in(spec.in_forms, form, "spec.forms")

@@ -12,16 +12,26 @@ from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import (
     Place,
     available,
+    check_groups,
     foreign_use,
     is_usable,
     places_of,
     site_of,
 )
-from oasis.kubernetes.cluster.pods import by_job, claims_of, is_working, lingers, uids_of
+from oasis.kubernetes.cluster.pods import (
+    by_job,
+    claims_of,
+    is_ending,
+    is_working,
+    lingers,
+    uids_of,
+)
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
+from oasis.scheduling.capabilities import PlanningInModel
+from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
 Seen = Mapping[str, list[Any]]
@@ -88,6 +98,18 @@ class Machines:
             return self
         return Machines(self.places, replace(self.site, machines=tuple(machines)), foreign, offers)
 
+    def changing(
+        self, seen: Seen, settings: ControllerSettings, nodes: set[str], late: float
+    ) -> set[str]:
+        """Those of `nodes` whose room is another one by the next slot: pods go, or others came."""
+        ending = (pod for pod in seen["pods"] if is_ending(pod) and not lingers(pod, late))
+        found = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
+        if nodes - found:
+            told = self.resized(seen, settings, nodes - found, late).site.machines
+            known = zip(self.places, told, self.site.machines, strict=True)
+            found |= {place.node for place, new, old in known if new != old}
+        return found
+
     def lost(self, seen: Seen) -> frozenset[int]:
         """Machines whose node is gone, cordoned or not ready."""
         nodes = _by_name(seen)
@@ -153,3 +175,9 @@ class StartUps:
     def forget_others(self, pods: Iterable[Mapping[str, Any]]) -> None:
         """Keep only those of `pods`."""
         self._known &= {pod["metadata"]["uid"] for pod in pods}
+
+
+def check_policy(policy: Policy, site: Site) -> None:
+    """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
+    if isinstance(policy, PlanningInModel):
+        check_groups(site)

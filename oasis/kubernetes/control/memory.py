@@ -92,6 +92,7 @@ def _go_on(
     reconciler.reader.recall(found["unwritten"], seen)
     specs = reconciler.read_specs(seen, now)
     reconciler.done.update(found["done"])
+    reconciler.between.early.update(found.get("early", {}))
     reconciler.patience.restore(found["patience"])
     driver = reconciler.driver
     # The policy's state is indexed by machine and resource, and fits no other site.

@@ -113,10 +113,14 @@ class Patience:
         wait.taken_back += 1
         return now + seconds
 
-    def limit(self, spec: JobSpec, most: int, now: float) -> None:
-        """Plan no more than `most` workers for the job until it is edited."""
+    def limit(self, spec: JobSpec, most: int) -> None:
+        """Plan no more than `most` workers for the job until it is edited.
+
+        It has waited since as before: where fewer are not ready either, others get all of its room
+        at the next boundary.
+        """
         wait = self._waits[spec.uid]
-        wait.since, wait.generation, wait.most = now, spec.generation, most
+        wait.generation, wait.most = spec.generation, most
 
     def pauses(self, spec: JobSpec, now: float) -> bool:
         """Whether nothing is to be planned for the job now; an edit ends that, and its limit."""

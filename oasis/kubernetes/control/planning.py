@@ -2,52 +2,171 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Mapping, Set
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
 
+from oasis.driver.between import EarlyStarts
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
+from oasis.kubernetes.objects.conditions import error_text
+from oasis.kubernetes.objects.existing import job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec
 
+log = logging.getLogger("oasis.kubernetes")
 
-@dataclass(slots=True)
-class Planning:
-    """A plan that is being made, here or in a thread."""
+Seen = Mapping[str, list[Any]]
+Came = tuple[Mapping[str, JobSpec], Set[str]]  # new jobs, and uids of live ones that ended
+LEAST = 10.0  # seconds; for less no pod is started that has to leave at the boundary
+LAST_CALL = 2.0  # seconds before that
+T = TypeVar("T")
 
-    driver: Driver[JobSpec]
-    slot: int  # that it is for
-    facts: Facts[JobSpec]
-    now: float  # when it was begun
-    slot_before: int | None  # that of the plan that is acted on meanwhile
-    live_before: Mapping[str, Entry[JobSpec]]  # copies of its entries, by uid
-    seconds: float = 0.0
-    ended: threading.Event = field(default_factory=threading.Event)
-    _found: Decided[JobSpec] | BaseException | None = None
 
-    def start(self, on_end: Callable[[], None]) -> None:
-        """Decide in a thread, which ends with the process."""
+class Asked(Generic[T]):
+    """A question to the policy, answered here or in a thread.
+
+    Parameters
+    ----------
+    question : callable
+        It returns the answer.
+    """
+
+    def __init__(self, question: Callable[[], T]) -> None:
+        self._question = question
+        self.seconds = 0.0
+        self.ended = threading.Event()
+        self._found: T | None = None
+        self._error: BaseException | None = None
+
+    def start(self, on_end: Callable[[], None], patience: float = 0.0) -> None:
+        """Ask in a thread, which ends with the process; wait `patience` seconds for its end."""
 
         def run() -> None:
             self.make()
             on_end()
 
         threading.Thread(target=run, name="planning", daemon=True).start()
+        self.ended.wait(patience)
 
     def make(self) -> None:
-        """Ask the policy; what is raised is raised by `outcome`."""
+        """Ask now; what is raised is raised by `outcome`."""
         begin = time.perf_counter()
         try:
-            self._found = self.driver.boundary(self.slot, self.facts)
+            self._found = self._question()
         except BaseException as error:  # noqa: BLE001 (a thread has nobody to tell it to)
-            self._found = error
+            self._error = error
         self.seconds = time.perf_counter() - begin
         self.ended.set()
 
-    def outcome(self) -> Decided[JobSpec]:
-        """What was decided."""
-        if isinstance(self._found, BaseException):
-            raise self._found
-        assert self._found is not None
-        return self._found
+    def outcome(self) -> T:
+        """The answer."""
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._found)
+
+
+@dataclass(slots=True)
+class Planning:
+    """A plan that is being made, and the one that is acted on meanwhile."""
+
+    slot: int  # that it is for
+    facts: Facts[JobSpec]
+    now: float  # when it was begun
+    slot_before: int | None
+    live_before: Mapping[str, Entry[JobSpec]]  # copies of the entries, by uid
+    asked: Asked[Decided[JobSpec]]
+
+
+class Rehearsals:
+    """What the next plan would do with jobs that came since the last one, asked in a thread.
+
+    Attributes
+    ----------
+    known : frozenset of str
+        Uids of the jobs that the last boundary has seen.
+    """
+
+    def __init__(self, driver: Driver[JobSpec], between: EarlyStarts[JobSpec]) -> None:
+        self._driver, self._between = driver, between
+        self.known: frozenset[str] = frozenset()
+        self._asked: Asked[Mapping[str, Entry[JobSpec]]] | None = None
+        # the slot, the new jobs, and whether it was the last time before machines are given back
+        self._about: tuple[int | None, frozenset[str], bool] = (None, frozenset(), False)
+
+    def look(
+        self,
+        look: Callable[[], Seen],
+        plannable: Callable[[Seen, Container[str]], Came],
+        left: float,
+        patience: float,
+        on_end: Callable[[], None],
+    ) -> dict[str, bool]:
+        """Jobs that begin now, and those that give back their machines (False), by uid.
+
+        Parameters
+        ----------
+        look, plannable : callable
+            What is there; those of some new jobs that may be planned, and which live ones ended.
+        left : float
+            Seconds until the boundary.
+        patience, on_end
+            As for `Reconciler.plan_if_due`.
+        """
+        before = dict(self._between.held)
+        for uid in before.keys() - self._between.staying:
+            if left <= _notice(before[uid].spec):
+                self._between.leave(uid)
+        self._listen(look, plannable, left, patience, on_end)
+        held = self._between.held
+        return {uid: uid in held for uid in (*held, *before) if (uid in held) != (uid in before)}
+
+    def _listen(
+        self,
+        look: Callable[[], Seen],
+        plannable: Callable[[Seen, Container[str]], Came],
+        left: float,
+        patience: float,
+        on_end: Callable[[], None],
+    ) -> None:
+        """Ask once about all that is new, and once more shortly before machines are given back."""
+        if self._asked is None:
+            seen = look()
+            came = _new(seen, self.known)
+            held = self._between.held.values()
+            is_last = any(left <= _notice(entry.spec) + LAST_CALL for entry in held)
+            about = self._driver.slot, came, is_last
+            if not came or about[0] is None or about == self._about:
+                return
+            self._about = about
+            question = self._between.rehearsal(*plannable(seen, came))
+            if question is None:
+                return
+            self._asked = Asked(question)
+            self._asked.start(on_end, patience)
+        if not self._asked.ended.is_set():
+            return
+        asked, self._asked = self._asked, None
+        try:
+            if self._about[0] == self._driver.slot:  # no slot has begun since
+                self._between.take(asked.outcome(), lambda spec: left > _notice(spec) + LEAST)
+        except Exception as error:  # noqa: BLE001 (of the policy: the next boundary tells it)
+            log.warning("no job begins before the next slot: %s", error_text(error))
+
+
+def _notice(spec: JobSpec) -> float:
+    """Seconds before a boundary at which pods have to be told, to be gone then."""
+    return spec.grace_seconds
+
+
+def _new(seen: Seen, known: Container[str]) -> frozenset[str]:
+    """Uids of the OasisJobs that are there and not `known`."""
+    return frozenset(
+        item["metadata"]["uid"]
+        for kind, item in job_items(seen)
+        if kind is None
+        and not item["metadata"].get("deletionTimestamp")
+        and item["metadata"]["uid"] not in known
+    )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from oasis.driver.driver import Driver, form_begun_in
+from oasis.driver.between import EarlyStarts
+from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
@@ -26,20 +28,19 @@ from oasis.kubernetes.acting import (
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
-from oasis.kubernetes.cluster.nodes import NodesError, Place, check_groups
+from oasis.kubernetes.cluster.nodes import NodesError, Place
 from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
-from oasis.kubernetes.control.job_reader import JobReader
-from oasis.kubernetes.control.machines import Machines
+from oasis.kubernetes.control.job_reader import JobReader, begun_in, tell_orphans
+from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
-from oasis.kubernetes.control.planning import Planning
+from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
-from oasis.kubernetes.names import JOB_UID
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.neighbours import Neighbours
@@ -55,7 +56,6 @@ from oasis.scheduling.capabilities import (
     Forecasting,
     NamingStates,
     PlanningAhead,
-    PlanningInModel,
     Promising,
 )
 from oasis.scheduling.policy import Policy
@@ -107,8 +107,10 @@ class Reconciler:
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
         self.admission = Admission(self.places, seen["nodes"], Volumes(seen), self.requests)
-        self._check_groups(policy, self.site)
+        check_policy(policy, self.site)
         self.driver: Driver[JobSpec] = Driver(policy, self.site)
+        self.between = EarlyStarts(self.driver)
+        self.rehearsals = Rehearsals(self.driver, self.between)
         self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
 
     # -- the cluster -------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ class Reconciler:
         try:
             if self.machines.have_grown(seen, self.settings.ps_share):
                 machines = Machines.of(seen, self.settings, self.clock)
-                self._check_groups(self.driver.policy, machines.site)
+                check_policy(self.driver.policy, machines.site)
                 self.driver.rebuild(machines.site)
                 self.machines = machines
                 return
@@ -142,12 +144,6 @@ class Reconciler:
 
     def _resized(self, seen: Seen, short: set[str]) -> Machines:
         return self.machines.resized(seen, self.settings, short, self._late)
-
-    @staticmethod
-    def _check_groups(policy: Policy, site: Site) -> None:
-        """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
-        if isinstance(policy, PlanningInModel):
-            check_groups(site)
 
     @property
     def statuses(self) -> dict[str, StatusWriter]:
@@ -182,7 +178,7 @@ class Reconciler:
     @property
     def live(self) -> Mapping[str, Entry[JobSpec]]:
         """Live jobs by uid, with what they hold by the plan that is acted on."""
-        return self.driver.by_uid if self._planning is None else self._planning.live_before
+        return self.between.live if self._planning is None else self._planning.live_before
 
     @property
     def next_boundary(self) -> float:
@@ -193,11 +189,10 @@ class Reconciler:
     def boundary_if_due(self, now: float, seen: Seen) -> bool:
         """Begin the present slot if it has not begun yet, and return whether it did."""
         planning = self._prepare(now, seen)
-        if planning is None:
-            return False
-        planning.make()
-        self._follow(planning, seen)
-        return True
+        if planning is not None:
+            planning.asked.make()
+            self._follow(planning, seen)
+        return planning is not None
 
     def plan_if_due(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
@@ -213,14 +208,12 @@ class Reconciler:
             if planning is None:
                 return False
             if self.driver.arriving_again & self.pods_of(look()).keys():
-                planning.make()  # without a plan their pods would go meanwhile
+                planning.asked.make()  # without a plan their pods would go meanwhile
             else:
-                planning.start(on_end)
-                planning.ended.wait(patience)
-        if not planning.ended.is_set():
-            return False
-        self._follow(planning, look())
-        return True
+                planning.asked.start(on_end, patience)
+        if planning.asked.ended.is_set():
+            self._follow(planning, look())
+        return self._planning is None
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
         """What is to be planned for the present slot; None if it has begun before."""
@@ -243,21 +236,29 @@ class Reconciler:
         specs = self._ready_in_time(specs, ours, now)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, self.machines.lost(seen))
         # The driver changes its entries while it plans: until then the others look at copies.
-        before = {uid: entry.copy() for uid, entry in self.driver.by_uid.items()}
-        self._planning = Planning(self.driver, slot, facts, now, self.driver.slot, before)
+        before = {uid: entry.copy() for uid, entry in self.live.items()}
+        facts, complete = self.between.begin(slot, facts)
+        for uid, entry in complete.items():
+            with self.handling(uid, "telling of", now):
+                self._tell_completed(entry, max(slot - 1, entry.arrived), now)
+            self.reader.specs.pop(uid, None)  # nothing runs for it any more
+        self.rehearsals.known = frozenset(self.statuses)
+        asked = Asked(partial(self.driver.boundary, slot, facts))
+        self._planning = Planning(slot, facts, now, self.driver.slot, before, asked)
         return self._planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
         """Act on a new plan from now on: say what was decided, and keep it."""
         self._planning = None
-        slot, now, outcome = planning.slot, planning.now, planning.outcome()
+        slot, now, outcome = planning.slot, planning.now, planning.asked.outcome()
         ours = self.pods_of(seen)
-        self.metrics.policy_seconds.observe(planning.seconds)
+        self.metrics.policy_seconds.observe(planning.asked.seconds)
         count, jobs = len(outcome.changed), len(self.driver.entries)
-        told = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
+        told = {"slot": slot, "count": count, "seconds": round(planning.asked.seconds, 6)}
         log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=told)
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
+        self.between.after(outcome)
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
         if outcome.error is None:
@@ -270,7 +271,7 @@ class Reconciler:
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
-        self._tell_orphans(seen)
+        self._orphans = tell_orphans(seen["pods"], self._orphans)
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
@@ -293,6 +294,22 @@ class Reconciler:
         self.metrics.slot.set(slot)
         self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
 
+    def start_between(
+        self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
+    ) -> None:
+        """Begin jobs that came since the boundary, as `plan_if_due` plans."""
+
+        def plannable(seen: Seen, came: Container[str]) -> Came:
+            specs = {uid: s for uid, s in self.read_specs(seen, now).items() if uid in came}
+            specs = self._let_in(self._with_nodes(specs, now), seen, now)
+            return specs, self._ended(self.pods_of(seen), now)
+
+        if self._planning is None:
+            left = self.next_boundary - now
+            found = self.rehearsals.look(look, plannable, left, patience, on_end)
+            for uid, begins in found.items():
+                self.statuses[uid].begins_early(begins, now)
+
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
         """The jobs but those that no node admits, which wait for one.
 
@@ -314,10 +331,11 @@ class Reconciler:
             ):
                 job.waits("TooLong", why, now)
                 continue
-            found[uid] = spec
-            if job.is_without_node and uid not in live:
-                self.remember(uid, spec)
-            job.has_node()
+            with self.handling(uid, "judging", now):
+                if job.is_without_node and uid not in live:
+                    self.remember(uid, spec)
+                job.has_node()
+                found[uid] = spec
         return found
 
     def _let_in(self, specs: Mapping[str, JobSpec], seen: Seen, now: float) -> dict[str, JobSpec]:
@@ -331,15 +349,18 @@ class Reconciler:
                     spec, lambda one, form: driver.as_seen(one, form, 0, None), self.site
                 )
                 declared.append(spec)
-        found, waiting = self.tenants.let_in(declared, live, now)
+        let_in, waiting = self.tenants.let_in(declared, live, now)
         for uid, verdict in waiting.items():
             self.statuses[uid].waits(verdict.reason, verdict.message, now)
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
-        for uid, spec in found.items():
-            job = self.statuses[uid]
-            if job.is_held_back and uid not in live:
-                self.remember(uid, spec)
-            job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
+        found = {}
+        for uid, spec in let_in.items():
+            with self.handling(uid, "judging", now):
+                job = self.statuses[uid]
+                if job.is_held_back and uid not in live:
+                    self.remember(uid, spec)
+                job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
+                found[uid] = spec
         return found
 
     def _ready_in_time(
@@ -379,7 +400,7 @@ class Reconciler:
         )
         most = max(there, begun_in(spec, entry.form).min_workers)
         if there and most < planned:
-            self.patience.limit(spec, most, now)
+            self.patience.limit(spec, most)
             message += f"; from now on at most {most} workers are planned, until it is edited"
             self.statuses[uid].say(PLACED, "False", "PodsNotReady", message, now)
             return
@@ -402,6 +423,7 @@ class Reconciler:
             form, given = status.get("form", 0), None
             if spec.forms and "form" in status:  # it began in this form, and stays in it
                 given = begun_in(spec, form).min_workers
+            self.between.forget(uid)
             self.driver.remember(spec, arrived, done, given, form)
 
     def _close(self, slot: int, seen: Seen, now: float) -> None:
@@ -442,7 +464,7 @@ class Reconciler:
 
     def _ended(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
         found = set(self.reader.complete)
-        for uid, entry in self.driver.by_uid.items():
+        for uid, entry in self.live.items():
             # The pods of an OasisJob are ours, and no other controller says when they are complete.
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
@@ -554,7 +576,7 @@ class Reconciler:
         ]
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
-        self._withdraw(steps, seen, now)
+        self._withdraw(steps, seen, ours, now)
         steps.actions = [
             action
             for action in steps.actions
@@ -601,7 +623,9 @@ class Reconciler:
         limit = STUCK * self.settings.slot_seconds
         return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
 
-    def _withdraw(self, steps: Steps, seen: Seen, now: float) -> None:
+    def _withdraw(
+        self, steps: Steps, seen: Seen, ours: Mapping[str, Mapping[str, Any]], now: float
+    ) -> None:
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
@@ -616,13 +640,15 @@ class Reconciler:
                 message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
                 self.statuses[uid].in_trouble("NotAdmitted", message, now)
         for uid, why in steps.unfit.items():
-            if uid in self.statuses:
+            # Of a gang that changes, pods that are on their way out are in its own way.
+            if uid in self.statuses and not any(map(p.is_ending, ours.get(uid, {}).values())):
                 self.statuses[uid].in_trouble("NotAdmitted", why, now)
+        # Others give the room back, or the node is told to be smaller in the next slot.
+        nodes = set(steps.short.values())
+        going = self.machines.changing(seen, self.settings, nodes, self._late)
         for uid, node in steps.short.items():
             self._short.setdefault(uid, node)
-            on_it = (pod for pod in seen["pods"] if pod["spec"].get("nodeName") == node)
-            # Others give the room back, or the node is told to be smaller in the next slot.
-            if any(map(self._goes, on_it)) or self._resized(seen, {node}) is not self.machines:
+            if node in going:
                 self.patience.excuse(uid, now)
 
     def refused(self, failures: Iterable[Failure], now: float) -> None:
@@ -656,6 +682,7 @@ class Reconciler:
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
+            "early": self.between.early,
             "patience": self.patience.state(self.clock),
             "tenants": self.tenants.state(),
             "unwritten": {
@@ -709,18 +736,6 @@ class Reconciler:
         decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
         return {decision.job_id: decision for decision in decisions.values()}
 
-    def _tell_orphans(self, seen: Seen) -> None:
-        """Say once which pods run on without the job for which they were made."""
-        found = Counter(key for pod in seen["pods"] if (key := p.orphan(pod)) is not None)
-        for (namespace, uid), count in found.items():
-            if (namespace, uid) not in self._orphans:
-                log.warning(
-                    "%d pods run in %s without their OasisJob and count as pods of others; to end "
-                    "them: kubectl -n %s delete pod -l %s=%s",
-                    *(count, namespace, namespace, JOB_UID, uid),
-                )
-        self._orphans = set(found)
-
     def _tell_completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
         job = self.statuses.get(entry.spec.uid)
         if job is None:
@@ -773,7 +788,7 @@ class Reconciler:
             with self.handling(uid, "telling of", now):
                 alone = [(slot, entry.allocation)] if entry.allocation.workers else []
                 job.holds(
-                    entry,
+                    replace(entry, done=entry.done + self.between.early.get(uid, 0.0)),
                     planned.get(entry.job.index, alone),
                     self.places,
                     now,
@@ -787,8 +802,3 @@ class Reconciler:
         # A gauge keeps its last value, so phases that no job is in any more are set to 0.
         for phase in PHASES:
             self.metrics.jobs.labels(phase).set(phases.count(phase))
-
-
-def begun_in(spec: JobSpec, form: int) -> JobSpec:
-    """The job in the form in which it began."""
-    return form_begun_in(spec.in_forms, form, "spec.forms")

@@ -196,6 +196,14 @@ class StatusWriter:
         self.ended(now)
         self.say(PLACED, "False", reason, message, now)
 
+    def begins_early(self, begins: bool, now: float) -> None:
+        """It begins before the policy has decided on it, or gives its machines back."""
+        if begins:
+            self.status["phase"] = HOLDING[False]
+            self.say(PLACED, "True", "BetweenSlots", "on machines that the plan leaves free", now)
+        else:
+            self.waits("BetweenSlots", "the next slot needs its machines", now)
+
     def in_trouble(self, reason: str, message: str, now: float) -> None:
         """Something keeps its pods from running; less than that they were not ready for long."""
         if self._placed != "PodsNotReady":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,7 @@ from oasis.kubernetes.objects.node_affinity import (
 )
 from oasis.kubernetes.objects.quantities import part
 from oasis.model.document import count, entry, list_of, mapping, object_of, text
-from oasis.model.errors import located_at
+from oasis.model.errors import InstanceError, located_at
 
 BETWEEN = ("podAffinity", "podAntiAffinity")  # parts of the affinity of a pod
 Object = Mapping[str, Any]
@@ -213,7 +214,9 @@ class Bound:
         labels = meta.get("labels") or {}
         apart: tuple[PodTerm, ...] = ()
         if (spec.get("affinity") or {}).get("podAntiAffinity"):
-            apart = PodRules.of(meta["namespace"], labels, {"affinity": spec["affinity"]}).apart
+            # Older servers took selectors that make no sense: nobody goes by them.
+            with suppress(InstanceError):
+                apart = PodRules.of(meta["namespace"], labels, {"affinity": spec["affinity"]}).apart
         is_ending = bool(meta.get("deletionTimestamp"))
         return cls(node, meta["namespace"], labels, apart, is_ending, meta["uid"])
 

@@ -459,7 +459,7 @@ class Recourse:
         Nothing changes. With a limit in seconds the decision itself may still be another.
         """
         # The decision is made in earnest, on a copy, as `submit` would make it.
-        copied = self._copied()
+        copied = self.rehearsed()
         plan, reach = copied._planner.plan, copied._planner.plan.ledger.end
         copied._pass(now, [])
         for key in [key for key, live in plan.live.items() if live.remaining == 0]:
@@ -484,7 +484,7 @@ class Recourse:
         )
         return Quote(decision, change)
 
-    def _copied(self) -> Self:
+    def rehearsed(self) -> Self:
         """A copy that shares nothing that changes."""
         plan, rule = self._planner.plan, self.admission
         # What never changes is shared with the copy; jobs and their tables are large.

@@ -208,6 +208,13 @@ def test_what_is_refused(run: Run, trace: Path, options: tuple[str, ...], messag
     assert "Traceback" not in err
 
 
+def test_elastic_jobs_are_sent_to_replay(run: Run) -> None:
+    code, _, err = run("whatif", Path(__file__).parents[3] / "docs/examples/elastic.json")
+    assert code == 2
+    assert "got what looks like a workload of elastic jobs; `oasis replay" in err
+    assert "or a workload of elastic jobs, got" not in err
+
+
 def test_the_progress_says_how_long_it_takes(capfd: pytest.CaptureFixture[str]) -> None:
     from experiments.evaluation.whatif import JobColumns
     from oasis.simulator import PlainJob

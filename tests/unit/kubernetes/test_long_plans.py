@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from baselines import FIFO
-from oasis.driver.entry import Facts
-from oasis.kubernetes.control.planning import Planning
+from oasis.kubernetes.control.planning import Asked
 from oasis.scheduling.policy import Plan, View
 from tests.unit.kubernetes.played import Played, job, job_of, node
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
@@ -131,12 +130,12 @@ def test_new_machines_are_planned_at_once_and_no_pod_is_deleted_meanwhile(
     assert len(pods) == len(played.pods)
 
 
-def test_what_the_driver_raises_is_raised_where_the_plan_is_taken_in() -> None:
-    planning: Any = Planning(None, 0, Facts({}), 0.0, None, {})  # type: ignore[arg-type]
-    planning.start(lambda: None)
-    assert planning.ended.wait(LONG)
-    with pytest.raises(AttributeError, match="boundary"):
-        planning.outcome()
+def test_what_is_raised_in_the_thread_is_raised_where_the_answer_is_taken_in() -> None:
+    asked = Asked(lambda: 1 // 0)
+    asked.start(lambda: None)
+    assert asked.ended.wait(LONG)
+    with pytest.raises(ZeroDivisionError):
+        asked.outcome()
 
 
 def test_an_error_of_the_policy_is_told_as_without_a_thread(played: InThread) -> None:

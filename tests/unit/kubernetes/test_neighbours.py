@@ -365,6 +365,15 @@ def test_pods_of_others_keep_a_job_off_or_draw_it_near(name: str) -> None:
 HOST_LABEL = names.HOSTNAME
 
 
+def test_what_makes_no_sense_of_a_pod_of_others_stops_nobody() -> None:
+    made = played()
+    odd = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "-not a value-"}}}
+    made.pods["odd"] = foreign("odd", "n0", "db", **apart(odd))
+    uid = made.submit(asking("j", 16, 2))
+    made.run(4)
+    assert made.phase(uid) == "Completed"
+
+
 def test_a_job_that_is_to_be_near_pods_that_are_not_there_waits_for_them() -> None:
     made = played()
     uid = made.submit(asking("j", 2, **near(term("db"))))
@@ -408,7 +417,7 @@ def test_a_gang_that_does_not_fit_together_is_not_opened_and_says_why() -> None:
     assert said[:2] == ("False", "NotAdmitted")
     assert "node n0 does not admit pod" in said[2]
     assert f"{HOST_LABEL} n0 has pods that" in said[2]
-    assert "affinity.podAntiAffinity between its own pods" in made.said(uid, "Unjudged")[2]
+    assert "affinity.podAntiAffinity (between its own pods)" in made.said(uid, "Unjudged")[2]
     made.run(6)
     assert made.said(uid, "Placed")[1] == "PodsNotReady"
     assert not made.pods

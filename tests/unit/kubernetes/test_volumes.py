@@ -193,7 +193,7 @@ def test_nodes_without_the_label_of_a_topology_admit_no_pod_that_is_spread_over_
         "True",
         "LeftToScheduler",
         "left to the scheduler of the cluster, and not seen by the plan: "
-        "topologySpreadConstraints between its own pods of its workers",
+        "topologySpreadConstraints (between its own pods) of its workers",
     )
     made.edit(uid, workers=asking("j", 2, mounting())["spec"]["workers"])
     made.run(1)

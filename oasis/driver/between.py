@@ -1,0 +1,191 @@
+"""Starts between boundaries: a job begins at its arrival where the next plan is going to put it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, replace
+from typing import Generic
+
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Decided, Entry, Facts, Spec
+from oasis.model.rounding import TOLERANCE
+from oasis.scheduling.capabilities import Rehearsing
+from oasis.scheduling.placement import BestFit, Room
+
+
+@dataclass(slots=True)
+class _Over(Generic[Spec]):
+    """A job that is complete, while the policy plans it as if it had not begun early."""
+
+    spec: Spec
+    done: float  # worker-slots that it would have done by now
+    until: float  # with so many it would be complete
+
+    def is_due(self, done: float) -> bool:
+        """Whether it would be complete with so many worker-slots."""
+        return done >= self.until - TOLERANCE * max(1.0, self.until)
+
+
+class EarlyStarts(Generic[Spec]):
+    """Jobs that run before the policy knows of them, in what its plan leaves free.
+
+    A driver asks its policy at boundaries alone. Between them a copy of it is asked what it would
+    decide at the next boundary if nothing else happened (`rehearsal`). A new job that gets machines
+    there, and finds as many free now, begins at once (`take`).
+
+    The policy never learns of it (`begin`): what a job did before it arrived at the policy is not
+    told. Every decision is the one that it would have been without early starts, so that no job
+    completes later. A job that completes early stays on the books of the policy for as long as it
+    would have taken.
+
+    Parameters
+    ----------
+    driver : Driver
+        Its boundaries are those of a world that tells it what `begin` says.
+
+    Attributes
+    ----------
+    held : dict of str to Entry
+        Jobs that run before they arrive at the policy, by uid, with what they hold.
+    staying : set of str
+        Those of them that the next plan leaves where they are.
+    early : dict of str to float
+        Worker-slots that jobs had done when they arrived at the policy, which it is not told.
+    """
+
+    def __init__(self, driver: Driver[Spec]) -> None:
+        self._driver = driver
+        self.held: dict[str, Entry[Spec]] = {}
+        self.staying: set[str] = set()
+        self.early: dict[str, float] = {}
+        self._over: dict[str, _Over[Spec]] = {}
+
+    @property
+    def live(self) -> dict[str, Entry[Spec]]:
+        """Unfinished jobs by uid: those of the driver, and those that it does not know yet."""
+        live = self._driver.by_uid
+        return {uid: entry for uid, entry in live.items() if uid not in self._over} | self.held
+
+    def rehearsal(
+        self, specs: Mapping[str, Spec], ended: Set[str] = frozenset()
+    ) -> Callable[[], Mapping[str, Entry[Spec]]] | None:
+        """A function that says, for `take`, what the next boundary would decide on these new jobs.
+
+        `ended` are jobs that have said since the last boundary that they ended. The function may
+        run in a thread while the driver stands still or goes on. None if the policy cannot
+        be asked: it is no `Rehearsing`, no slot has begun, or it fails.
+        """
+        driver = self._driver
+        if not isinstance(driver.policy, Rehearsing) or driver.slot is None:
+            return None
+        if driver.again_at is not None or driver.arriving_again:
+            return None
+        copied, slot = driver.copied(driver.policy.rehearsed()), driver.slot + 1
+        live = driver.by_uid
+        known = {uid: entry.spec for uid, entry in live.items()}
+        # Gangs work on until then, as planned.
+        done = {uid: e.done + e.allocation.worker_count for uid, e in live.items()}
+        due = {uid for uid, over in self._over.items() if over.is_due(done.get(uid, 0.0))}
+        facts = Facts(
+            known | {uid: spec for uid, spec in specs.items() if uid not in known},
+            done,
+            ended=frozenset((due | ended - self._over.keys()) & live.keys()),
+            down=frozenset(driver.down),
+        )
+
+        def found() -> Mapping[str, Entry[Spec]]:
+            copied.step(slot, facts)
+            return {uid: entry for uid, entry in copied.by_uid.items() if uid in specs}
+
+        return found
+
+    def take(
+        self, found: Mapping[str, Entry[Spec]], may_leave: Callable[[Spec], bool] = lambda _: True
+    ) -> None:
+        """Begin the jobs that a rehearsal found machines for, as far as there is room now.
+
+        A job begins on the machines of the next plan if they are free. Otherwise it begins on
+        others, if it `may_leave` them before the boundary: to whoever gets them then, they must be
+        as free as if nobody had been there.
+        """
+        room = Room(self._driver.site, self._driver.free, self._driver.down)
+        held: dict[str, Entry[Spec]] = {}
+        self.staying = set()
+        # Those that run come first: nobody takes their room but at the boundary.
+        for uid in sorted(found, key=lambda uid: uid not in self.held):
+            entry = self.held.get(uid, found[uid])
+            job, planned = entry.job, found[uid].allocation
+            if not planned.workers:
+                continue
+            is_new = uid not in self.held
+            if (is_new or entry.allocation == planned) and room.hold(job, planned):
+                held[uid] = entry
+                self.staying.add(uid)
+            elif may_leave(entry.spec):
+                if is_new:
+                    place = BestFit().place(room, job, planned.worker_count, planned.ps_count)
+                    if place is not None:
+                        held[uid] = replace(entry, allocation=place._replace(form=planned.form))
+                elif room.hold(job, entry.allocation):
+                    held[uid] = entry
+        self.held = held
+
+    def leave(self, uid: str) -> None:
+        """Let a job give its machines back before the boundary."""
+        del self.held[uid]
+
+    def begin(self, slot: int, facts: Facts[Spec]) -> tuple[Facts[Spec], dict[str, Entry[Spec]]]:
+        """What the policy is to be told at the boundary before `slot`, and which jobs are complete.
+
+        `facts` are those that the world sees, with all the work that was done. Complete are those
+        of which the policy is told that they are not.
+        """
+        driver = self._driver
+        known, passed = driver.by_uid, slot - (driver.slot or 0)
+        for uid in facts.specs.keys() - known.keys() - self._over.keys() - driver.arriving_again:
+            if done := facts.done.get(uid):
+                self.early[uid] = done
+        for uid, over in self._over.items():
+            if uid in known:
+                over.done += known[uid].allocation.worker_count * passed
+        complete = self._completed(facts, passed)
+        self.held = {}
+        specs, done_by = dict(facts.specs), dict(facts.done)
+        ended = set(facts.ended - self._over.keys())
+        for uid, early in self.early.items():
+            done_by[uid] = max(0.0, facts.done.get(uid, 0.0) - early)
+        for uid, over in self._over.items():
+            specs[uid], done_by[uid] = over.spec, over.done
+            if over.spec.ends_itself and over.is_due(over.done):
+                ended.add(uid)
+        return replace(facts, specs=specs, done=done_by, ended=frozenset(ended)), complete
+
+    def _completed(self, facts: Facts[Spec], passed: int) -> dict[str, Entry[Spec]]:
+        """Jobs whose work is done, though not by what the policy is told."""
+        complete = {}
+        for uid, entry in self.live.items():
+            spec = facts.specs.get(uid)
+            if spec is None or not self.early.get(uid):
+                continue
+            done = facts.done[uid]
+            by_work = entry.work - done <= TOLERANCE * max(1.0, entry.work)
+            if uid in facts.ended or (by_work and not spec.ends_itself):
+                complete[uid] = replace(entry, done=done)
+                # It would have worked to the end of the slot, had it not been complete before.
+                would = 0.0 if uid in self.held else entry.done
+                would += 0.0 if uid in self.held else entry.allocation.worker_count * passed
+                self._over[uid] = _Over(entry.spec, would, done)
+        return complete
+
+    def after(self, outcome: Decided[Spec]) -> None:
+        """Take in what a boundary decided; of jobs that are complete nothing is said again."""
+        driver = self._driver
+        outcome.forget(self._over)
+        there = driver.by_uid.keys() | driver.retries.keys()
+        self._over = {uid: over for uid, over in self._over.items() if uid in there}
+        self.early = {uid: early for uid, early in self.early.items() if uid in there}
+
+    def forget(self, uid: str) -> None:
+        """Let the policy know all that a job has done: it arrives once more."""
+        self.early.pop(uid, None)
+        self.held.pop(uid, None)

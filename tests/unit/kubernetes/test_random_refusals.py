@@ -1,0 +1,87 @@
+"""Writes that are refused and pods that never run, at random: no GPU is idle for long beside it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from oasis.kubernetes.acting import Create
+from tests.unit.kubernetes.played import SLOT, Played, job, job_of
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+
+TIMEOUT = 2 * SLOT
+GPUS = 8
+REFUSALS = 200
+
+
+class Refused(Played):
+    """Jobs of 1 to 4 GPUs; causes come and go, each of one job for some slots."""
+
+    def __init__(self, name: str, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.barred: dict[str, tuple[str, int]] = {}  # uid: why, and until which slot
+        self.refused = 0
+        super().__init__(policy(name), pods_ready_timeout=TIMEOUT)
+        self.opens = lambda pod: self.why(job_of(pod)) != "image"
+
+    def why(self, uid: str) -> str:
+        cause, until = self.barred.get(uid, ("", 0))
+        return cause if self.slot < until else ""
+
+    def refuses(self, action: Any) -> str | None:
+        cause = self.why(action.job)
+        said = {
+            "quota": "create: 403 exceeded quota",
+            "policy": "create: 422 denied by a ValidatingAdmissionPolicy",
+            "webhook": "create: 500 failed calling webhook",
+        }.get(cause)
+        if said is None or not isinstance(action, Create):
+            return None
+        return said
+
+    def bar(self) -> None:
+        """Something now stands in the way of a random job."""
+        uids = [uid for uid in self.jobs if self.phase(uid) not in {"Completed", "Failed"}]
+        if uids:
+            cause = self.rng.choice(("quota", "policy", "webhook", "image"))
+            uid = self.rng.choice(uids)
+            self.refused += 1
+            self.barred[uid] = cause, self.slot + self.rng.randint(2, 12)
+            if cause == "image":  # its pods end, and the new ones do not run
+                for name, pod in list(self.pods.items()):
+                    if job_of(pod) == uid:
+                        del self.pods[name]
+
+    def held(self) -> dict[str, int]:
+        """GPUs that the plan gives to each job."""
+        live = self.reconciler.driver.by_uid
+        return {uid: entry.allocation.worker_count for uid, entry in live.items()}
+
+
+@pytest.mark.parametrize("name", ["fifo"])
+def test_no_gpu_is_idle_longer_than_the_timeout_and_a_slot(name: str) -> None:
+    played, k, free = Refused(name, 1), 0, 0
+    idle: dict[str, int] = {}  # slots in a row for which a job holds GPUs without running on all
+    while played.refused < REFUSALS:
+        # There is always a job of one GPU that waits and that nothing stands in the way of.
+        held = played.held()
+        waiting = [uid for uid in played.jobs if not held.get(uid) and not played.why(uid)]
+        over = {"Completed", "Failed"}
+        for _ in range(max(0, 6 - sum(played.phase(uid) not in over for uid in waiting))):
+            k += 1
+            # Under strict FIFO a large job at the head blocks those behind it, refused or not.
+            most = 1 if name == "fifo" else played.rng.choice((1, 1, 2, 4))
+            made = job(f"j{k}", slots=most * played.rng.randint(2, 6), minimum=1, maximum=most)
+            played.submit(made)
+        played.bar()
+        played.bar()
+        played.step()
+        held = played.held()
+        short = {uid for uid, count in held.items() if played.workers(uid) < count}
+        idle = {uid: idle.get(uid, 0) + 1 for uid in short}
+        assert max(idle.values(), default=0) <= TIMEOUT / SLOT + 1, f"slot {played.slot}: {idle}"
+        free = 0 if sum(held.values()) == GPUS else free + 1
+        assert free <= 1, f"slot {played.slot}: {held}"
+    assert sum(played.phase(uid) == "Completed" for uid in played.jobs) > 20
