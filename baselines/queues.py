@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections.abc import Mapping, Sequence
+from functools import partial
+from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
 
 from baselines.counts import FixedCounts, Placing
+from baselines.waiting import Ends, Waiting
 from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.scheduling import Allocation, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
+from oasis.scheduling.job import Demand
 
 STRICT, FIT = "strict", "fit"
 
@@ -100,6 +104,7 @@ class OneLine(BasePolicy):
 
 
 Key = tuple[float, int]
+Size = tuple[Demand, Demand, int, int]  # what a worker and a parameter server need; their counts
 
 
 class Queued(OneLine):
@@ -121,6 +126,8 @@ class Queued(OneLine):
 
     def reset(self, site: Site) -> None:
         super().reset(site)
+        # A strict line is a heap, from which only its head is taken: a job that left it in another
+        # way is passed over when it comes up. The other line is sorted.
         self._line: list[Key] = []
         self._waits: set[int] = set()
 
@@ -136,7 +143,7 @@ class Queued(OneLine):
             self._take_out(view.finished)
         for job in (*self._book.update(view, plan), *view.evicted):
             self._enter(job, view)
-        if self._line:
+        if self._waits:
             self._serve(view, plan)
             self._waits.difference_update(plan.changes)
         return plan
@@ -145,14 +152,16 @@ class Queued(OneLine):
         """Jobs that waited when their owners took them back."""
         gone = self._waits.intersection(job.index for job in left)
         if gone:
-            self._line = [key for key in self._line if key[1] not in gone]
+            # A sorted list is a heap.
+            self._line = sorted(key for key in self._line if key[1] not in gone)
             self._waits -= gone
 
     def _enter(self, job: PolicyJob, view: View) -> None:
         workers, _ = self._book.counts[job.index]
         # The index breaks ties: by arrival, and a job that lost a
         # server comes back to its old place.
-        insort(self._line, (self.key(job, workers, view), job.index))
+        enter = insort if self.line == FIT else heappush
+        enter(self._line, (self.key(job, workers, view), job.index))
         self._waits.add(job.index)
 
     def _serve(self, view: View, plan: Plan) -> None:
@@ -160,15 +169,22 @@ class Queued(OneLine):
         if self.line == FIT:
             self._line = self._fit(room, plan)
             return
+        self._from_the_head(room, plan)
+
+    def _from_the_head(self, room: Room, plan: Plan) -> None:
+        """Start the jobs of a strict line in `room`, until one does not fit."""
         jobs, counts, place = self._book.jobs, self._book.counts, self._placement.place
-        for _, index in self._line:
-            workers, ps = counts[index]
-            found = place(room, jobs[index], workers, ps)
-            if found is None:
-                break
-            plan.changes[index] = found
-        # A strict line starts from its head without gaps, so that the started ones are a prefix.
-        del self._line[: len(plan.changes)]
+        line, waits = self._line, self._waits
+        while line:
+            index = line[0][1]
+            if index in waits:
+                workers, ps = counts[index]
+                found = place(room, jobs[index], workers, ps)
+                if found is None:
+                    return
+                plan.changes[index] = found
+                waits.remove(index)
+            heappop(line)
 
     def _fit(self, room: Room, plan: Plan) -> list[Key]:
         """Start whoever fits into `room`; those who do not."""
@@ -314,98 +330,125 @@ class EASY(Queued):
 
     def reset(self, site: Site) -> None:
         super().reset(site)
-        self._running: dict[int, PolicyJob] = {}
-        # Of jobs that wait, what does not change meanwhile: the line may be thousands long.
-        self._lasts: dict[int, float] = {}
-        self._size: dict[int, int] = {}
-        self._sizes: dict[tuple[object, ...], int] = {}
+        self._ends = Ends()
+        self._sizes: dict[Size, Waiting] = {}
 
     def decide(self, view: View) -> Plan:
         for job in (*view.finished, *view.evicted):
-            self._running.pop(job.index, None)
+            self._ends.remove(job.index)
         plan = super().decide(view)
         for index in plan.changes:
-            self._running[index] = self._book.jobs[index]
-            del self._lasts[index], self._size[index]
+            job, (workers, _) = self._book.jobs[index], self._book.counts[index]
+            # One worker is never faster than one worker: such a job ends no sooner than this.
+            self._ends.add(index, self._end(job, view) if workers == 1 else -math.inf)
         return plan
+
+    def _take_out(self, left: Sequence[PolicyJob]) -> None:
+        for job in left:
+            if job.index in self._waits:
+                self._leave(job.index)
+        super()._take_out(left)
 
     def _enter(self, job: PolicyJob, view: View) -> None:
         super()._enter(job, view)
-        tasks = self._book.counts[job.index]
-        self._lasts[job.index] = view.remaining(job) / tasks[0]
-        size = (job.worker, job.ps, *tasks)
-        self._size[job.index] = self._sizes.setdefault(size, len(self._sizes))
+        waiting = self._sizes.setdefault(self._size(job.index), Waiting())
+        waiting.enter(job.index, view.remaining(job))
 
-    def _take_out(self, left: Sequence[PolicyJob]) -> None:
-        super()._take_out(left)
-        for job in left:
-            self._lasts.pop(job.index, None)
-            self._size.pop(job.index, None)
+    def _size(self, index: int) -> Size:
+        job = self._book.jobs[index]
+        return (job.worker, job.ps, *self._book.counts[index])
+
+    def _leave(self, index: int) -> None:
+        size = self._size(index)
+        self._sizes[size].leave(index)
+        if not self._sizes[size]:
+            del self._sizes[size]
 
     def _serve(self, view: View, plan: Plan) -> None:
-        super()._serve(view, plan)  # from the head on, until one does not fit
-        if len(self._line) > 1:
-            self._pass_the_head(view, plan)
-
-    def _pass_the_head(self, view: View, plan: Plan) -> None:
-        jobs, sizes = self._book.jobs, self._size
         now = Room(self._site, view.free(), view.down())
-        for index, allocation in plan.changes.items():
-            now.occupy(jobs[index], allocation)
+        self._from_the_head(now, plan)
+        for index in plan.changes:
+            self._leave(index)
+        if self._waits:
+            self._pass_the_head(now, view, plan)
+
+    def _pass_the_head(self, now: Room, view: View, plan: Plan) -> None:
+        """Start jobs behind the head that do not delay it, in order of arrival.
+
+        Jobs of one size fit alike. Each size is tried until one of its jobs does not fit: once for
+        those that end in time and need room now, and once for the others, which need room beside
+        the head as well. So a long line costs one look at each size.
+        """
+        jobs, head = self._book.jobs, self._line[0][1]
+        sizes = [
+            size
+            for size, waiting in self._sizes.items()
+            if self._may_fit(size, now) and waiting.has_after(head)
+        ]
+        if not sizes:
+            return
         # Once per event: a job that starts below either is gone by
         # then or leaves the head's places free.
-        promise: tuple[float, Room] | None = None
-        # Two sets of sizes that did not fit: a job that ends in time needs room now, one that does
-        # not needs room beside the head as well, and may fail where an equal one succeeds.
-        quick, slow = set[int](), set[int]()
-        # The head itself was tried already and waits for its promise.
-        stay = self._line[:1]
-        for key in self._line[1:]:
-            index = key[1]
-            size = sizes[index]
-            if size in quick:  # nor beside the head
-                stay.append(key)
-                continue
-            job, found = jobs[index], None
-            if promise is None and not _holds_one(now, job):
-                quick.add(size)
-                stay.append(key)
-                continue
-            promised, later = promise = promise or self._promise(now, view, plan)
-            in_time = self._end(view.now, self._lasts[index]) <= promised
-            if in_time or size not in slow:
-                found = self._start(job, now, None if in_time else later)
-                if found is None:
-                    (quick if in_time else slow).add(size)
-            if found is None:
-                stay.append(key)
+        promised, later = self._promise(now, view, plan)
+        failed: dict[Size, set[bool]] = {size: set() for size in sizes}
+        line: list[tuple[int, int]] = []  # the next job of each size, and the size by its number
+
+        def in_time(work: float, workers: int) -> bool:
+            return self._end_after(work, workers, view) <= promised
+
+        def offer(number: int, after: int) -> None:
+            size = sizes[number]
+            if size in self._sizes:
+                is_quick = partial(in_time, workers=size[2])
+                found = self._sizes[size].next(after, failed[size], is_quick)
+                if found is not None:
+                    heappush(line, (found, number))
+
+        for number in range(len(sizes)):
+            offer(number, head)
+        while line:
+            index, number = heappop(line)
+            is_quick = in_time(view.remaining(jobs[index]), sizes[number][2])
+            placed = self._start(jobs[index], now, None if is_quick else later)
+            if placed is None:
+                failed[sizes[number]].add(is_quick)
             else:
-                plan.changes[job.index] = found
-        self._line = stay
+                plan.changes[index] = placed
+                self._leave(index)
+            offer(number, index)
+
+    def _may_fit(self, size: Size, now: Room) -> bool:
+        """Whether a job of this size may fit in what is free now; of one task alone it is known."""
+        worker, _, workers, ps = size
+        if workers != 1 or ps:
+            return True
+        return bool(now.fitting(self._site.machines_for("worker"), worker))
 
     def _promise(self, now: Room, view: View, plan: Plan) -> tuple[float, Room]:
         """By when the head fits, and what is free then beside it; infinity if it cannot be told."""
         jobs, (_, head) = self._book.jobs, self._line[0]
-        started = {index: jobs[index] for index in plan.changes}
-        leaving = [
-            (self._end(view.now, view.remaining(job) / self._book.counts[job.index][0]), job)
-            for job in (self._running | started).values()
-        ]
-        # Release in order of the ends; jobs that end together leave together, before the head is
-        # tried, so that the promise does not depend on their order.
-        leaving.sort(key=lambda entry: entry[0])
         later = Room(self._site, now.free.copy(), now.down)
         rule = self._placing.on(self._site)
+        started = [(self._end(jobs[index], view), index) for index in plan.changes]
+        # Release in order of the ends; jobs that end together leave together, before the head is
+        # tried, so that the promise does not depend on their order.
+        leaving = self._ends.in_order(started, lambda index: self._end(jobs[index], view))
         for time, together in groupby(leaving, key=lambda entry: entry[0]):
-            for _, job in together:
-                later.release(job, plan.changes.get(job.index) or view.allocation(job))
+            for _, index in together:
+                held = plan.changes.get(index) or view.allocation(jobs[index])
+                later.release(jobs[index], held)
             if rule.place(later, jobs[head], *self._book.counts[head]):
                 return time, later
         return math.inf, later
 
-    def _end(self, now: float, lasts: float) -> float:
-        """When a job ends that runs from `now` on."""
-        end = now + lasts
+    def _end(self, job: PolicyJob, view: View) -> float:
+        """When `job` ends if it runs from now on."""
+        workers, _ = self._book.counts[job.index]
+        return self._end_after(view.remaining(job), workers, view)
+
+    def _end_after(self, work: float, workers: int, view: View) -> float:
+        """When so much work is done from now on."""
+        end = view.now + work / workers
         # A slot is held to its end, so that its machines come free with the slot.
         return float(rounding.ceil(end)) if self._site.slotted else end
 
@@ -423,8 +466,3 @@ class EASY(Queued):
             now.occupy(job, found)
             later.occupy(job, found)
         return found
-
-
-def _holds_one(room: Room, job: PolicyJob) -> bool:
-    """Whether a machine has what one worker of `job` needs; without that, none of it fits."""
-    return any(all(free[r] >= amount for r, amount in job.worker) for free in room.free)

@@ -147,6 +147,12 @@ class TaskByTask:
         raise NotImplementedError
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        if workers == 1 and not ps:  # as every job of a trace: nothing to take back
+            host = self.next_machine(room, room.site.machines_for("worker"), job.worker, "worker")
+            if host is None:
+                return None
+            room.take(host, job.worker, 1)
+            return Allocation(((host, 1),))
         before = room.free.copy()
         placed: list[Tasks] = []
         for group, count in zip(GROUPS, (workers, ps), strict=True):

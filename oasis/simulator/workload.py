@@ -131,14 +131,20 @@ def rigid_workload_on(
         raise InputError("placement", "expected pooled or whole", placement)
     sizes = [sum(gpus)] if placement == "pooled" else gpus
     machines = tuple(Machine(f"s{k}", (float(size),)) for k, size in enumerate(sizes))
-    recorded = tuple(jobs)
-    made = [_rigid(k, job, max(sizes)) for k, job in enumerate(recorded)]
-    workload = Workload.of(Site(("gpu",), machines), made)
-    # The same stable sort as of the jobs.
-    return replace(workload, recorded=tuple(sorted(recorded, key=lambda job: job.submitted)))
+    given, most = tuple(jobs), max(sizes)
+    for k, job in enumerate(given):
+        _check_rigid(k, job, most)
+    # A stable sort: jobs of one instant keep the order of the file.
+    recorded = tuple(sorted(given, key=lambda job: job.submitted))
+    demands = {size: ((0, size),) for size in {job.gpus for job in recorded}}  # few, of a million
+    made = (
+        PolicyJob(j.id, j.submitted, j.duration, demands[j.gpus], owner=j.owner, index=k)
+        for k, j in enumerate(recorded)
+    )
+    return Workload(Site(("gpu",), machines), tuple(made), recorded)
 
 
-def _rigid(k: int, job: PlainJob, most: int) -> PolicyJob:
+def _check_rigid(k: int, job: PlainJob, most: int) -> None:
     if not isinstance(job, PlainJob):
         raise TypeError(f"jobs[{k}]: expected a PlainJob, got {describe(job)}")
     if not 1 <= job.gpus <= most:
@@ -148,4 +154,3 @@ def _rigid(k: int, job: PlainJob, most: int) -> PolicyJob:
         raise InstanceError(f"jobs[{k}].duration", f"expected {SECONDS}, got {job.duration:g}")
     if not 0 <= job.submitted <= LARGEST_COUNT:
         raise InstanceError(f"jobs[{k}].submitted", f"expected {SECONDS}, got {job.submitted:g}")
-    return PolicyJob(job.id, job.submitted, job.duration, ((0, job.gpus),), owner=job.owner)

@@ -331,10 +331,11 @@ class Reconciler:
             ):
                 job.waits("TooLong", why, now)
                 continue
-            found[uid] = spec
-            if job.is_without_node and uid not in live:
-                self.remember(uid, spec)
-            job.has_node()
+            with self.handling(uid, "judging", now):
+                if job.is_without_node and uid not in live:
+                    self.remember(uid, spec)
+                job.has_node()
+                found[uid] = spec
         return found
 
     def _let_in(self, specs: Mapping[str, JobSpec], seen: Seen, now: float) -> dict[str, JobSpec]:
@@ -348,15 +349,18 @@ class Reconciler:
                     spec, lambda one, form: driver.as_seen(one, form, 0, None), self.site
                 )
                 declared.append(spec)
-        found, waiting = self.tenants.let_in(declared, live, now)
+        let_in, waiting = self.tenants.let_in(declared, live, now)
         for uid, verdict in waiting.items():
             self.statuses[uid].waits(verdict.reason, verdict.message, now)
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
-        for uid, spec in found.items():
-            job = self.statuses[uid]
-            if job.is_held_back and uid not in live:
-                self.remember(uid, spec)
-            job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
+        found = {}
+        for uid, spec in let_in.items():
+            with self.handling(uid, "judging", now):
+                job = self.statuses[uid]
+                if job.is_held_back and uid not in live:
+                    self.remember(uid, spec)
+                job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
+                found[uid] = spec
         return found
 
     def _ready_in_time(

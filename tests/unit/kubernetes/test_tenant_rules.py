@@ -220,6 +220,21 @@ def test_an_error_with_one_job_is_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     assert (made.phase(odd), made.phase(other)) == ("Failed", "Running")
 
 
+def test_a_job_that_comes_back_without_its_form_stops_no_other() -> None:
+    made = Shared(policy("fifo"), utility_class())
+    forms = [{"requires": {"gpu": ["none"]}}, {"workers": {"maximum": 4}}]
+    uid = made.submit(claiming("j", 20, slots=80.0, forms=forms))
+    made.run(2)
+    assert made.status(uid)["form"] == 1
+    made.edit(uid, utility={"kind": "constant", "value": 1e30})
+    made.run(1)
+    assert made.placed(uid)[0] == "ClaimRefused"
+    made.edit(uid, utility={"kind": "constant", "value": 1}, forms=[{"workers": {"maximum": 4}}])
+    other = made.submit(claiming("other", 20, slots=80.0))
+    made.run(1)
+    assert (made.phase(uid), made.phase(other)) == ("Invalid", "Running")
+
+
 def test_a_job_that_can_never_pay_says_so() -> None:
     made = Shared(policy("oasis"), utility_class(budget={"amount": 5, "windowSeconds": 600}))
     uid = made.submit(claiming("j", 20))

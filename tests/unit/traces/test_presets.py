@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,13 @@ from oasis.traces.documents import cell, numbered
 from oasis.traces.gavel import GAVEL
 from oasis.traces.pai import PAI
 from oasis.traces.plain import FORMATS as READ
-from oasis.traces.plain import PlainTrace
+from oasis.traces.plain import PlainTrace, format_of, plain_jobs
 from oasis.traces.plain_job import COMPLETED, FAILED, KILLED, PlainJob
 from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
-from oasis.traces.table import MalformedError
+from oasis.traces.table import MalformedError, source_of
 from tests.oracle import fifo_easy
 
+DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
 BEGIN = 1_600_000_000  # of the dated traces
 
 
@@ -319,6 +322,20 @@ def test_fifo_and_easy_start_each_job_when_another_program_does(
 ) -> None:
     trace = read(tmp_path, kind)
     rows = [(job.submitted, job.duration, job.gpus) for job in JOBS]
+    outcome = replay(rigid_workload(trace.jobs, 1, 8), EASY() if easy else FIFO())
+    assert [job.start for job in outcome.jobs] == fifo_easy.starts(rows, 8, easy)
+
+
+@pytest.mark.parametrize("name", ["philly_sia.csv", "openb_pod_list_default.csv"])
+@pytest.mark.parametrize("easy", [False, True])
+def test_real_jobs_start_when_another_program_says(name: str, easy: bool) -> None:
+    if not (DATA / name).exists():
+        pytest.skip(f"{name} is not at hand: set OASIS_DATA to the directory that has it")
+    with (DATA / name).open("rb") as stream:
+        source = source_of(name, b"".join(islice(stream, 2000)))
+    kind = READ[format_of(source)]
+    trace = plain_jobs(source, kind, kind.options(), max_gpus=8, first=400, jobs=250)
+    rows = [(job.submitted, job.duration, job.gpus) for job in trace.jobs]
     outcome = replay(rigid_workload(trace.jobs, 1, 8), EASY() if easy else FIFO())
     assert [job.start for job in outcome.jobs] == fifo_easy.starts(rows, 8, easy)
 
