@@ -30,7 +30,7 @@ from experiments.cli.commands import (
     show_versions,
 )
 from experiments.cli.commands.kubernetes import app as on_cluster
-from experiments.cli.commands.kubernetes import cluster, reading, reporting, running
+from experiments.cli.commands.kubernetes import cluster, installing, reading, reporting, running
 from experiments.cli.main import main
 from experiments.cli.version import print_version
 from experiments.evaluation import live as cluster_policies
@@ -49,11 +49,12 @@ COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., Any]], ...] = (
     (WHOLE, "show-versions", show_versions.command),
     (on_cluster, "explain", reading.explain),
     (on_cluster, "import", reporting.import_cluster),
-    (on_cluster, "install", running.install),
+    (on_cluster, "install", installing.install),
     (on_cluster, "plan", reading.plan),
     (on_cluster, "quote", reading.quote),
     (on_cluster, "report", reporting.report),
     (on_cluster, "run", running.run),
+    (on_cluster, "uninstall", installing.uninstall),
     (on_cluster, "status", reading.status),
 )
 
