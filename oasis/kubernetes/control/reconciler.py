@@ -715,20 +715,13 @@ class Reconciler:
                 entry = entries[uid]
                 promise = policy.promised(entry.job) if isinstance(policy, Promising) else None
                 self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
-        self._tell_payments(now)
+        self.tenants.tell(self.statuses, self.metrics, now)
         for uid in outcome.late:
             self.metrics.broken.inc()
             if uid not in entries:  # it was given up, which its status says
                 continue
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].late("its promised completion cannot be kept", now)
-
-    def _tell_payments(self, now: float) -> None:
-        for uid, job in self.statuses.items():
-            if paid := self.tenants.paid(uid):
-                job.status["paid"] = round(paid, 9)
-        for payer, spent in self.tenants.spent(now).items():
-            self.metrics.spent.labels(*payer).set(spent)
 
     def _decisions(self) -> dict[str, Decision]:
         """What the policy decided on the jobs that arrived last, by their ids."""

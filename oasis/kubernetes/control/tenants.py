@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from oasis.driver.entry import Entry
 from oasis.kubernetes.control.budgets import Payer, Payments
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, claim_of
@@ -252,6 +254,14 @@ class Tenants:
             if isinstance(made, UtilityClass) and made.budget is not None:
                 found[payer] = self.payments.spent(payer, made.budget, self._clock.wall(now))
         return found
+
+    def tell(self, statuses: Mapping[str, StatusWriter], metrics: Metrics, now: float) -> None:
+        """Say in the statuses what jobs have paid, and in the metrics what namespaces have."""
+        for uid, job in statuses.items():
+            if paid := self.paid(uid):
+                job.status["paid"] = round(paid, 9)
+        for payer, spent in self.spent(now).items():
+            metrics.spent.labels(*payer).set(spent)
 
     # -- what is known -----------------------------------------------------------------------------
 
