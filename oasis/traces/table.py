@@ -144,7 +144,8 @@ def csv_of_parquet(content: bytes) -> bytes:
         for number, part in enumerate(file.iter_batches(PARQUET_ROWS)):
             part.to_pandas().to_csv(text, index=False, header=number == 0)
     except (arrow.ArrowException, OSError) as error:
-        detail = str(error).splitlines()[0]
+        # What pyarrow says may have several lines.
+        detail = " ".join(f"{error}".split())
         raise InstanceError("", f"expected a whole Parquet file ({detail})") from None
     return text.getvalue().encode()
 

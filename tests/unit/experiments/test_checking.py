@@ -181,6 +181,6 @@ def test_plot_draws_schedules_on_the_instance_that_is_given(
 def test_plot_says_of_what_there_are_pictures(kept: tuple[Path, Path], tmp_path: Path) -> None:
     _, result = kept
     result.write_text(json.dumps(COMPARED.to_dict() | {"kind": "describe"}))
-    kinds = "run, quote, solve, ratio, compare, replay"
+    kinds = "run, quote, solve, ratio, compare, replay, whatif"
     with pytest.raises(oasis.OasisError, match=f"kind: expected one of {kinds}, got 'describe'$"):
         plot.command(result, tmp_path / "picture.png")
