@@ -94,23 +94,24 @@ def show(found: WhatIf) -> None:
     for sentence in tables.answer(found):
         console.print_notes([sentence])
     jobs = tables.jobs_text(found)
-    console.print_text("")
-    console.print_rows(tables.SERVED, tables.served_rows(found), f"{jobs}: submission to end")
-    console.print_rows(tables.WAITED, tables.waited_rows(found), "Waiting for GPUs")
-    console.print_rows(tables.WORKED, tables.worked_rows(found), "GPUs and jobs")
+    # A title begins with an empty line, so that one sees where a table ends.
+    console.print_rows(tables.SERVED, tables.served_rows(found), f"\n{jobs}: submission to end")
+    console.print_rows(tables.WAITED, tables.waited_rows(found), "\nWaiting for GPUs")
+    console.print_rows(tables.WORKED, tables.worked_rows(found), "\nGPUs and jobs")
     reference, best = found.reference, found.best(found.first)
     if reference is not None:
         than = f"beside {tables.called(reference)}"
-        title = f"Mean waiting by size, {than}"
+        title = f"\nMean waiting by size, {than}"
         console.print_rows(tables.size_columns(found), tables.size_rows(found), title)
         if best is not None and best != reference and len(found.owners) > 1:
             rows, more = tables.owner_rows(found, best)
-            console.print_rows(tables.OWNERS, rows, f"Mean waiting by owner under {best}, {than}")
+            console.print_rows(tables.OWNERS, rows, f"\nMean waiting by owner under {best}, {than}")
             if more:
                 console.print_notes([f"{more:,} more owners: --csv or --json has them"])
     if len(found.settings) > 1:
-        title = "Mean from submission to end at other loads and machines"
+        title = "\nMean from submission to end at other loads and machines"
         console.print_rows(tables.other_columns(found), tables.other_rows(found), title)
+    console.print_text("")
     console.print_notes(tables.notes(found))
 
 
