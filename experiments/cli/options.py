@@ -283,6 +283,19 @@ def known(name: str, among: Iterable[str], option: str) -> str:
     return choice(name, entries, option, expected=" or ".join(entries) if len(entries) == 2 else "")
 
 
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether the user gave this parameter, be it with the value of its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_given(context: typer.Context, names: Iterable[str], why: str) -> None:
+    """Refuse options, by their parameters, that were given though they have no effect here."""
+    for name in names:
+        if is_given(context, name):
+            raise InputError(f"--{name.replace('_', '-')}", why)
+
+
 def is_stdout(path: Path | None) -> bool:
     """Whether ``-o`` asks for standard output: by ``-``, or by naming the file that it is."""
     return path is not None and (str(path) == "-" or is_standard_output(path))
@@ -362,6 +375,13 @@ Method = Annotated[
         help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
         "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
     ),
+]
+Processes = Annotated[
+    int | None, typer.Option(min=1, max=1024, help="Worker processes. [default: one per core]")
+]
+Engine = Annotated[str, typer.Option(help="local, or dask: an existing cluster, at --scheduler.")]
+DaskScheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
 ]
 Output = Annotated[
     Path,

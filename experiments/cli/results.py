@@ -14,7 +14,7 @@ from experiments.cli.exit_codes import LIMIT
 from experiments.cli.options import AsJson, Picture, ResultFile, Style, is_stdout
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.provenance import Recipe
-from experiments.evaluation.tables import comparison_table, optimum_facts, unfinished_notes
+from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.model.errors import InputError, OasisError, located_at
 from oasis.model.file_kinds import ELASTIC, INSTANCE, JOB, RESULTS, SCHEDULES, kind_of_data
 from oasis.model.files import write_text
@@ -237,8 +237,7 @@ def deliver_comparison(
     def show() -> None:
         columns, rows = comparison_table(comparison)
         console.print_rows(columns, rows, title=title)
-        optimum = [f"{name}: {value}" for name, value in optimum_facts(comparison)]
-        console.print_notes([*optimum, *unfinished_notes(comparison)])
+        console.print_notes(comparison_notes(comparison))
 
     def draw() -> Figure:
         from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)

@@ -15,7 +15,7 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.commands.sweep import LOG_SECONDS
-from experiments.cli.options import not_stdout
+from experiments.cli.options import is_given, not_stdout
 from experiments.evaluation import whatif_tables as tables
 from experiments.evaluation.whatif import RECORDED, JobColumns, really_happened
 from experiments.evaluation.whatif_result import PARTS, WhatIf
@@ -120,8 +120,7 @@ def again(context: typer.Context) -> str:
     words = []
     for parameter in context.command.params:
         name = str(parameter.name)
-        source = context.get_parameter_source(name)
-        if name in NOT_AGAIN or source is None or source.name != "COMMANDLINE":
+        if name in NOT_AGAIN or not is_given(context, name):
             continue
         value = context.params[name]
         option = parameter.opts[0] if parameter.param_type_name == "option" else None

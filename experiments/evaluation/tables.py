@@ -384,6 +384,12 @@ def unfinished_notes(found: Comparison) -> list[str]:
     return notes
 
 
+def comparison_notes(found: Comparison) -> list[str]:
+    """Lines to print below the table: the optimum of its shares, and what its marks mean."""
+    optimum = [f"{name}: {value}" for name, value in optimum_facts(found)]
+    return [*optimum, *unfinished_notes(found)]
+
+
 def _mark(found: Comparison, name: str) -> str:
     return MARK if found.unfinished[name] else ""
 

@@ -137,6 +137,9 @@ class _TableReader:
         duration = self._duration(row, started, ended)
         if duration == 0:
             raise MalformedError(NEVER_RAN)
+        if started is not None and started < submitted:
+            first, second = columns["started"], columns["submitted"]
+            raise MalformedError(f"{first} is before {second}")
         if ended is None and started is not None:
             ended = started + duration
         job = PlainJob(

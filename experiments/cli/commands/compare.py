@@ -28,6 +28,7 @@ from experiments.cli.options import (
     known_method,
     known_policies,
     limits_of,
+    refuse_given,
 )
 from experiments.cli.progress import solver_progress
 from experiments.cli.results import Delivery, deliver_comparison, read_workload, with_delivery
@@ -181,11 +182,14 @@ def command(
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     instance = read_workload(file)
     if isinstance(instance, ElasticWorkload):
-        _refuse(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
+        refuse_given(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
         if seeds > 1:
             raise oasis.InputError(
                 "--seeds", "expected 1 on elastic jobs; --policy-seed chooses it"
             )
+        # Before the policies run, not after.
+        if ratio and not all(job.has_utility for job in instance.workload.jobs):
+            raise InputError("--ratio", f"expected a utility for each job of {file}")
         comparison = compare_on_elastic(
             instance, file, policies, policy_seed, assignments, slot_seconds
         )
@@ -194,7 +198,7 @@ def command(
     if slot_seconds is not None:
         raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
     if not ratio:
-        _refuse(context, SOLVING, "expected --ratio beside it")
+        refuse_given(context, SOLVING, "expected --ratio beside it")
     method = known_method(method) if ratio else method
     names = list(RIVALS) if policies is None else known_policies(policies, "--policies")
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
@@ -212,14 +216,6 @@ def command(
     over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
     title = f"{len(instance.jobs)} jobs{over}"
     return deliver_comparison(comparison, document, title, delivery)
-
-
-def _refuse(context: typer.Context, names: tuple[str, ...], why: str) -> None:
-    """Refuse options that would be without effect."""
-    for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise InputError(f"--{name.replace('_', '-')}", why)
 
 
 class BestRun:

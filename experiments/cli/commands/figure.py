@@ -19,6 +19,7 @@ from experiments.cli.options import (
     Style,
     choose_options,
     comma_counts,
+    is_given,
     known,
     known_policies,
     naming_flags,
@@ -143,8 +144,7 @@ def command(
 
 def _given(context: typer.Context) -> bool:
     """Whether the user gave an option that applies to one figure."""
-    sources = (context.get_parameter_source(each) for each in context.params if each != "as_json")
-    return any(source is not None and source.name == "COMMANDLINE" for source in sources)
+    return any(is_given(context, name) for name in context.params if name != "as_json")
 
 
 def _make(

@@ -18,6 +18,7 @@ from experiments.cli.options import (
     known,
     known_policies,
     naming_flags,
+    refuse_given,
     with_options,
 )
 from experiments.cli.results import deliver_comparison, with_delivery
@@ -25,7 +26,7 @@ from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
-from oasis.model.errors import InputError, located_at
+from oasis.model.errors import located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import parse_json
 from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_workload
@@ -76,43 +77,47 @@ def reading_flags() -> type[Any]:
 
 
 READING = reading_flags()
+# Flags that `oasis whatif` has too.
+TraceFile = Annotated[
+    Path, typer.Argument(metavar="TRACE", help="The jobs; -: standard input.", show_default=False)
+]
+TraceFormat = Annotated[
+    str | None,
+    typer.Option(
+        help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
+        show_default=False,
+    ),
+]
+Placement = Annotated[
+    str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
+]
+VirtualCluster = Annotated[
+    str, typer.Option(help="Take the jobs of this virtual cluster alone (philly). [default: all]")
+]
+MaxGpus = Annotated[int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)]
+Skip = Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)]
+MaxJobs = Annotated[int | None, typer.Option(help="Most jobs to take.", min=1)]
 
 
 @with_options(READING, "reading", only_given=True)
 @with_delivery
 def command(
     context: typer.Context,
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="TRACE", help="The jobs; -: standard input.", show_default=False),
-    ],
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
-            show_default=False,
-        ),
-    ] = None,
+    file: TraceFile,
+    format: TraceFormat = None,
     servers: Annotated[int, typer.Option(help="Number of servers.", min=1)] = 8,
     gpus_per_server: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
-    placement: Annotated[
-        str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
-    ] = "pooled",
+    placement: Placement = "pooled",
     policies: Annotated[
         str, typer.Option(help=f"Some of {', '.join(PLAIN)}, with commas between.")
     ] = "fifo,srtf,las",
     line: PolicyLine = None,
     assignments: Set = None,
-    virtual_cluster: Annotated[
-        str,
-        typer.Option(help="Take the jobs of this virtual cluster alone (philly). [default: all]"),
-    ] = "",
+    virtual_cluster: VirtualCluster = "",
     reading: Any = None,
-    max_gpus: Annotated[
-        int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)
-    ] = None,
-    skip: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
-    max_jobs: Annotated[int | None, typer.Option(help="Most jobs to take.", min=1)] = None,
+    max_gpus: MaxGpus = None,
+    skip: Skip = 0,
+    max_jobs: MaxJobs = None,
     delivery: Any = None,
 ) -> int:
     """Replay a trace: each job holds its GPUs for its duration, or waits.
@@ -222,11 +227,8 @@ def _elastic_workload(source: TraceSource, content: bytes) -> ElasticWorkload | 
 
 def _refuse_trace_options(context: typer.Context, reading: tuple[str, ...]) -> None:
     """A file of elastic jobs says all this itself."""
-    for name in (*TRACE_OPTIONS, *reading):
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(option, "is for plain traces, not for a file of elastic jobs")
+    why = "is for plain traces, not for a file of elastic jobs"
+    refuse_given(context, (*TRACE_OPTIONS, *reading), why)
 
 
 def _elastic(made: ElasticWorkload, chosen: Chosen, file: Path) -> Comparison:

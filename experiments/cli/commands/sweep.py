@@ -17,7 +17,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from experiments.cli import console
 from experiments.cli.console import BAR_WIDTH, note, stderr, text_column
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
-from experiments.cli.options import AsJson, known, naming_flags, not_stdout
+from experiments.cli.options import (
+    AsJson,
+    DaskScheduler,
+    Engine,
+    Processes,
+    known,
+    naming_flags,
+    not_stdout,
+)
 from experiments.cli.progress import LOG_SHARE
 from experiments.cli.sweep_report import interrupted, list_cells, report
 from oasis.model.errors import InputError, located_at
@@ -112,16 +120,9 @@ def command(
             help="Parquet file. [default: CONFIG with .parquet]",
         ),
     ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, max=1024, help="Worker processes. [default: one per core]"),
-    ] = None,
-    engine: Annotated[
-        str, typer.Option(help="local, or dask: an existing cluster, at --scheduler.")
-    ] = "local",
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
-    ] = None,
+    processes: Processes = None,
+    engine: Engine = "local",
+    scheduler: DaskScheduler = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run failed cells again.")
     ] = False,

@@ -11,12 +11,26 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.commands.replay import READING, read_jobs, say_how_it_was_read
+from experiments.cli.commands.replay import (
+    READING,
+    MaxGpus,
+    MaxJobs,
+    Placement,
+    Skip,
+    TraceFile,
+    TraceFormat,
+    VirtualCluster,
+    read_jobs,
+    say_how_it_was_read,
+)
 from experiments.cli.commands.sweep import engine_of, quiet
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.options import (
     AsJson,
+    DaskScheduler,
+    Engine,
     PolicyLine,
+    Processes,
     Set,
     Style,
     choose_options,
@@ -60,17 +74,8 @@ TITLE = "Which scheduler would serve these jobs best?"
 @with_options(READING, "reading", only_given=True)
 def command(
     context: typer.Context,
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="TRACE", help="The jobs; -: standard input.", show_default=False),
-    ],
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
-            show_default=False,
-        ),
-    ] = None,
+    file: TraceFile,
+    format: TraceFormat = None,
     machines: Annotated[
         str | None,
         typer.Option(
@@ -81,9 +86,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    placement: Annotated[
-        str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
-    ] = "pooled",
+    placement: Placement = "pooled",
     policies: Annotated[
         str, typer.Option(help=f"Some of {', '.join(PLAIN)}, with commas between.")
     ] = ",".join(CHOSEN),
@@ -105,16 +108,11 @@ def command(
             show_default=False,
         ),
     ] = None,
-    virtual_cluster: Annotated[
-        str,
-        typer.Option(help="Take the jobs of this virtual cluster alone (philly). [default: all]"),
-    ] = "",
+    virtual_cluster: VirtualCluster = "",
     reading: Any = None,
-    max_gpus: Annotated[
-        int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)
-    ] = None,
-    skip: Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)] = 0,
-    max_jobs: Annotated[int | None, typer.Option(help="Most jobs to take.", min=1)] = None,
+    max_gpus: MaxGpus = None,
+    skip: Skip = 0,
+    max_jobs: MaxJobs = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -142,16 +140,9 @@ def command(
             help="Keep each run here once it is done: the same command goes on from there.",
         ),
     ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, max=1024, help="Worker processes. [default: one per core]"),
-    ] = None,
-    engine: Annotated[
-        str, typer.Option(help="local, or dask: an existing cluster, at --scheduler.")
-    ] = "local",
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
-    ] = None,
+    processes: Processes = None,
+    engine: Engine = "local",
+    scheduler: DaskScheduler = None,
     style: Style = None,
     as_json: AsJson = False,
 ) -> int:

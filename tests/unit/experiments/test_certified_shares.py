@@ -131,3 +131,14 @@ def test_limits_without_a_solve_are_refused(
     oasis.write(small(1), file)
     assert exit_code("compare", file, *options) == 2
     assert expected in capsys.readouterr().err
+
+
+def test_elastic_jobs_without_utility_are_refused_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "elastic.json"
+    file.write_text(json.dumps(generate_elastic(jobs=2, seed=1).document))
+    assert exit_code("compare", file, "--ratio") == 2
+    assert capsys.readouterr().err == (
+        f"oasis: --ratio: expected a utility for each job of {file}\n"
+    )

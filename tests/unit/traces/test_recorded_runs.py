@@ -82,3 +82,15 @@ def test_what_really_happened_is_kept_to_the_workload(name: str, tmp_path: Path)
     assert [job.id for job in workload.recorded] == [job.id for job in workload.jobs]
     assert [job.owner for job in workload.recorded] == [job.owner for job in workload.jobs]
     assert set(workload.recorded) == set(jobs)
+
+
+def test_a_job_that_started_before_it_was_submitted_is_left_out_and_counted(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(
+        "id,submitted,begin,finish,gpus\na,100,160,220,2\nb,130,120,260,1\nc,140,140,150,1\n"
+    )
+    trace = read_plain(path)
+    assert [job.id for job in trace.jobs] == ["a", "c"]
+    assert trace.malformed == {"begin is before submitted": {"count": 1, "first_row": 3}}

@@ -73,11 +73,7 @@ from experiments.evaluation.on_cluster import (
 )
 from experiments.evaluation.policies import RIVALS
 from experiments.evaluation.provenance import instance_reference
-from experiments.evaluation.tables import (
-    comparison_table,
-    optimum_facts,
-    unfinished_notes,
-)
+from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
 from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
 from oasis.kubernetes.control.admission import Admission
@@ -94,7 +90,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What of a cluster is read, and how.
+    """The part of a cluster that is read, and the names that it uses.
 
     Parameters
     ----------
@@ -202,10 +198,10 @@ def report(
     """Say what a cluster earned, by namespace, and how far from the optimum that was.
 
     The same jobs, with the work that they declare, are given to other policies in simulation and to
-    the offline solver, on the nodes as they are now. Everything ends with the present slot: jobs
-    that still run count for nobody. Jobs that were deleted since are not there to be counted. A
-    cluster may earn more than the bound where jobs needed less work than they declared; a line says
-    so then.
+    the offline solver, on the nodes as they are now. All of them end with the present slot: a job
+    that is not complete by then earns nothing, for the cluster as for the policies. Jobs that were
+    deleted are not counted. If jobs needed less work than they declared, the cluster may earn more
+    than the bound; a line says so.
 
     Without a proof by the limits, the share of the optimum is an interval, and the exit code is 3.
 
@@ -214,10 +210,8 @@ def report(
     chosen = [] if policies == "none" else known_policies(policies, "--policies")
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     objects = connect(kubeconfig, context)
-    clock, resources = (
-        clock_of(memory_of(objects, namespace, name)),
-        resource_map(gpu, bandwidth, storage),
-    )
+    clock = clock_of(memory_of(objects, namespace, name))
+    resources = resource_map(gpu, bandwidth, storage)
     within = namespaces_of(spaces)
     reach = Reach(clock, resources, share(ps_share), within or (jobs,), within or (None,), nodes)
     now = time.time()
@@ -248,8 +242,7 @@ def report(
         columns, lines = comparison_table(comparison)
         title = f"\n{len(instance.jobs)} jobs, {instance.horizon} slots up to now"
         console.print_rows(columns, lines, title=title)
-        optimum = [f"{name}: {value}" for name, value in optimum_facts(comparison)]
-        console.print_notes([*notes, *optimum, *unfinished_notes(comparison)])
+        console.print_notes([*notes, *comparison_notes(comparison)])
 
     deliver(document, show, as_json=as_json, output=output)
     if page is not None:
