@@ -1,4 +1,4 @@
-"""What makes a long line cheap to serve: the jobs of one size that wait, and the ends of others."""
+"""Queues that stay fast when they are long: waiting jobs by size, and ends of running jobs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Waiting:
         return self._count > 0
 
     def enter(self, index: int, work: float) -> None:
-        """Let a job wait."""
+        """Add a waiting job."""
         self._count += 1
         place = bisect_left(self._indices, index)
         is_there = self._indices[place : place + 1] == [index]
@@ -55,12 +55,12 @@ class Waiting:
         self._set(place, work)
 
     def leave(self, index: int) -> None:
-        """Take a job out that waits."""
+        """Remove a waiting job."""
         self._count -= 1
         self._set(bisect_left(self._indices, index), math.inf)
 
     def has_after(self, index: int) -> bool:
-        """Whether a job behind that of this index waits."""
+        """Whether a job with a larger index waits."""
         return self._find(index, _waits) is not None
 
     def next(

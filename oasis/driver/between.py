@@ -22,7 +22,7 @@ class _Over(Generic[Spec]):
     until: float  # with so many it would be complete
 
     def is_due(self, done: float) -> bool:
-        """Whether it would be complete with so many worker-slots."""
+        """Whether `done` worker-slots complete the job."""
         return done >= self.until - TOLERANCE * max(1.0, self.until)
 
 
@@ -131,7 +131,7 @@ class EarlyStarts(Generic[Spec]):
         self.held = held
 
     def leave(self, uid: str) -> None:
-        """Let a job give its machines back before the boundary."""
+        """End the early start of a job, so that its machines are free at the boundary."""
         del self.held[uid]
 
     def begin(self, slot: int, facts: Facts[Spec]) -> tuple[Facts[Spec], dict[str, Entry[Spec]]]:
@@ -161,7 +161,7 @@ class EarlyStarts(Generic[Spec]):
         return replace(facts, specs=specs, done=done_by, ended=frozenset(ended)), complete
 
     def _completed(self, facts: Facts[Spec], passed: int) -> dict[str, Entry[Spec]]:
-        """Jobs whose work is done, though not by what the policy is told."""
+        """Jobs whose work is done, which the policy, not told of early starts, still plans."""
         complete = {}
         for uid, entry in self.live.items():
             spec = facts.specs.get(uid)
@@ -178,7 +178,7 @@ class EarlyStarts(Generic[Spec]):
         return complete
 
     def after(self, outcome: Decided[Spec]) -> None:
-        """Take in what a boundary decided; of jobs that are complete nothing is said again."""
+        """Note what a boundary decided, and drop what it says of jobs that are already complete."""
         driver = self._driver
         outcome.forget(self._over)
         there = driver.by_uid.keys() | driver.retries.keys()
@@ -186,6 +186,6 @@ class EarlyStarts(Generic[Spec]):
         self.early = {uid: early for uid, early in self.early.items() if uid in there}
 
     def forget(self, uid: str) -> None:
-        """Let the policy know all that a job has done: it arrives once more."""
+        """Have a job arrive anew, so that the policy counts the work of its early start."""
         self.early.pop(uid, None)
         self.held.pop(uid, None)

@@ -60,7 +60,7 @@ class _Declared:
 
 
 class Tenants:
-    """Lets jobs in that keep to their class, and makes their namespaces pay.
+    """Admits the jobs that keep to their class, and charges their namespaces.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Tenants:
     def _judged(
         self, spec: JobSpec, account: _Account, held_back: dict[Payer, float], now: float
     ) -> Verdict | None:
-        """Why a job may not come in; None: it may, and what it may pay is held back."""
+        """The reason to keep a job out; None admits it, and reserves what it may have to pay."""
         made = self.classes.of(spec)
         if isinstance(made, str):
             return Verdict(REFUSED, made)
@@ -247,7 +247,7 @@ class Tenants:
         return 0.0 if account is None else account.paid
 
     def spent(self, now: float) -> dict[Payer, float]:
-        """What each namespace has paid that counts now, by class; none of classes that are gone."""
+        """What each namespace has paid within its window, by class; without deleted classes."""
         found: dict[Payer, float] = {}
         for payer in self.payments.payers():
             made = self.classes.find(*payer)
@@ -299,7 +299,7 @@ class Tenants:
         )
 
     def forget_others(self, uids: Iterable[str]) -> None:
-        """Keep only what is known of these jobs; what was paid stays paid."""
+        """Forget all other jobs; their payments stay on the account of their namespace."""
         kept = set(uids)
         self._accounts = {uid: each for uid, each in self._accounts.items() if uid in kept}
         self._declared = {uid: each for uid, each in self._declared.items() if uid in kept}

@@ -77,7 +77,7 @@ class Certifier:
                 self.measure()
 
     def measure(self) -> None:
-        """Make one report, and export its share; what keeps it from that is one line of the log."""
+        """Make one report, and export its share; a failure is one line of the log."""
         self._child = child = subprocess.Popen(
             self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
