@@ -463,7 +463,7 @@ def figures(jobs: JobColumns, times: Times, gpus: int) -> dict[str, Any]:
     sizes = np.searchsorted([least for least, _, _ in SIZES], jobs.gpus, side="right") - 1
     begin = float(jobs.submitted[0])
     held = float(_means(times.in_use, begin, times.until, 1)[0])
-    found = {
+    found: dict[str, Any] = {
         "finished": int(done.sum()),
         "unfinished": int((~done).sum()),
         "completion": _summary(times.completion[done]),

@@ -129,7 +129,7 @@ def earned_rows(found: WhatIf) -> list[tuple[str, ...]]:
     """What the jobs were worth, and the bound above all policies; empty if nobody says."""
     setting = found.first
     most = setting.utility_bound
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, row in setting.policies.items():
         if "utility" in row:
             # Reality may have had more GPUs than the bound is for.

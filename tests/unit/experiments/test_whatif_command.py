@@ -247,7 +247,9 @@ def test_pictures_and_section_of_a_result_of_one_policy(run: Run, trace: Path) -
 def test_utilities_of_the_table_are_added_and_bounded(run: Run, tmp_path: Path) -> None:
     """Two jobs that cannot both be in time: the second is worth more, and FIFO misses it."""
     table = tmp_path / "jobs.csv"
-    table.write_text("id,submitted,duration,gpus,owner,prize,due\na,0,60,8,ann,3,\nb,0,60,8,bob,5,60\n")
+    table.write_text(
+        "id,submitted,duration,gpus,owner,prize,due\na,0,60,8,ann,3,\nb,0,60,8,bob,5,60\n"
+    )
     options = ("--map", "worth=prize,deadline=due", "--machines", "1x8", "--loads", "1")
     options = (*options, "--policies", "fifo", "--csv", tmp_path / "my")
     code, out, _ = run("whatif", table, *options, "-o", tmp_path / "page.html")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.errors import InstanceError
-from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
+from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility, UtilityColumns
 from tests.strategies import utilities
 
 DELAYS = np.arange(0, 40)
