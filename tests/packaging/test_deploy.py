@@ -146,7 +146,11 @@ def test_the_reference_is_made_from_the_schema() -> None:
 def specs_of_the_page(page: str) -> dict[str, JobSpec]:
     """Jobs whose objects stand on docs/training.md, by name."""
     clock, found = SlotClock(slot_seconds=60.0), {}
-    for block in blocks(page, "yaml"):
+    shown = [
+        (DEPLOY.parent / "docs" / name).read_text(encoding="utf-8")
+        for name in re.findall(r"^```{literalinclude} (.*)$", page, re.MULTILINE)
+    ]
+    for block in [*blocks(page, "yaml"), *shown]:
         for made in yaml.safe_load_all(block):
             if made.get("kind") in (None, "Service"):
                 continue
