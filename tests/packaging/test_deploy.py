@@ -22,7 +22,6 @@ from oasis.kubernetes.objects.manifests import POLICY, everything
 from oasis.kubernetes.objects.network import Gang, PodNetwork, address, environment
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.objects.schema import reference
 from tests.packaging.deployed import DEPLOY, files, schema
 from tests.packaging.test_docs import blocks
 
@@ -135,12 +134,6 @@ def test_the_example_of_an_existing_kind_makes_sense() -> None:
     found["metadata"] |= {"namespace": "default", "uid": "u"}
     spec = parse_existing(found, JOB, SlotClock(slot_seconds=60.0), DEFAULT_RESOURCES)
     assert (spec.min_workers, spec.job.chunks) == (1, 8)
-
-
-def test_the_reference_is_made_from_the_schema() -> None:
-    """After a change, `oasis.kubernetes.objects.schema.reference` goes into the page."""
-    page = (DEPLOY.parent / "docs/kubernetes-reference.md").read_text(encoding="utf-8")
-    assert page.partition("\n## ")[2] == reference().removeprefix("## ")
 
 
 def specs_of_the_page(page: str) -> dict[str, JobSpec]:
