@@ -23,7 +23,7 @@ from oasis.traces.openb import GB_PER_MIB
 from oasis.traces.swf import FIELDS
 from oasis.workloads import PRESETS
 from tests.packaging.claims_use import congested, has
-from tests.packaging.page_numbers import Claim, fixed, spelled, text_of, trace
+from tests.packaging.page_numbers import Claim, fixed, spelled, trace
 from tests.philly_shape import philly_jobs
 
 TRACES, SIMULATOR = "docs/traces.md", "docs/simulator.md"
@@ -127,7 +127,9 @@ ENGINE = [
     ),
     Claim(SIMULATOR, "the last @ for elastic jobs", lambda: (spelled(len(registry.CONTROLLERS)),)),
     Claim(SIMULATOR, "which the paper draws from @ to @.", lambda: (LEAST, MOST)),
-    Claim(SIMULATOR, "`oasis compare` uses seed @ by default", lambda: (FIFO().parameters["seed"],)),
+    Claim(
+        SIMULATOR, "`oasis compare` uses seed @ by default", lambda: (FIFO().parameters["seed"],)
+    ),
     Claim(
         SIMULATOR,
         "LAS finishes no job with its default of @ GPU-hour:",
