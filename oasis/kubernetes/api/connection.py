@@ -220,7 +220,8 @@ class Connection:
                     raise
                 config.load_incluster_config(configuration)
         except (config.ConfigException, OSError) as error:
-            raise InputError("kubeconfig", f"expected a cluster to connect to: {error}") from None
+            expected = "expected a cluster: set KUBECONFIG or pass --kubeconfig"
+            raise InputError("kubeconfig", f"{expected} ({error})") from None
         return cls(configuration, params, on_attempt)
 
     @property
