@@ -66,12 +66,13 @@ def rigid_utility_bound(
 
     Examples
     --------
-    Two jobs of 60 s of all GPUs at the same time, worth 3 and 2 if they end within a minute:
+    Two jobs of 60 s of all GPUs at the same time, worth 30 and 20 if they end within a minute:
 
     >>> from oasis.model.utility import Deadline
-    >>> both, worth = np.array([60.0, 60.0]), UtilityColumns.of([Deadline(3, 60), Deadline(2, 60)])
-    >>> round(rigid_utility_bound(np.zeros(2), both, np.array([8, 8]), worth, 8.0), 1)
-    3.0
+    >>> both, worth = np.array([60.0, 60.0]), [Deadline(30.0, 60.0), Deadline(20.0, 60.0)]
+    >>> columns = UtilityColumns.of(worth)
+    >>> 30 <= rigid_utility_bound(np.zeros(2), both, np.array([8, 8]), columns, 8.0) < 32
+    True
     """
     order = np.argsort(arrivals, kind="stable")
     order = order[gpus[order] <= total]  # the others never run
