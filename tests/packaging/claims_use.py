@@ -584,14 +584,14 @@ def first_and_last(seeds: list[int]) -> tuple[int, int]:
 
 
 RESULTS = [
-    Claim(PLOTS, "schedule of more than @ jobs", lambda: (schedule.TOO_MANY,)),
+    Claim(PLOTS, "| @ jobs | the schedule", lambda: (schedule.TOO_MANY,)),
     Claim(
         PLOTS,
-        "On more than @ slots or @ servers",
+        "| @ slots or @ servers |",
         lambda: (canvas.MOST_COLUMNS, canvas.MOST_ROWS),
     ),
-    Claim(PLOTS, "Utilities of more than @ jobs", lambda: (utilities.TOO_MANY,)),
-    Claim(PLOTS, "Of more than @ jobs that completed", lambda: (utilities.MOST_DOTS,)),
+    Claim(PLOTS, "| @ jobs | utilities", lambda: (utilities.TOO_MANY,)),
+    Claim(PLOTS, "| @ completed jobs |", lambda: (utilities.MOST_DOTS,)),
     Claim(PLOTS, "with @ % intervals", lambda: (confidence(),)),
     Claim(SWEEPS, "for @ % confidence", lambda: (confidence(),)),
     Claim(SWEEPS, "more than a factor of @,", lambda: (f"{intervals.WIDEST:,.0f}",)),
