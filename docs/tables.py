@@ -98,12 +98,14 @@ def growth() -> Markdown:
 
 def doubling() -> Markdown:
     """What the time of a decision of OASiS is multiplied by where something is twice as much."""
-    rows = ((DOUBLED[varied], f"{2 ** found['quote']:.2f}") for varied, found in exponents().items())
+    rows = (
+        (DOUBLED[varied], f"{2 ** found['quote']:.2f}") for varied, found in exponents().items()
+    )
     return _markdown(("twice", "multiplies the time by"), rows)
 
 
 def sizes(what: str, column: str = "seconds") -> Markdown:
-    """What `tests/benchmarks/sizes.py` measured: a row per instance, a column per policy or method."""
+    """What `tests/benchmarks/sizes.py` measured: a row per instance, a column per solver."""
     cells: dict[str, dict[str, str]] = {}
     names: list[str] = []
     for row in measured("sizes"):
@@ -111,7 +113,9 @@ def sizes(what: str, column: str = "seconds") -> Markdown:
             servers, jobs = row["servers"], f"{int(row['jobs']):,} jobs"
             head = f"{jobs}, {servers} + {servers} servers, {row['slots']} slots"
             left = f", {_open(float(row['gap']))}" if row["gap"] else ""
-            cells.setdefault(jobs if what == "replay" else head, {})[row["who"]] = row[column] + left
+            cells.setdefault(jobs if what == "replay" else head, {})[row["who"]] = (
+                row[column] + left
+            )
             names += [row["who"]] if row["who"] not in names else []
     rows = ((head, *(found.get(name, "–") for name in names)) for head, found in cells.items())
     return _markdown(("", *names), rows)
