@@ -35,7 +35,7 @@ PAGES: tuple[str, ...] = (
     *(
         f"docs/{name}.md"
         for name in (
-            *("theory", "theory-search", "errata", "notation", "recourse", "commitment"),
+            *("problem", "theory", "theory-search", "errata", "notation", "recourse", "commitment"),
             *("kubernetes", "kubernetes-install", "kubernetes-submit", "kubernetes-observe"),
             *(
                 "kubernetes-operate",
