@@ -330,12 +330,13 @@ def result_or_page(path: Path | None) -> Path | None:
 
 
 def _ending_in(path: Path | None, endings: tuple[str, ...], what: str) -> Path | None:
+    output_file(path)
     # Other endings, such as those of mktemp, name no kind of file.
     if path is not None and path.suffix.lower() in ENDINGS and path.suffix.lower() not in endings:
         raise typer.BadParameter(
             f"expected {' or '.join(endings)}, as {what} is written, got {str(path)!r}"
         )
-    return output_file(path)
+    return path
 
 
 def not_stdout(path: Path | None) -> Path | None:
