@@ -21,8 +21,10 @@ from oasis.model.job import Job
 from oasis.model.rest import later, rest_of
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.book import EmptyCluster
+from oasis.scheduling.calendar import EVER_OPEN, Calendar, Row
 from oasis.scheduling.capabilities import (
     PlanningAhead,
+    PlanningAround,
     Promising,
     Withdrawing,
     is_told,
@@ -66,7 +68,11 @@ class Driver(Generic[Spec]):
         self.entries: dict[int, Entry[Spec]] = {}
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
-        self.down: set[int] = set()
+        self.away: set[int] = set()  # machines that are down
+        self.calendar = EVER_OPEN
+        self._closed: frozenset[int] = frozenset()  # by the calendar, since the last boundary
+        self._kept: dict[int, Row] = {}
+        self._untold: set[int] = set()  # jobs that lost a closed machine while the policy failed
         # Machines of other amounts, which the policy has not been told of yet.
         self._smaller: set[int] = set()
         self._larger: set[int] = set()
@@ -81,7 +87,8 @@ class Driver(Generic[Spec]):
         self.policy.reset(site)
         self.site = site
         self._empty = EmptyCluster(site)
-        self.down.clear()
+        self.away.clear()
+        self._closed, self._kept = frozenset(), {}
         self._smaller.clear()
         self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
@@ -109,9 +116,16 @@ class Driver(Generic[Spec]):
         return self.entries
 
     @property
+    def down(self) -> frozenset[int]:
+        """Machines that cannot be used now: those that are away, and those that are closed."""
+        return self._closed.union(self.away)
+
+    @property
     def free(self) -> list[tuple[int, ...]]:
         """What the entries leave of each machine; nothing of those that are down."""
-        room = Room(self.site, BooksView(self, self.policy.name, told_remaining=False).capacity())
+        view = BooksView(self, self.policy.name, told_remaining=False)
+        view.kept = self._kept
+        room = Room(self.site, view.capacity())
         for entry in self.entries.values():
             for tasks, demand in (
                 (entry.allocation.workers, entry.job.worker),
@@ -164,6 +178,7 @@ class Driver(Generic[Spec]):
         self._pass(slot, facts)
         # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:
+            self._leave_closed(facts)
             return Decided(error=self._error, again_at=self.again_at)
         # Every attempt changes the books and the policy: a failed
         # one must leave no trace in the next.
@@ -175,10 +190,12 @@ class Driver(Generic[Spec]):
             self._roll_back(saved)
             found = self._find_cause(facts, failed, saved, outcome.error)
             if found is None:
+                self._leave_closed(facts)
                 return self._put_off(slot, outcome.error)
             failed[found[0]] = found[1]
         self._smaller.clear()
         self._larger.clear()
+        self._untold.clear()
         # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
         for entry in self.entries.values():
@@ -233,6 +250,7 @@ class Driver(Generic[Spec]):
             self._arrive(facts, self.slot, view, anew, outcome)
             if ask or self._is_due(self.slot, view):
                 self._ask_in_forms(view, outcome)
+            self._check_closed()
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
@@ -245,10 +263,10 @@ class Driver(Generic[Spec]):
         made.policy = policy
         made.entries = {index: entry.copy() for index, entry in self.entries.items()}
         made._arrive_again = [entry.copy() for entry in self._arrive_again]
-        made.retries, made.settled, made.down = (
+        made.retries, made.settled, made.away = (
             dict(self.retries),
             set(self.settled),
-            set(self.down),
+            set(self.away),
         )
         made._smaller, made._larger = set(self._smaller), set(self._larger)
         return made
@@ -366,17 +384,59 @@ class Driver(Generic[Spec]):
         return by_work or uid in facts.ended
 
     def _machines(self, facts: Facts[Spec], view: BooksView) -> None:
-        changed = self._smaller | self._larger
-        view.lost += sorted((facts.down | self._smaller) - self.down)
-        view.returned += sorted((self.down | changed) - facts.down)
-        self.down.clear()
-        self.down.update(facts.down)
+        """Take in which machines are there; what runs on one that is not loses its allocation."""
+        gone, were = set(facts.down), set(self.away)
+        smaller, larger = set(self._smaller), set(self._larger)
+        calendar, slot = facts.calendar, int(view.now)
+        closed, kept = calendar.closed(slot), calendar.kept(slot, self.site)
+        if isinstance(self.policy, PlanningAround):
+            self.policy.plan_around(calendar)
+        else:
+            # To a policy of the present slot a closed machine is one that is lost and comes back.
+            gone |= closed
+            were |= self._closed
+            smaller |= {k for k, row in kept.items() if _is_less(self._kept.get(k), row)}
+            larger |= {k for k, row in self._kept.items() if _is_less(kept.get(k), row)}
+        self.away = set(facts.down)
+        self._come_to(calendar)
+        view.lost += sorted((gone | smaller) - were)
+        view.returned += sorted((were | smaller | larger) - gone)
         for entry in self.entries.values():
             # A gang works whole or not at all, so one lost machine takes all its tasks.
             if entry.allocation.machines & set(view.lost):
                 entry.allocation = NOTHING
                 entry.waiting_since = int(view.now)
                 view.evicted.append(entry.seen)
+            elif entry.job.index in self._untold:
+                view.evicted.append(entry.seen)
+
+    def _closing(self) -> frozenset[int]:
+        """Machines on which a policy of the present slot begins nothing, as windows are near."""
+        if not self.calendar or isinstance(self.policy, PlanningAround):
+            return frozenset()
+        waiting = (entry for entry in self.entries.values() if not entry.complete)
+        return self.calendar.closing(int(self.now), map(_slots_needed, waiting))
+
+    def _come_to(self, calendar: Calendar) -> None:
+        """Note what `calendar` keeps in the present slot."""
+        slot = int(self.now)
+        self.calendar, self._closed = calendar, calendar.closed(slot)
+        self._kept = calendar.kept(slot, self.site)
+
+    def _leave_closed(self, facts: Facts[Spec]) -> None:
+        """Take jobs off the machines that are closed now, though the policy fails."""
+        closed = facts.calendar.closed(int(self.now))
+        for index, entry in self.entries.items():
+            if entry.allocation.machines & closed:
+                entry.allocation, entry.waiting_since = NOTHING, int(self.now)
+                self._untold.add(index)
+
+    def _check_closed(self) -> None:
+        """Raise `PolicyError` if the policy left a job on a machine that is closed now."""
+        for entry in self.entries.values() if self._closed else ():
+            for machine in sorted(entry.allocation.machines & self._closed):
+                where = self.site.machines[machine].id
+                raise PolicyError(self.policy.name, "is closed", job=entry.job.id, server=where)
 
     def _arrive(
         self,
@@ -492,6 +552,7 @@ class Driver(Generic[Spec]):
             self._ask(view, outcome)
 
     def _ask(self, view: BooksView, outcome: Decided[Spec]) -> None:
+        view.kept, view.closing = self._kept, self._closing()
         try:
             plan = self.policy.decide(view)
         except SystemExit as error:  # no policy ends the program unsaid
@@ -565,7 +626,8 @@ class Driver(Generic[Spec]):
             "again": [entry.copy() for entry in self._arrive_again],
             "retries": dict(self.retries),
             "settled": set(self.settled),
-            "down": set(self.down),
+            "away": set(self.away),
+            "calendar": (self.calendar, self._closed, self._kept),
             "numbers": (self._next, self._wake_at),
         }
 
@@ -574,7 +636,8 @@ class Driver(Generic[Spec]):
         self.entries = {entry.job.index: entry.copy() for entry in saved["entries"]}
         self._arrive_again = [entry.copy() for entry in saved["again"]]
         self.retries, self.settled = dict(saved["retries"]), set(saved["settled"])
-        self.down = set(saved["down"])
+        self.away = set(saved["away"])
+        self.calendar, self._closed, self._kept = saved["calendar"]
         self._next, self._wake_at = saved["numbers"]
         # A fresh policy is brought back to the state of the last
         # boundary: what it did since is unknown.
@@ -650,7 +713,8 @@ class Driver(Generic[Spec]):
             "slot": self.slot,
             "next": self._next,
             "wake_at": self._wake_at,
-            "down": sorted(self.down),
+            "down": sorted(self.away),
+            **({"calendar": self.calendar.to_dict()} if self.calendar else {}),
             # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
@@ -705,7 +769,9 @@ class Driver(Generic[Spec]):
                     for name in ("admitted", "resizes", "restarts"):
                         setattr(again, name, found[name])
             return
-        self.down.update(state["down"])
+        self.away.update(state["down"])
+        if "calendar" in state:
+            self._come_to(Calendar.from_dict(state["calendar"]))
         for found in state["entries"]:
             spec = specs.get(found["uid"])
             if spec is None or _was_edited(spec, found):
@@ -741,6 +807,17 @@ class Driver(Generic[Spec]):
         jobs = {index: entry.seen for index, entry in self.entries.items()}
         restore_policy(self.policy, state, jobs, self.site)
         self.kept_policy = state
+
+
+def _is_less(row: Row | None, other: Row) -> bool:
+    """Whether an amount of `row` is less than that of `other`; without a row, all are nothing."""
+    return any(a < b for a, b in zip(row or (0,) * len(other), other, strict=True))
+
+
+def _slots_needed(entry: Entry[Any]) -> int:
+    """Slots that a job takes with the workers that its owner asked for, or with the fewest."""
+    workers = entry.job.initial_workers or entry.job.min_workers
+    return math.ceil(entry.remaining / workers - TOLERANCE)
 
 
 def _differs(one: Submitted, other: Submitted) -> bool:
