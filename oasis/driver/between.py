@@ -91,7 +91,7 @@ class EarlyStarts(Generic[Spec]):
             done,
             ended=frozenset((due | ended - self._over.keys()) & live.keys()),
             down=frozenset(driver.away),
-            calendar=driver.calendar,
+            calendar=driver.closures.calendar,
         )
 
         def found() -> Mapping[str, Entry[Spec]]:

@@ -13,15 +13,15 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from oasis.driver.books import BooksView, check_plan, choose_forms
-from oasis.driver.entry import Decided, Entry, Facts, Spec, Submitted
+from oasis.driver.closures import Closures
+from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, was_edited
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.errors import InstanceError, OasisError, PolicyError
-from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.model.rest import later, rest_of
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.book import EmptyCluster
-from oasis.scheduling.calendar import EVER_OPEN, Calendar, Row
+from oasis.scheduling.calendar import Calendar
 from oasis.scheduling.capabilities import (
     PlanningAhead,
     PlanningAround,
@@ -69,10 +69,7 @@ class Driver(Generic[Spec]):
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
         self.away: set[int] = set()  # machines that are down
-        self.calendar = EVER_OPEN
-        self._closed: frozenset[int] = frozenset()  # by the calendar, since the last boundary
-        self._kept: dict[int, Row] = {}
-        self._untold: set[int] = set()  # jobs that lost a closed machine while the policy failed
+        self.closures = Closures()
         # Machines of other amounts, which the policy has not been told of yet.
         self._smaller: set[int] = set()
         self._larger: set[int] = set()
@@ -88,7 +85,7 @@ class Driver(Generic[Spec]):
         self.site = site
         self._empty = EmptyCluster(site)
         self.away.clear()
-        self._closed, self._kept = frozenset(), {}
+        self.closures = Closures()
         self._smaller.clear()
         self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
@@ -118,13 +115,13 @@ class Driver(Generic[Spec]):
     @property
     def down(self) -> frozenset[int]:
         """Machines that cannot be used now: those that are away, and those that are closed."""
-        return self._closed.union(self.away)
+        return self.closures.closed.union(self.away)
 
     @property
     def free(self) -> list[tuple[int, ...]]:
         """What the entries leave of each machine; nothing of those that are down."""
         view = BooksView(self, self.policy.name, told_remaining=False)
-        view.kept = self._kept
+        view.kept = self.closures.kept
         room = Room(self.site, view.capacity())
         for entry in self.entries.values():
             for tasks, demand in (
@@ -178,7 +175,7 @@ class Driver(Generic[Spec]):
         self._pass(slot, facts)
         # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:
-            self._leave_closed(facts)
+            self.closures.leave(facts.calendar, self.entries, slot)
             return Decided(error=self._error, again_at=self.again_at)
         # Every attempt changes the books and the policy: a failed
         # one must leave no trace in the next.
@@ -190,12 +187,12 @@ class Driver(Generic[Spec]):
             self._roll_back(saved)
             found = self._find_cause(facts, failed, saved, outcome.error)
             if found is None:
-                self._leave_closed(facts)
+                self.closures.leave(facts.calendar, self.entries, slot)
                 return self._put_off(slot, outcome.error)
             failed[found[0]] = found[1]
         self._smaller.clear()
         self._larger.clear()
-        self._untold.clear()
+        self.closures.untold.clear()
         # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
         for entry in self.entries.values():
@@ -250,7 +247,7 @@ class Driver(Generic[Spec]):
             self._arrive(facts, self.slot, view, anew, outcome)
             if ask or self._is_due(self.slot, view):
                 self._ask_in_forms(view, outcome)
-            self._check_closed()
+            self.closures.check(self.entries.values(), self.site, self.policy.name)
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
@@ -263,11 +260,8 @@ class Driver(Generic[Spec]):
         made.policy = policy
         made.entries = {index: entry.copy() for index, entry in self.entries.items()}
         made._arrive_again = [entry.copy() for entry in self._arrive_again]
-        made.retries, made.settled, made.away = (
-            dict(self.retries),
-            set(self.settled),
-            set(self.away),
-        )
+        made.retries, made.settled = dict(self.retries), set(self.settled)
+        made.away, made.closures = set(self.away), self.closures.copied()
         made._smaller, made._larger = set(self._smaller), set(self._larger)
         return made
 
@@ -310,7 +304,7 @@ class Driver(Generic[Spec]):
         for index, entry in list(self.entries.items()):
             uid = entry.spec.uid
             spec = facts.specs.get(uid)
-            edited = spec is not None and _differs(spec, entry.spec)
+            edited = spec is not None and differs(spec, entry.spec)
             # Completion is asked before edits: a job that has done the work
             # that its owner now wants needs no plan.
             if self._is_done(entry, spec, facts, outcome):
@@ -368,7 +362,7 @@ class Driver(Generic[Spec]):
         is_unknown = entry.job is _NO_JOB  # how much work it is has not been asked yet
         if spec is None and is_unknown:
             return uid in facts.ended
-        if spec is not None and (is_unknown or _differs(spec, entry.spec)):
+        if spec is not None and (is_unknown or differs(spec, entry.spec)):
             try:
                 # The edit may ask for less work than is done already:
                 # then the job is complete at once.
@@ -387,56 +381,27 @@ class Driver(Generic[Spec]):
         """Take in which machines are there; what runs on one that is not loses its allocation."""
         gone, were = set(facts.down), set(self.away)
         smaller, larger = set(self._smaller), set(self._larger)
-        calendar, slot = facts.calendar, int(view.now)
-        closed, kept = calendar.closed(slot), calendar.kept(slot, self.site)
+        were_closed, slot = self.closures.closed, int(view.now)
+        less, more = self.closures.come_to(facts.calendar, slot, self.site)
         if isinstance(self.policy, PlanningAround):
-            self.policy.plan_around(calendar)
+            self.policy.plan_around(facts.calendar)
         else:
             # To a policy of the present slot a closed machine is one that is lost and comes back.
-            gone |= closed
-            were |= self._closed
-            smaller |= {k for k, row in kept.items() if _is_less(self._kept.get(k), row)}
-            larger |= {k for k, row in self._kept.items() if _is_less(kept.get(k), row)}
+            gone |= self.closures.closed
+            were |= were_closed
+            smaller |= less
+            larger |= more
         self.away = set(facts.down)
-        self._come_to(calendar)
         view.lost += sorted((gone | smaller) - were)
         view.returned += sorted((were | smaller | larger) - gone)
-        for entry in self.entries.values():
+        for index, entry in self.entries.items():
             # A gang works whole or not at all, so one lost machine takes all its tasks.
             if entry.allocation.machines & set(view.lost):
                 entry.allocation = NOTHING
                 entry.waiting_since = int(view.now)
                 view.evicted.append(entry.seen)
-            elif entry.job.index in self._untold:
+            elif index in self.closures.untold:
                 view.evicted.append(entry.seen)
-
-    def _closing(self) -> frozenset[int]:
-        """Machines on which a policy of the present slot begins nothing, as windows are near."""
-        if not self.calendar or isinstance(self.policy, PlanningAround):
-            return frozenset()
-        waiting = (entry for entry in self.entries.values() if not entry.complete)
-        return self.calendar.closing(int(self.now), map(_slots_needed, waiting))
-
-    def _come_to(self, calendar: Calendar) -> None:
-        """Note what `calendar` keeps in the present slot."""
-        slot = int(self.now)
-        self.calendar, self._closed = calendar, calendar.closed(slot)
-        self._kept = calendar.kept(slot, self.site)
-
-    def _leave_closed(self, facts: Facts[Spec]) -> None:
-        """Take jobs off the machines that are closed now, though the policy fails."""
-        closed = facts.calendar.closed(int(self.now))
-        for index, entry in self.entries.items():
-            if entry.allocation.machines & closed:
-                entry.allocation, entry.waiting_since = NOTHING, int(self.now)
-                self._untold.add(index)
-
-    def _check_closed(self) -> None:
-        """Raise `PolicyError` if the policy left a job on a machine that is closed now."""
-        for entry in self.entries.values() if self._closed else ():
-            for machine in sorted(entry.allocation.machines & self._closed):
-                where = self.site.machines[machine].id
-                raise PolicyError(self.policy.name, "is closed", job=entry.job.id, server=where)
 
     def _arrive(
         self,
@@ -552,7 +517,9 @@ class Driver(Generic[Spec]):
             self._ask(view, outcome)
 
     def _ask(self, view: BooksView, outcome: Decided[Spec]) -> None:
-        view.kept, view.closing = self._kept, self._closing()
+        view.kept = self.closures.kept
+        if not isinstance(self.policy, PlanningAround):
+            view.closing = self.closures.closing(self.entries, int(self.now))
         try:
             plan = self.policy.decide(view)
         except SystemExit as error:  # no policy ends the program unsaid
@@ -627,7 +594,7 @@ class Driver(Generic[Spec]):
             "retries": dict(self.retries),
             "settled": set(self.settled),
             "away": set(self.away),
-            "calendar": (self.calendar, self._closed, self._kept),
+            "closures": self.closures.copied(),
             "numbers": (self._next, self._wake_at),
         }
 
@@ -637,7 +604,7 @@ class Driver(Generic[Spec]):
         self._arrive_again = [entry.copy() for entry in saved["again"]]
         self.retries, self.settled = dict(saved["retries"]), set(saved["settled"])
         self.away = set(saved["away"])
-        self.calendar, self._closed, self._kept = saved["calendar"]
+        self.closures = saved["closures"].copied()
         self._next, self._wake_at = saved["numbers"]
         # A fresh policy is brought back to the state of the last
         # boundary: what it did since is unknown.
@@ -714,7 +681,7 @@ class Driver(Generic[Spec]):
             "next": self._next,
             "wake_at": self._wake_at,
             "down": sorted(self.away),
-            **({"calendar": self.calendar.to_dict()} if self.calendar else {}),
+            **({"calendar": calendar.to_dict()} if (calendar := self.closures.calendar) else {}),
             # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
@@ -771,10 +738,10 @@ class Driver(Generic[Spec]):
             return
         self.away.update(state["down"])
         if "calendar" in state:
-            self._come_to(Calendar.from_dict(state["calendar"]))
+            self.closures.come_to(Calendar.from_dict(state["calendar"]), int(self.now), self.site)
         for found in state["entries"]:
             spec = specs.get(found["uid"])
-            if spec is None or _was_edited(spec, found):
+            if spec is None or was_edited(spec, found):
                 spec = as_it_was(found, spec)
             form = found.get("form", 0)
             entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)
@@ -807,30 +774,6 @@ class Driver(Generic[Spec]):
         jobs = {index: entry.seen for index, entry in self.entries.items()}
         restore_policy(self.policy, state, jobs, self.site)
         self.kept_policy = state
-
-
-def _is_less(row: Row | None, other: Row) -> bool:
-    """Whether an amount of `row` is less than that of `other`; without a row, all are nothing."""
-    return any(a < b for a, b in zip(row or (0,) * len(other), other, strict=True))
-
-
-def _slots_needed(entry: Entry[Any]) -> int:
-    """Slots that a job takes with the workers that its owner asked for, or with the fewest."""
-    workers = entry.job.initial_workers or entry.job.min_workers
-    return math.ceil(entry.remaining / workers - TOLERANCE)
-
-
-def _differs(one: Submitted, other: Submitted) -> bool:
-    """Whether an edit, or a change of what is around the job, changes what a policy plans with."""
-    # Cheap, and true at almost every boundary.
-    if one is other or (one.generation == other.generation and one.job is other.job):
-        return False
-    return (one.job, one.initial_workers) != (other.job, other.initial_workers)
-
-
-def _was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
-    """Whether a job differs from the one that the state of its entry tells of."""
-    return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])
 
 
 def form_begun_in(forms: Sequence[T], form: int, field: str = "forms") -> T:

@@ -317,3 +317,16 @@ class Decided(Generic[Spec]):
                     found.remove(uid)
             for said in (self.rejected, self.given_up, self.retried, self.entries, self.failed):
                 said.pop(uid, None)
+
+
+def differs(one: Submitted, other: Submitted) -> bool:
+    """Whether an edit, or a change of what is around the job, changes what a policy plans with."""
+    # Cheap, and true at almost every boundary.
+    if one is other or (one.generation == other.generation and one.job is other.job):
+        return False
+    return (one.job, one.initial_workers) != (other.job, other.initial_workers)
+
+
+def was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
+    """Whether a job differs from the one that the state of its entry tells of."""
+    return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])

@@ -14,7 +14,7 @@ Row = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class CalendarEntry:
     """What is kept of some machines from slot `begin` to the slot before `end`.
 
     Parameters
@@ -29,7 +29,7 @@ class Window:
 
     Examples
     --------
-    >>> Window("firmware", 4, 6, {0: None}).machines
+    >>> CalendarEntry("firmware", 4, 6, {0: None}).machines
     {0: None}
     """
 
@@ -49,17 +49,18 @@ class Calendar:
 
     Parameters
     ----------
-    windows : tuple of Window
+    windows : tuple of CalendarEntry
         In any order. Where several keep something of one machine, their amounts add up.
 
     Examples
     --------
-    >>> calendar = Calendar((Window("firmware", 4, 6, {0: None}), Window("demo", 5, 9, {1: (2,)})))
+    >>> firmware = CalendarEntry("firmware", 4, 6, {0: None})
+    >>> calendar = Calendar((firmware, CalendarEntry("demo", 5, 9, {1: (2,)})))
     >>> calendar.closed(5), calendar.closed(6), calendar.next_begin(1, 0)
     (frozenset({0}), frozenset(), 5)
     """
 
-    windows: tuple[Window, ...] = ()
+    windows: tuple[CalendarEntry, ...] = ()
     # by machine, when something is kept of it
     _spans: dict[int, list[tuple[int, int]]] = field(
         init=False, repr=False, compare=False, default_factory=dict
@@ -77,7 +78,7 @@ class Calendar:
         """Itself: nothing of it changes."""
         return self
 
-    def at(self, slot: int) -> list[Window]:
+    def at(self, slot: int) -> list[CalendarEntry]:
         """The windows that are for `slot`."""
         return [window for window in self.windows if window.holds(slot)]
 
@@ -146,7 +147,7 @@ class Calendar:
         """The inverse of `to_dict`."""
         return cls(
             tuple(
-                Window(
+                CalendarEntry(
                     entry["name"],
                     entry["begin"],
                     entry["end"],

@@ -17,7 +17,7 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
 from oasis.driver.service import Submission
 from oasis.model.schedule import SERVER, SLOT
-from oasis.scheduling.calendar import Calendar, Window
+from oasis.scheduling.calendar import Calendar, CalendarEntry
 from oasis.scheduling.capabilities import Promising
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import site_of
@@ -37,7 +37,7 @@ PLANNERS = {
 Make = Callable[[oasis.Instance], Policy]
 
 
-def calendar_of(seed: int, site: Any) -> list[tuple[int, Window]]:
+def calendar_of(seed: int, site: Any) -> list[tuple[int, CalendarEntry]]:
     """Random windows, each with the slot in which it is declared: some late, some in time."""
     rng = np.random.default_rng(seed)
     found = []
@@ -50,7 +50,7 @@ def calendar_of(seed: int, site: Any) -> list[tuple[int, Window]]:
             share = float(rng.uniform(0.2, 0.8))
             machines = {m: tuple(share * a for a in site.machines[m].amounts) for m in chosen}
         declared = 0 if rng.random() < 0.6 else int(rng.integers(0, begin + 1))
-        found.append((declared, Window(f"w{k}", begin, end, machines)))
+        found.append((declared, CalendarEntry(f"w{k}", begin, end, machines)))
     return found
 
 
@@ -60,7 +60,7 @@ class World:
 
     instance: oasis.Instance
     make: Make
-    windows: list[tuple[int, Window]]
+    windows: list[tuple[int, CalendarEntry]]
     restarts_at: int | None = None
     told: bool = True
     is_clear: bool = False
