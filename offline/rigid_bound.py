@@ -1,4 +1,4 @@
-"""How soon rigid jobs can end on average, whatever schedules them: a lower bound for traces.
+"""Lower bound on the mean completion time of rigid jobs, for traces.
 
 The machines are one pool of G GPUs. A rigid job j arrives at r_j and holds exactly g_j GPUs while
 it runs, for p_j seconds in all; it may be paused at no cost, and everything is known beforehand.
@@ -133,7 +133,7 @@ def _prices(came: FloatArray, seconds: FloatArray, total: float) -> tuple[FloatA
 
 
 def _least_work_first(came: list[float], seconds: list[float]) -> tuple[FloatArray, IntArray]:
-    """What a fluid machine that is never idle works on: lengths of time, and jobs."""
+    """Schedule of a fluid machine that is never idle: lengths of time, and jobs."""
     waiting: list[tuple[float, int]] = []
     left, lengths, jobs = list(seconds), [], []
     now = 0.0
