@@ -118,6 +118,13 @@ class Driver(Generic[Spec]):
         return self.closures.closed.union(self.away)
 
     @property
+    def closing(self) -> frozenset[int]:
+        """Machines on which a policy of the present slot begins nothing, as they close soon."""
+        if isinstance(self.policy, PlanningAround):
+            return frozenset()
+        return self.closures.closing(self.entries, int(self.now))
+
+    @property
     def free(self) -> list[tuple[int, ...]]:
         """What the entries leave of each machine; nothing of those that are down."""
         view = BooksView(self, self.policy.name, told_remaining=False)
@@ -517,9 +524,7 @@ class Driver(Generic[Spec]):
             self._ask(view, outcome)
 
     def _ask(self, view: BooksView, outcome: Decided[Spec]) -> None:
-        view.kept = self.closures.kept
-        if not isinstance(self.policy, PlanningAround):
-            view.closing = self.closures.closing(self.entries, int(self.now))
+        view.kept, view.closing = self.closures.kept, self.closing
         try:
             plan = self.policy.decide(view)
         except SystemExit as error:  # no policy ends the program unsaid
