@@ -82,6 +82,8 @@ class Windows:
         for name in sorted(said):
             if self._said.get(name) != said[name] and said[name]:
                 log.warning("%s %s: %s", WINDOW_KIND, name, said[name])
+        # In the order in which they begin, in that of their names where it is the same.
+        found.sort(key=lambda one: (one.entry.begin, one.window.name))
         self._said, self._held = said, tuple(found)
         return Calendar(tuple(one.entry for one in found))
 
@@ -166,14 +168,15 @@ class Windows:
         found = self._in_the_way(entry, driver, slot)
         if not found:
             return None
-        first = min(found, key=lambda one: (one.entry.begin, one.window.name))
-        nodes = self._named(first, machines)
-        until = time_text(first.end)
-        begins = "" if first.entry.holds(slot) else f" from {time_text(first.begin)}"
         return Cause(
-            first.window.reason,
-            f"waits for {first.window.what}, which keeps {nodes}{begins} until {until}",
+            found[0].window.reason,
+            " and ".join(f"waits for {self._keeping(one, slot, machines)}" for one in found),
         )
+
+    def _keeping(self, one: _Held, slot: int, machines: Machines) -> str:
+        begins = "" if one.entry.holds(slot) else f" from {time_text(one.begin)}"
+        nodes = self._named(one, machines)
+        return f"{one.window.what}, which keeps {nodes}{begins} until {time_text(one.end)}"
 
     def _leaving(self, entry: Entry[JobSpec], slot: int, machines: Machines) -> Cause | None:
         """The next window on a machine that the job has, if it is not complete before."""
@@ -185,14 +188,14 @@ class Windows:
         ]
         if not ahead:
             return None
-        one = min(ahead, key=lambda one: one.entry.begin)
-        nodes = self._named(one, machines, on)
-        # The plan may have placed the rest of it elsewhere, or later.
-        return Cause(
-            one.window.reason,
-            f"leaves {nodes} by {self._begin_of(one)}, as {one.window.what} begins at "
-            f"{time_text(one.begin)}",
+        first = [one for one in ahead if one.entry.begin == ahead[0].entry.begin]
+        # The plan may have placed the rest of the job elsewhere, or later.
+        said = (
+            f"leaves {self._named(one, machines, on)} by {self._begin_of(one)}, as "
+            f"{one.window.what} begins at {time_text(one.begin)}"
+            for one in first
         )
+        return Cause(first[0].window.reason, " and ".join(said))
 
     def _begin_of(self, one: _Held) -> str:
         return time_text(self._clock.wall(self._clock.begin(one.entry.begin)))
@@ -213,9 +216,14 @@ class Windows:
             return []
         now = [o for o in self._held if o.entry.holds(slot) and used & o.entry.machines.keys()]
         soon = used & closing
-        return now or [
-            one for one in self._held if soon & one.entry.machines.keys() and one.entry.begin > slot
-        ]
+        return (
+            now
+            or [
+                one
+                for one in self._held
+                if soon & one.entry.machines.keys() and one.entry.begin > slot
+            ][:1]
+        )
 
     def _named(self, one: _Held, machines: Machines, among: Iterable[int] | None = None) -> str:
         kept = one.entry.machines.keys() if among is None else one.entry.machines.keys() & among
