@@ -51,8 +51,8 @@ All = Annotated[
     bool,
     typer.Option(
         "--all",
-        help="Keep every job: no rule of GPUs, duration, window, stride or max-jobs, but for those "
-        "that are given; machines and horizon are chosen so that all fit, and printed.",
+        help="Keep every job: no rule of GPUs, duration, window, stride or max-jobs applies, "
+        "unless it is given; machines and horizon are chosen so that all fit, and printed.",
     ),
 ]
 

@@ -28,7 +28,7 @@ class RecourseParams:
     min_utility_fraction : float
         phi: completions worth less than phi times the job's best count as worthless.
     most_leaving, most_joining : int
-        In a round, up to so many planned jobs leave the plan, and so many others try to join.
+        In a round, at most these numbers of planned jobs leave the plan, and of others try to join.
     noise : float
         Standard deviation of the logarithm of the densities by which a round inserts its jobs.
     growth : float
@@ -38,8 +38,8 @@ class RecourseParams:
     tries : int
         How often promised jobs are packed again to make room for a newcomer, before it is refused.
     first_window, widening : int
-        Completions are looked for in so many slots after the earliest one for which all servers
-        together have room; if none fits, in `widening` times as many, and so on.
+        Completions are tried in the first `first_window` slots in which all servers together have
+        the capacity; if none fits, in `widening` times as many slots, and so on.
     """
 
     rounds: int = 20
