@@ -115,6 +115,18 @@ def _percent(gap: float) -> str:
     return f"{100 * gap:.2f} %"
 
 
-def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Markdown:
-    lines = [f"| {' | '.join(row)} |" for row in (heading, ["---"] * len(heading), *rows)]
+def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Markdown:
+    """A table whose columns of numbers stand at the right."""
+    body = [list(row) for row in rows]
+    sides = ["---" if any(map(_is_text, cells)) else "---:" for cells in zip(*body, strict=True)]
+    lines = (f"| {' | '.join(row)} |" for row in (heading, sides, *body))
     return Markdown("\n".join(lines))
+
+
+def _is_text(cell: str) -> bool:
+    """Whether a cell does not begin with a number, a dash aside."""
+    first = cell.partition("<br>")[0].partition(" ")[0].strip("*%+-–(),")
+    return bool(first) and not first.replace(",", "").replace(".", "", 1).isdigit()
+
+
+_markdown = markdown
