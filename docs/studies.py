@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from IPython.display import Markdown
+from tables import markdown
 
 from experiments.figures import EXPERIMENTS, FIGURES
 from experiments.figures.figure import Row, for_people, groups, read_csv
 from experiments.figures.verdicts import verdicts_of
-from tables import markdown
 
 DATA = Path("docs/figures")
 Keep = Callable[[Row], bool]

@@ -12,7 +12,6 @@ import math
 from experiments.figures.settings import FORMS
 from experiments.figures.verdicts import AT_TARGET, LEVEL
 from tests.packaging.figure_rows import (
-    DEFINED,
     NAME,
     PERCENT,
     data,

@@ -16,7 +16,7 @@ from experiments.figures import kod2
 from experiments.figures.figure import Row
 from experiments.figures.kod2 import FIG7 as KOD7
 from experiments.figures.kod2 import FIG8 as KOD8
-from experiments.figures.specon import draws, saving, schedules
+from experiments.figures.specon import draws, schedules
 from experiments.figures.specon import models as specon
 from experiments.figures.specon.models import (
     EARLY_PROGRESS,
@@ -28,7 +28,6 @@ from experiments.figures.specon.models import (
 from tests.packaging.figure_rows import (
     DEFINED,
     NAME,
-    PAPERS,
     PERCENT,
     QUOTED,
     TRIED,
@@ -212,8 +211,8 @@ SPECON_CLAIMS = [
     ),
     says(
         SPECON,
-        "@ % of the evaluation function's reduction in the first fifth of the training; Bi-RNN @ %, "
-        "GRU @ % | published; RNN @ %, dynamic RNN @ %: ours",
+        "@ % of the evaluation function's reduction in the first fifth of the training; Bi-RNN "
+        "@ %, GRU @ % | published; RNN @ %, dynamic RNN @ %: ours",
         *(percent(EARLY_PROGRESS[name]) for name in ("VAE", "Bi-RNN", "GRU")),
         *(percent(specon.EARLY[name]) for name in ("RNN", "Dynamic RNN")),
     ),
