@@ -1,15 +1,17 @@
-"""Tables of figures and studies for the pages: read from the CSV files that ``oasis figure`` wrote.
+"""Tables of studies for the pages: from the CSV files of ``oasis figure``, or computed here.
 
 A table has at most six columns on a page, numbers at the right; a second line of a cell has its
 interval or the published number. What a page leaves out is in the CSV file beside the picture.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from IPython.display import Markdown
 from tables import markdown
 
+import oasis
 from experiments.figures import EXPERIMENTS, FIGURES
 from experiments.figures.figure import Row, for_people, groups, read_csv
 from experiments.figures.verdicts import verdicts_of
@@ -81,6 +83,40 @@ def verdicts(figure: str) -> Markdown:
         for each in found
     ]
     return markdown(["the paper says", "policy", "here", "verdict"], rows)
+
+
+def kinds(seeds: range) -> Markdown:
+    """What OASiS earns with and without knowing the kinds of machines, by seed of the preset."""
+    rows = []
+    for seed in seeds:
+        problem = oasis.generate("kinds", seed=seed)
+        blind = replace(problem, jobs=tuple(_alike(problem, job) for job in problem.jobs))
+        known = oasis.simulate(problem, oasis.OASiS.from_instance(problem)).total_utility
+        plans = oasis.simulate(blind, oasis.OASiS.from_instance(blind)).schedules
+        admitted = [job for job in problem.jobs if job.id in plans]
+        earned = sum(_at_true_speed(problem, job, plans[job.id]) for job in admitted)
+        rows.append((str(seed), f"{known:.0f}", f"{earned:.0f}"))
+    return markdown(("seed", "kinds known", "as if all were alike"), rows)
+
+
+def _alike(problem: oasis.Instance, job: oasis.Job) -> oasis.Job:
+    """The job as if every machine were of the kind on which it is slowest."""
+    slowest = max(job.in_forms, key=lambda form: form.work(problem.slot_seconds))
+    return replace(slowest, requires={})
+
+
+def _at_true_speed(problem: oasis.Instance, job: oasis.Job, schedule: oasis.Schedule) -> float:
+    """What the plan for machines that are all alike earns on those that are there."""
+    needed = {form.requires["gpu"][0]: form.work(problem.slot_seconds) for form in job.in_forms}
+    kinds = [server.labels["gpu"] for server in problem.cluster.worker_servers]
+    done = 0.0
+    for slot in range(schedule.start, schedule.completion + 1):
+        rows = schedule.workers[schedule.workers[:, 0] == slot]
+        if len(rows):
+            done += rows[:, 2].sum() / max(needed[kinds[machine]] for machine in rows[:, 1])
+        if done >= 1 - 1e-9:
+            return float(job.utility(slot - job.arrival))
+    raise AssertionError(f"{job.id} is not done")
 
 
 def _plain(value: object) -> str:

@@ -11,7 +11,7 @@ from IPython.display import Markdown
 from experiments.library import Library, LibraryEntry
 
 PAGES = Path(__file__).parent
-LIBRARY = ("instance", "value", "bound", "gap", "proof", "value by", "bound by", "date")
+LIBRARY = ("instance", "value", "bound", "gap", "value by", "bound by")
 ADAPTER = {
     "writes_per_pod": "most writes for each pod that changed in a slot",
     "lists_of_pods": "lists of all pods",
@@ -24,12 +24,19 @@ ADAPTER = {
     "memory_mb": "most memory of the controller in MB",
 }
 THEOREM_3 = {"T": "1", "H + K": "1", "N": "2", "E, the length of the job": "2"}
+DOUBLED = {
+    "T": "the slots",
+    "H + K": "the servers, all different",
+    "N": "the most workers of the job",
+    "E, the length of the job": "the length of the job",
+}
+PROVEN = 1e-4  # percent between schedules and bound
 FAMILIES = ("family", "instances", "proven", "median gap", "largest gap")
 
 
 def library() -> Markdown:
     """All rows of the library."""
-    return _markdown(LIBRARY, map(_row, Library().records().values()))
+    return markdown(LIBRARY, map(_row, Library().records().values()))
 
 
 def families() -> Markdown:
@@ -43,7 +50,7 @@ def families() -> Markdown:
         gaps = [record.gap for record in records]
         shown = (_percent(statistics.median(gaps)), _percent(max(gaps)))
         rows.append((family, str(len(records)), str(proven), *shown))
-    return _markdown(FAMILIES, rows)
+    return markdown(FAMILIES, rows)
 
 
 def measured(name: str) -> list[dict[str, str]]:
@@ -58,7 +65,7 @@ def measured(name: str) -> list[dict[str, str]]:
 def benchmark(name: str) -> Markdown:
     """All of such a table."""
     rows = measured(name)
-    return _markdown(tuple(rows[0]), (tuple(row.values()) for row in rows))
+    return markdown(tuple(rows[0]), (tuple(row.values()) for row in rows))
 
 
 def exponents() -> dict[str, dict[str, float]]:
@@ -86,7 +93,36 @@ def growth() -> Markdown:
         first, *_, last = ends[varied]
         fitted = (f"{exponent:.2f}" for exponent in by_name.values())
         rows.append((f"{varied} ({first} to {last})", THEOREM_3[varied], *fitted))
-    return _markdown(("in", "Theorem 3", "OASiS", "textbook", "tuned textbook"), rows)
+    return markdown(("in", "Theorem 3", "OASiS", "textbook", "tuned textbook"), rows)
+
+
+def doubling() -> Markdown:
+    """What the time of a decision of OASiS is multiplied by where something is twice as much."""
+    rows = (
+        (DOUBLED[varied], f"{2 ** found['quote']:.2f}") for varied, found in exponents().items()
+    )
+    return markdown(("twice", "multiplies the time by"), rows)
+
+
+def sizes(what: str, column: str = "seconds") -> Markdown:
+    """What `tests/benchmarks/sizes.py` measured: a row per instance, a column per solver."""
+    cells: dict[str, dict[str, str]] = {}
+    names: list[str] = []
+    for row in measured("sizes"):
+        if row["what"] == what:
+            servers, jobs = row["servers"], f"{int(row['jobs']):,} jobs"
+            head = f"{jobs}, {servers} + {servers} servers, {row['slots']} slots"
+            left = f", {_open(float(row['gap']))}" if row["gap"] else ""
+            cells.setdefault(jobs if what == "replay" else head, {})[row["who"]] = (
+                row[column] + left
+            )
+            names += [row["who"]] if row["who"] not in names else []
+    rows = ((head, *(found.get(name, "–") for name in names)) for head, found in cells.items())
+    return markdown(("", *names), rows)
+
+
+def _open(gap: float) -> str:
+    return "proven" if gap < PROVEN else f"{gap:.2g} % open"
 
 
 def median(cell: str) -> float:
@@ -102,13 +138,13 @@ def adapter() -> Markdown:
         f"{run['nodes']} nodes, {run['pods']} pods, {order[run['followers_last']]}" for run in runs
     ]
     rows = ((text, *(run[name] for run in runs)) for name, text in ADAPTER.items())
-    return _markdown(("", *columns), rows)
+    return markdown(("", *columns), rows)
 
 
 def _row(record: LibraryEntry) -> tuple[str, ...]:
-    numbers = (f"{record.value:.3f}", f"{record.bound:.3f}", _percent(record.gap))
-    dates = max(record.value_date, record.bound_date)
-    return (f"`{record.name}`", *numbers, record.proof, record.value_by, record.bound_by, dates)
+    gap = f"{_percent(record.gap)}<br><small>{record.proof}</small>"
+    numbers = (f"{record.value:.3f}", f"{record.bound:.3f}", gap)
+    return (f"`{record.name}`", *numbers, record.value_by, record.bound_by)
 
 
 def _percent(gap: float) -> str:
@@ -127,6 +163,3 @@ def _is_text(cell: str) -> bool:
     """Whether a cell does not begin with a number, a dash aside."""
     first = cell.partition("<br>")[0].partition(" ")[0].strip("*%+-–(),")
     return bool(first) and not first.replace(",", "").replace(".", "", 1).isdigit()
-
-
-_markdown = markdown

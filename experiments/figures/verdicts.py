@@ -1,4 +1,4 @@
-"""What the OASiS paper says of its figures, and whether the data of the figures say so too."""
+"""Claims of the OASiS paper about its figures, tested on the data of the figures."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _read(directory: Path, name: str) -> list[Row]:
 
 
 def judge_fig3(rows: Sequence[Row]) -> list[Judgement]:
-    """Total utility by number of jobs: who is first, the trend, and the levels."""
+    """Judge Fig. 3, total utility by number of jobs: first policy, trend, and levels."""
     found = []
     counts = list(dict.fromkeys(row["jobs"] for row in rows))
     for form in _forms(rows):
@@ -177,7 +177,7 @@ def judge_fig6(rows: Sequence[Row]) -> list[Judgement]:
 
 
 def judge_fig8(rows: Sequence[Row]) -> list[Judgement]:
-    """Total utility on the testbed: who is first, the order, and the levels."""
+    """Judge Fig. 8, total utility on the testbed: first policy, order, and levels."""
     found = []
     printed = sorted(FIG8, key=FIG8.__getitem__, reverse=True)
     for form in _forms(rows):
@@ -241,7 +241,7 @@ def _is_rival(policy: str) -> bool:
 
 
 def _leads(rows: Iterable[Row], own: Row) -> bool:
-    """Whether no rival earns more on average on the same instances."""
+    """Return whether no rival earns more on average on the same instances."""
     return all(
         row["utility"] <= own["utility"]
         for row in rows
@@ -250,7 +250,7 @@ def _leads(rows: Iterable[Row], own: Row) -> bool:
 
 
 def _geometric_mean(rows: Sequence[Row]) -> float:
-    """Of all ratios behind rows that have a geometric mean each."""
+    """Geometric mean of all ratios, from rows that have one each."""
     logarithms = sum(row["ratios"] * math.log(row["ratio"]) for row in rows)
     return math.exp(logarithms / sum(row["ratios"] for row in rows))
 
