@@ -62,10 +62,11 @@ def measured(name: str) -> list[dict[str, str]]:
     return [dict(zip(heading, row, strict=True)) for row in rows]
 
 
-def benchmark(name: str) -> Markdown:
-    """All of such a table."""
+def benchmark(name: str, *columns: str) -> Markdown:
+    """Such a table: these columns, all where none is named."""
     rows = measured(name)
-    return markdown(tuple(rows[0]), (tuple(row.values()) for row in rows))
+    chosen = columns or tuple(rows[0])
+    return markdown(chosen, ([row[column] for column in chosen] for row in rows))
 
 
 def exponents() -> dict[str, dict[str, float]]:
