@@ -125,7 +125,7 @@ def command(
         int,
         typer.Option(
             help="Run policies that draw at random with this number of seeds, from --policy-seed "
-            "on, and print means ± half of the 95 % interval.",
+            "on, and print means ± half of the 95 % interval. On elastic jobs only 1.",
             min=1,
             max=10_000,
         ),
