@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.linkcode",
     "sphinx_copybutton",
+    "api_pages",
     "source_links",
     "source_pages",
     "cells",

@@ -53,10 +53,16 @@ def _defined_as(module: str, parts: list[str]) -> str:
 
 
 def _note(app: Sphinx, doctree: nodes.document) -> None:
-    """Keep which files this page links to."""
+    """Keep which files this page links to, and make the links of `linkcode_resolve` relative to it."""
     from docutils import nodes  # noqa: PLC0415 (as in `source_links`)
+    from sphinx.util.osutil import relative_uri  # noqa: PLC0415
 
-    targets = (node.get("refuri", "") for node in doctree.findall(nodes.reference))
+    targets = []
+    for node in doctree.findall(nodes.reference):
+        target = node.get("refuri", "")
+        targets.append(target)
+        if target.startswith(f"{PAGES}/"):
+            node["refuri"] = relative_uri(f"{app.env.docname}.html", target)
     files = {uri.partition(f"{PAGES}/")[2].partition(".html")[0] for uri in targets if PAGES in uri}
     _linked(app.env)[app.env.docname] = files
 
