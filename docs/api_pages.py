@@ -58,7 +58,8 @@ def _summary(part: re.Match[str]) -> str:
 
 def _table(block: re.Match[str]) -> str:
     rows = "".join(f"   ~{name}\n" for name in names(block[1]))
-    return f"```{{eval-rst}}\n.. autosummary::\n   :nosignatures:\n\n{rows}```\n"
+    module = ".. currentmodule:: None\n"  # the names are full
+    return f"```{{eval-rst}}\n{module}.. autosummary::\n   :nosignatures:\n\n{rows}```\n"
 
 
 def _write(app: Sphinx) -> None:
