@@ -230,7 +230,7 @@ class PeriodModel:
 
     @property
     def size(self) -> int:
-        """How many variables all periods have together."""
+        """Number of variables of all periods together."""
         return len(self._names)
 
     def whole(self) -> ArrayModel:
@@ -241,7 +241,7 @@ class PeriodModel:
         return self._model(0, self.size, np.array(self._costs), rows)
 
     def period(self, number: int, prices: FloatArray) -> ArrayModel:
-        """One period, whose jobs pay for what they bring along and are paid for what they take.
+        """Model of one period: jobs pay for work they bring in and are paid for work they take out.
 
         `prices` (L,) are those of the links. At any prices, the best values of all periods add up
         to a bound on the best value of the `whole`.
@@ -271,7 +271,7 @@ class PeriodModel:
         return counts
 
     def units(self, group: str, counts: FloatArray) -> FloatArray:
-        """What workers (I,) of a slot are in units of a group: themselves, or what they need."""
+        """Units of a group for workers (I,) in a slot: the workers, or their parameter servers."""
         return counts * self.ratios if group == "ps" else counts
 
     def keep_cuts(self, values: FloatArray) -> int:
