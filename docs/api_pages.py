@@ -13,6 +13,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 LIST = "api"  # the page with the list, and the folder of the others
+SUFFIX = ".page"  # of their files: they are MyST, but nobody wrote them
 PART = re.compile(r"^### (?P<title>[^\n]+)\n(?P<body>.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```\{eval-rst\}\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 MODULE = re.compile(r"\.\. currentmodule:: ([\w.]+)")
@@ -51,7 +52,7 @@ def index(text: str) -> str:
 
 def _summary(part: re.Match[str]) -> str:
     page = f"{LIST}/{page_name(part['title'])}"
-    heading = f"### [{part['title']}]({page}.md)\n"
+    heading = f"### [{part['title']}]({page}{SUFFIX})\n"
     tree = f"\n```{{toctree}}\n:hidden:\n\n{page}\n```\n\n"
     return heading + BLOCK.sub(_table, part["body"]) + tree
 
@@ -67,7 +68,7 @@ def _write(app: Sphinx) -> None:
     text = Path(app.srcdir, f"{LIST}.md").read_text(encoding="utf-8")
     folder = Path(app.srcdir, LIST)
     folder.mkdir(exist_ok=True)
-    wanted = {folder / f"{name}.md": page for name, page in pages(text).items()}
+    wanted = {folder / f"{name}{SUFFIX}": page for name, page in pages(text).items()}
     for path in set(folder.iterdir()) - set(wanted):
         path.unlink()
     for path, page in wanted.items():
