@@ -400,7 +400,17 @@ def broken_rates(c: JobVariables, part: PeriodPart, values: FloatArray) -> Itera
 
 
 def rate_row(c: JobVariables, part: PeriodPart, slot: int, values: FloatArray) -> Row:
-    """The row of completions up to `slot` with the smaller term of each minimum in a solution."""
+    """The row of completions up to `slot` with the smaller term of each minimum in a solution.
+
+    C(k) says whether the job has completed in its period by slot k; it has N workers at most, W
+    worker-slots of work, and brings along B of them at most. What is done of it by slot k works in
+    slot t with at most N (C(k) - C(t - 1)) workers, so that
+
+        sum over t <= k of min(y(t), N (C(k) - C(t - 1))) + min(brought, B C(k)) >= W C(k).
+
+    Either term of each minimum gives a linear row that holds. A solution in fractions breaks the
+    row of the smaller terms most.
+    """
     done = part.done[slot]
     terms = {done: -float(c.work)}
     if part.brought is not None:
