@@ -21,6 +21,7 @@ from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import LiveJob, grid_of, on_grid
 from oasis.online.search import RemainingWork, Search
+from oasis.scheduling.calendar import Calendar
 
 
 class Commitments:
@@ -146,6 +147,23 @@ class Commitments:
         # Placed in order of arrival, and only when all servers are
         # out: no schedule may meet one of them.
         return [key for key, live in hit.items() if not self._place(live, self._find(live))]
+
+    def plan_around(self, calendar: Calendar) -> list[int]:
+        """Plan around `calendar`; keys of the jobs for whose rest nothing pays any more.
+
+        Only what is planned where less is left now is planned anew, in order of arrival.
+        """
+        if calendar == self.ledger.calendar:
+            return []
+        self.ledger.keep(calendar, self.bounds)
+        hit = [
+            live
+            for live in self.live.values()
+            if live.schedule is not None and self.ledger.crowded(live.schedule)
+        ]
+        for live in hit:
+            self._release(live)
+        return [live.key for live in hit if not self._place(live, self._find(live))]
 
     def restore_server(self, group: TaskGroup, index: int) -> None:
         """Plan with a server again."""

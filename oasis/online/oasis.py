@@ -29,6 +29,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search, check_granularity, searches
+from oasis.scheduling.calendar import EVER_OPEN, Calendar
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, View
@@ -138,6 +139,7 @@ class OASiS:
         self._decided: dict[int, Decision] = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
+        self._calendar = EVER_OPEN
         # Late jobs and their forms; None: it has not begun in any.
         self._overdue: dict[int, int | None] = {}
 
@@ -388,6 +390,7 @@ class OASiS:
         before = dict(held.live)
         # all losses first: what is placed again must not meet a server that is lost as well
         dropped = held.lose([self._servers[machine] for machine in view.lost])
+        dropped += held.plan_around(self._calendar)
         # Returned machines count at once, but no job moves back:
         # a schedule that can be kept is kept.
         for machine in view.returned:
@@ -476,6 +479,12 @@ class OASiS:
         """The owner of `job` does not want it any more."""
         self.withdrawn.append(job.index)
 
+    def plan_around(self, calendar: Calendar) -> None:
+        """Plan around `calendar` from the next decision on."""
+        if calendar and self.settles:
+            raise InputError("calendar", "expected a horizon that rolls (OASiS.rolling)")
+        self._calendar = calendar
+
     def last_decisions(self) -> Mapping[int, Decision]:
         """Decisions on the latest arrivals, by index of the job."""
         return self._decided
@@ -534,12 +543,17 @@ class OASiS:
     def state(self) -> dict[str, Any]:
         """Return plain data that `restore` accepts."""
         late, forms = list(self._overdue), list(self._overdue.values())
-        told = {"overdue_forms": forms} if any(form != 0 for form in forms) else {}
+        told: dict[str, Any] = {"overdue_forms": forms} if any(form != 0 for form in forms) else {}
+        if calendar := self._commitments.ledger.calendar:
+            told["calendar"] = calendar.to_dict()
         return {**self._commitments.state(), "overdue": late, **told}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` gave, on the same machines."""
         self._commitments.restore(state)
+        if "calendar" in state:
+            self.plan_around(Calendar.from_dict(state["calendar"]))
+            self._commitments.ledger.keep(self._calendar, self.bounds)
         late = state["overdue"]
         forms = state.get("overdue_forms", [0] * len(late))
         self._overdue = dict(zip(late, forms, strict=True))

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from oasis.model.decision import Decision
 from oasis.model.job import Job
+from oasis.scheduling.calendar import Calendar
 from oasis.scheduling.job import Allocation, PolicyJob
 
 
@@ -166,6 +167,23 @@ class PlanningAhead(Protocol):
 
     def making(self) -> dict[str, Any] | None:
         """Plain data from which its class builds the same policy; None if there are none."""
+        ...
+
+
+@runtime_checkable
+class PlanningAround(Protocol):
+    """Knows beforehand which machines are closed or reserved in which slots.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from baselines import FIFO
+    >>> isinstance(oasis.Recourse(), PlanningAround), isinstance(FIFO(), PlanningAround)
+    (True, False)
+    """
+
+    def plan_around(self, calendar: Calendar) -> None:
+        """Place nothing, from the next decision on, where `calendar` keeps machines from jobs."""
         ...
 
 

@@ -18,6 +18,7 @@ from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
 from oasis.online.recourse.working_plan import WorkingPlan
 from oasis.online.rejection import Reason
+from oasis.scheduling.calendar import Calendar
 
 
 def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
@@ -227,6 +228,24 @@ class Planner:
             servers.set_capacity(server, capacity, group.of(bounds) if bounds else None)
         else:
             servers.lose(server)
+
+    def plan_around(self, calendar: Calendar) -> bool:
+        """Plan around `calendar`, and return whether it is another one than before.
+
+        Jobs that are planned where less is left now leave the plan until `replan`.
+        """
+        ledger = self.plan.ledger
+        if calendar == ledger.calendar:
+            return False
+        ledger.keep(calendar, self.plan.bounds)
+        crowded = [
+            live
+            for live in self.plan.planned()
+            if live.schedule is not None and ledger.crowded(live.schedule)
+        ]
+        for live in crowded:
+            self.plan.remove(live)
+        return True
 
     def replan(
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int] | None = None
