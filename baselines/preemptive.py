@@ -275,7 +275,7 @@ class Ordered(OneLine):
         )
         passed: list[Key] = []  # jobs that did not fit and let others go before them
         while served < len(self._waiting) or first < len(running):
-            if served == len(self._waiting) and not turns.displaces:
+            if served == len(self._waiting) and not capacity.displaces:
                 now_running |= {index: jobs[index] for _, index in running[first:]}
                 first = len(running)
                 break  # all that run stay

@@ -1,4 +1,4 @@
-"""Turns whose second room is made only when it is needed decide as those that always have it."""
+"""Policies whose second room is made only when it is needed decide as those that always have it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from baselines import LAS, SRSF, SRTF, Gittins, preemptive
-from baselines.preemptive import Turns
+from baselines.preemptive import PreemptiveCapacity
 from oasis.scheduling import Placement, PolicyJob, Site, View
 from oasis.simulator import PlainJob, generate_elastic, replay, rigid_workload
 from oasis.simulator.outcome import Outcome
 
 
-class Eager(Turns):
+class Eager(PreemptiveCapacity):
     """Has the second room from the beginning, so that every turn is played."""
 
     def __init__(
@@ -44,7 +44,7 @@ def test_the_second_room_may_be_made_late(policy: Any, monkeypatch: pytest.Monke
     late, early = [], []
     for found in (late, early):
         if found is early:
-            monkeypatch.setattr(preemptive, "Turns", Eager)
+            monkeypatch.setattr(preemptive, "PreemptiveCapacity", Eager)
         for seed in range(8):
             jobs, placement, options = drawn(seed)
             outcome = replay(rigid_workload(jobs, 2, 8, placement), policy(**options))
@@ -56,5 +56,5 @@ def test_the_second_room_may_be_made_late(policy: Any, monkeypatch: pytest.Monke
 def test_the_second_room_may_be_made_late_for_elastic_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [generate_elastic(jobs=25, seed=seed) for seed in range(4)]
     late = [facts(replay(one.workload, SRTF(), **one.options)) for one in made]
-    monkeypatch.setattr(preemptive, "Turns", Eager)
+    monkeypatch.setattr(preemptive, "PreemptiveCapacity", Eager)
     assert late == [facts(replay(one.workload, SRTF(), **one.options)) for one in made]
