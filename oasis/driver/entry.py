@@ -106,6 +106,10 @@ class Entry(Generic[Spec]):
         What a policy that knows forms sees of a job that has several; None: it sees `job`.
     extensions : int
         How often its work was used up, and more was expected.
+    kept_until : float
+        The first slot in which it may be changed.
+    change_cost : float
+        Slots without work that a change of it is expected to take; 0: unknown.
     """
 
     spec: Spec
@@ -129,6 +133,8 @@ class Entry(Generic[Spec]):
     works: tuple[float, ...] = ()
     whole: PolicyJob | None = None
     extensions: int = 0
+    kept_until: float = 0.0
+    change_cost: float = 0.0
 
     @property
     def has_form(self) -> bool:
@@ -222,6 +228,8 @@ class Entry(Generic[Spec]):
             "resizes": self.resizes,
             "restarts": self.restarts,
             "observed": self.observed,
+            # written only where there is a minimum run time
+            **({"kept_until": self.kept_until} if self.kept_until else {}),
             # a job of one form is written as it was before there were several
             **({"form": self.form, "alone": not self.forms} if self._has_several else {}),
         }
@@ -252,6 +260,8 @@ class Facts(Generic[Spec]):
         Uids of jobs that say themselves that they are done.
     down : frozenset of int
         Machines that cannot be used now.
+    costs : mapping of str to float
+        Slots without work that a change of a job is expected to take, by uid, where it is known.
     """
 
     specs: Mapping[str, Spec]
@@ -259,6 +269,7 @@ class Facts(Generic[Spec]):
     losses: Mapping[str, float] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
     down: frozenset[int] = frozenset()
+    costs: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
