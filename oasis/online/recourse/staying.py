@@ -50,7 +50,8 @@ def stay(plan: WorkingPlan, kinds: Mapping[TaskGroup, IntArray]) -> None:
         for group in GROUPS:
             _relabel(plan, group, kinds[group], moving)
         moving = [live for live in plan.planned() if _moves(plan, live)]
-        if not any([_keep_place(plan, live) for live in moving]):
+        kept = [_keep_place(plan, live) for live in moving]  # each of them is asked
+        if not any(kept):
             return
 
 
@@ -61,8 +62,8 @@ def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
         return False
     end = min(live.held.until, live.schedule.completion + 1)
     part = restricted(live.schedule, end)
-    kept = live.held.rows(np.arange(plan.now, end))
-    return part is not None and part == Schedule(part.job_id, *kept, part.form)
+    workers, ps = live.held.rows(np.arange(plan.now, end))
+    return part is not None and part == Schedule(part.job_id, workers, ps, part.form)
 
 
 def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
@@ -131,8 +132,8 @@ def _relabel(
     for kind in np.unique(kinds[concerned]).tolist():
         servers = (concerned & (kinds == kind)).nonzero()[0]
         weight = np.zeros((len(servers), len(servers)), dtype=np.int64)
-        for rows in pairs.values():
-            planned, held = (each[np.isin(each[:, 0], servers)] for each in rows)
+        for pair in pairs.values():
+            planned, held = (each[np.isin(each[:, 0], servers)] for each in pair)
             at, to = (np.searchsorted(servers, each[:, 0]) for each in (planned, held))
             weight[at[:, None], to] += np.minimum.outer(planned[:, 1], held[:, 1])
         number[servers] = servers[largest_assignment(weight)]

@@ -157,7 +157,7 @@ class WorkingPlan:
     def room_on(
         self, live: LiveJob, group: TaskGroup, slots: IntArray, servers: IntArray, most: int
     ) -> IntArray:
-        """Tasks of a job, at most `most`, that fit on each of these servers in each slot; (q, n)."""
+        """Tasks of a job, at most `most`, that fit on each of n servers in each slot; (q, n)."""
         demand = as_array(group.of(live.job), self.cluster.resources)
         rows = slots - self.ledger.origin
         return group.of(self.ledger).fits_on(demand, rows, servers, most)
