@@ -102,7 +102,9 @@ NO_REQUEST = 100  # what the public code takes for the fewest workers if no job 
 
 
 class LocalityAware(GangController):
-    """The rival of the DRAGON paper: its scheduling and its packing, but no scaling (section 4.1).
+    """Whole gangs start on the fewest machines; a job that fits may pass (DRAGON without scaling).
+
+    The rival of the DRAGON paper (section 4.1).
 
     A job is launched with all its tasks at once, or waits (gang scheduling, section 3.1). The queue
     is served by `launch_first_that_fits`.
@@ -170,7 +172,9 @@ class LocalityAware(GangController):
 
 
 class Dragon(LocalityAware):
-    """DRAGON (Lin, Yeh and Chou, CLOSER 2019): Fig. 5 and section 3.3 of the paper.
+    """As locality-aware; jobs shrink for urgent ones and grow into idle GPUs.
+
+    DRAGON (Lin, Yeh and Chou, CLOSER 2019), Fig. 5 and section 3.3 of the paper.
 
     In this order: `scale_down_for_urgent`, `launch_first_that_fits`, `scale_up_idle`. Queue, gangs
     and packing are those of `LocalityAware`.

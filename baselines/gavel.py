@@ -189,7 +189,7 @@ def _load(
 
 
 class Gavel(BasePolicy):
-    """At each event a linear program says how long each job runs on each kind; rounds follow it.
+    """A linear program says how long each job runs on each kind of machine; rounds follow it.
 
     Narayanan et al. (OSDI 2020, "Heterogeneity-aware cluster scheduling policies for deep learning
     workloads") fix: X_mj is the share of time that job m spends on machines of type j, and T_mj its

@@ -18,7 +18,7 @@ HOURS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 class Gittins(Ordered):
-    """The job that is most likely to end soon, for the service that this takes, goes first.
+    """The job with the highest Gittins index of its attained service goes first and may preempt.
 
     The Gittins index of a job that has had service a is the largest, over all d, of P(S - a <= d)
     / E min(S - a, d), given S > a, for its whole service S (Gittins, "Bandit processes and dynamic

@@ -272,7 +272,9 @@ def scale_out(
 
 
 class Kod2(GangController):
-    """KOD2 (Jeong and Yu, KTCCS 2022): Algorithms 1 to 3 and the placement of section 4.1.
+    """Heavier jobs take workers from lighter ones, all grow into idle GPUs; starving jobs go first.
+
+    KOD2 (Jeong and Yu, KTCCS 2022), Algorithms 1 to 3 and the placement of section 4.1.
 
     Each call goes through `raise_starving`, `launch_by_weight` again and again while it launches a
     job, as the operator's sync loop does, and `grow`.

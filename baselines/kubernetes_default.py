@@ -42,7 +42,7 @@ Bound = dict[str, dict[int, int]]  # group -> machine -> pods
 
 
 class KubernetesDefault(BasePolicy):
-    """Every pod is bound to a machine on its own, as soon as it fits, whatever its job still lacks.
+    """Each pod is bound on its own as soon as it fits; there are no gangs, so jobs can deadlock.
 
     kube-scheduler fixes: pods wait in one queue, first in, first out; a pod that fits nowhere steps
     aside and is tried again, in its old order, when something has changed; among the nodes on which

@@ -343,7 +343,7 @@ RUNS, WAITS = 0, 1
 
 
 class LAS(Ordered):
-    """Jobs that have had little service go first; how long they will run is not used.
+    """The jobs with the least attained service go first; run times are not used.
 
     Tiresias (Gu et al., NSDI 2019) fixes: service is GPUs times time ("two-dimensional"); queues
     with thresholds on attained service, a job falls to the next queue when it passes one; in a

@@ -239,11 +239,12 @@ Rank = tuple[float, float, int]
 
 
 class PriorityQueue(GangController):
-    """The autoscaler of "Dynamic Resource Scheduler for Distributed ... Training on Kubeflow".
+    """The job of highest utility takes workers from those worth less; all grow into idle GPUs.
 
-    Its five procedures: `weighting`, the order of the queue; gangs, placed by `FirstNode`;
-    `scale_down_for`; `scale_up`; and `schedule`, the main step. (Named here for what they do:
-    "Weighting Algorithm", "Gang Scheduling", scale-down, scale-up, "Scheduling Algorithm".)
+    The autoscaler of "Dynamic Resource Scheduler for Distributed ... Training on Kubeflow" has five
+    procedures: `weighting` sorts the queue ("Weighting Algorithm"); `FirstNode` places gangs
+    ("Gang Scheduling"); `scale_down_for` and `scale_up` resize jobs; `schedule` is the main step
+    ("Scheduling Algorithm").
 
     Read, where the printed procedures leave it open or cannot be meant; ``printed=True`` keeps
     what is printed in the cases marked (p):

@@ -285,7 +285,7 @@ class SJF(Queued):
 
 
 class EASY(Queued):
-    """Jobs start in order of arrival; those behind the head may pass if they do not delay it.
+    """EASY backfilling: jobs start in order of arrival; others may pass if the head is not delayed.
 
     Lifka (JSSPP 1995, "The ANL/IBM SP scheduling system") fixes: first come, first served; when
     the head of the line does not fit, it is promised the earliest time at which the ends of running

@@ -123,7 +123,7 @@ class Prospects:
 
 
 class RRH(BasePolicy):
-    """Admit a job if what it brings outweighs the delay it causes; run the best, pause the others.
+    """Jobs are admitted if their gain outweighs the delay they cause; the best run, others pause.
 
     Irwin, Grit and Chase (HPDC 2004, "Balancing risk and reward in a market-based task service")
     fix: the value of a task decays linearly with its delay, down to a bound; present value

@@ -315,7 +315,9 @@ class Move(NamedTuple):
 
 
 class SpeCon(GangController):
-    """SpeCon (Mao et al.): Algorithms 1 to 3 of the paper.
+    """Jobs start on the machines in turn; those that have converged move out of the way.
+
+    SpeCon (Mao et al.), Algorithms 1 to 3 of the paper.
 
     Each job is one container on one worker, and containers share the CPU of their worker
     (`PolicyJob.worker_cpu`). A new one goes to the next worker in turn (`InTurn`), and waits if

@@ -9,6 +9,7 @@ sys.path.insert(0, str(HERE))
 
 from source_pages import linkcode_resolve  # noqa: E402, F401
 
+from oasis.kubernetes.objects.schema import reference  # noqa: E402
 from oasis.version import __version__  # noqa: E402
 
 project = "OASiS"
@@ -60,3 +61,14 @@ html_theme_options = {"navigation_with_keys": True}
 # Buttons copy commands and code, without prompts; what is printed below them has none.
 copybutton_selector = "div[class*=highlight-]:not(.output) > div.highlight > pre"
 copybutton_exclude = ".linenos, .gp, .go"
+
+
+def _append_schema(_app, name: str, source: list[str]) -> None:
+    """Append the tables of fields to the page of the OasisJob, so that they are written once."""
+    if name == "kubernetes-reference":
+        source[0] += "\n" + reference()
+
+
+def setup(app) -> None:
+    """Connect what Sphinx calls while it reads."""
+    app.connect("source-read", _append_schema)

@@ -19,7 +19,7 @@ from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_SIZE, check_unique
 
 BoolArray = npt.NDArray[np.bool_]
-COUNT, COUNT_MEANING = Whole(1, LARGEST_SIZE), "So many identical servers, named ID#0, ID#1, ..."
+COUNT, COUNT_MEANING = Whole(1, LARGEST_SIZE), "Number of identical servers, named ID#0, ID#1, ..."
 
 
 def server_ids(name: str, count: int) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class RollingHorizon:
 
 
 class OASiS:
-    """The online primal-dual scheduler (Algorithm 1).
+    """Jobs are admitted if their best schedule is worth more than it costs (Algorithm 1).
 
     Parameters
     ----------

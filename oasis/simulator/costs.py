@@ -1,4 +1,4 @@
-"""What changing an allocation costs in time; exchangeable."""
+"""Time that a job loses when its allocation changes; exchangeable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oasis.scheduling.job import Allocation, PolicyJob
 
 
 class GangChange(StrEnum):
-    """What a change is for the job that works after it."""
+    """Kinds of changes of an allocation, as the job sees them."""
 
     START = "start"
     RESUME = "resume"
@@ -95,15 +95,17 @@ class ChangeCosts:
     40.0
     """
 
-    start: float = entry(TIME, "When a job starts.", 0.0)
-    resume: float = entry(TIME, "When it goes on after having been stopped.", 0.0)
-    resize: float = entry(TIME, "When it gets more or fewer workers.", 0.0)
-    migrate: float = entry(TIME, "When tasks of it move.", 0.0)
-    save: float = entry(TIME, "Before what it held is free.", 0.0)
+    start: float = entry(TIME, "Start of a job.", 0.0)
+    resume: float = entry(TIME, "Restart after a pause, a lost server or a change of form.", 0.0)
+    resize: float = entry(TIME, "Change of the number of workers or parameter servers.", 0.0)
+    migrate: float = entry(TIME, "Move of tasks to other machines.", 0.0)
+    save: float = entry(
+        TIME, "Saving of the state before a change; the machines stay busy meanwhile.", 0.0
+    )
     checkpoint_interval: float | None = entry(
         Number(above=True, maximum=LARGEST_COUNT),
-        "Between two checkpoints; work since the last one is lost on eviction. Left out: nothing "
-        "is lost.",
+        "Time at work between two checkpoints; a job that loses a server returns to the last one. "
+        "By default no work is lost.",
         None,
     )
 

@@ -128,18 +128,16 @@ class MachineEntry:
     """Machines of a file of elastic jobs."""
 
     id: str = entry(Text(), "Name; unique among the machines.")
-    capacity: Mapping[str, float] = entry(
-        AMOUNTS, "What one machine has to give away: GPUs, memory."
-    )
+    capacity: Mapping[str, float] = entry(AMOUNTS, "Capacity by resource, such as GPUs and memory.")
     count: int = entry(COUNT, COUNT_MEANING, 1)
     cpu_cores: float = entry(
-        LIMIT, "Cores that all tasks on the machine share; left out: enough for all.", None
+        LIMIT, "Cores that all tasks on the machine share; default: enough for all.", None
     )
     link_gbps: float = entry(
-        LIMIT, "Speed of its network link in Gbit/s; left out: no limit.", None
+        LIMIT, "Bandwidth of its network link in Gbit/s; default: no limit.", None
     )
     labels: Mapping[str, str] = entry(
-        LABELS, "Kind and place, such as gpu: a100; jobs may require some.", NO_LABELS
+        LABELS, "Labels, such as gpu: a100, which jobs may require.", NO_LABELS
     )
 
     def __post_init__(self) -> None:
@@ -230,59 +228,71 @@ class JobEntry(InForms):
 
     PACED: ClassVar = ("work", "step_seconds")
     id: str = entry(Text(), "Name; unique among the jobs.")
-    arrival: float = entry(TIME, "Time of submission.")
+    arrival: float = entry(TIME, "Time of submission in seconds.")
     work: float = entry(
-        SPAN, "Seconds that one worker takes, alone and with its parameter server beside it."
+        SPAN,
+        "Seconds that one worker needs for the job, with its parameter server on its machine.",
     )
     workers: int | WorkerRange = entry(
         WORKERS,
-        "How many workers it may have: one number for a rigid job.",
+        "Range of its number of workers, {min, max, initial}; one number for a rigid job.",
     )
-    worker: Mapping[str, float] = entry(AMOUNTS, "What one worker needs.")
-    ps: Mapping[str, float] | None = entry(AMOUNTS, "What one parameter server needs.", None)
+    worker: Mapping[str, float] = entry(AMOUNTS, "Demand of one worker by resource.")
+    ps: Mapping[str, float] | None = entry(
+        AMOUNTS, "Demand of one parameter server by resource.", None
+    )
     parameter_servers: int | ServerShare = entry(
         SERVERS,
-        "How many parameter servers go with its workers: a fixed number, or a share of the "
-        "workers, rounded up.",
+        "Number of parameter servers: fixed, or {per_worker: x} with x from 0 to 1, that is "
+        "ceil(x n) for n workers.",
         0,
     )
-    worker_cpu: float = entry(SIZE, "Cores that one worker keeps busy if it gets them.", 0)
-    ps_cpu: float = entry(SIZE, "Cores that one parameter server keeps busy if it gets them.", 0)
+    worker_cpu: float = entry(
+        SIZE, "Cores that a running worker keeps busy; shared, not reserved.", 0
+    )
+    ps_cpu: float = entry(
+        SIZE, "Cores that a running parameter server keeps busy; shared, not reserved.", 0
+    )
     gradient_mb: float = entry(
-        SIZE, "Megabytes sent, and again received, by each worker in each step.", 0
+        SIZE, "Megabytes of gradients that each worker sends, and receives back, in each step.", 0
     )
     step_seconds: float = entry(
-        Number(), "Length of a step without communication; needed where there are gradients.", 0
+        Number(), "Computing time of a step in seconds; needed where there are gradients.", 0
     )
     speedup: tuple[float, ...] | None = entry(
         ListOf(LIMIT),
-        "Speed with 1, 2, 3, .. workers, as multiples of that of one; left out: n workers are n "
-        "times as fast.",
+        "Speed with 1, 2, 3, .. workers as multiples of that of one, constant beyond the last; "
+        "default: linear.",
         None,
     )
     curve: TrainingCurve | None = entry(
-        _Curve(), "Training curve: [share of the work done, value of the evaluation].", None
+        _Curve(),
+        "Points of the training curve: [share of the work done, value of the evaluation function].",
+        None,
     )
-    utility: Utility | None = entry(UTILITY, default=None)
+    utility: Utility | None = entry(
+        UTILITY, "Value by delay in seconds, as in an instance file; default: none.", None
+    )
     requires: Mapping[str, Sequence[str]] = entry(
         REQUIREMENT,
-        "Machines for its workers: each of these labels with one of these values.",
+        "Labels of the machines for its workers: each key with one of its values.",
         ANY_MACHINE,
     )
     ps_requires: Mapping[str, Sequence[str]] = entry(
-        REQUIREMENT, "Machines for its parameter servers, in the same way.", ANY_MACHINE
+        REQUIREMENT, "Labels of the machines for its parameter servers, likewise.", ANY_MACHINE
     )
     forms: tuple[FormEntry, ...] = entry(
         ListOf(Named("form", RecordOf(FormEntry))),
-        "Ways to run the job; what one leaves out is as the job has it.",
+        "Alternative ways to run the job; fields that a form leaves out are the job's.",
         (),
     )
     speeds: Speeds | None = entry(
-        RecordOf(Speeds, "Forms that differ in speed alone; not beside forms."), default=None
+        RecordOf(Speeds, "Forms that differ in speed only, {label, values}; not beside forms."),
+        default=None,
     )
     switch: str | None = entry(
         Fixed("restart"),
-        "That it may go on in another form, as after a pause; left out: it keeps its form.",
+        "The job may continue in another form, as after a pause; default: it keeps its form.",
         None,
     )
     _in_forms: tuple[JobEntry, ...] = field(default=(), init=False, repr=False, compare=False)
@@ -337,37 +347,36 @@ class ElasticFile:
     """The content of a file of elastic jobs."""
 
     format: str = entry(Fixed(FORMAT))
-    version: int = entry(Fixed(VERSION), "Of the format.")
+    version: int = entry(Fixed(VERSION), "Version of the format.")
     resources: tuple[str, ...] = entry(
         ListOf(Text(), "expected at least one entry", unique=True),
-        "What tasks are given for themselves; cores are shared and are none of them.",
+        "Names of the resources that tasks reserve; shared cores are not among them.",
     )
     machines: tuple[MachineEntry, ...] = entry(
         ListOf(Named("machine", RecordOf(MachineEntry)), "expected at least one entry"),
-        "Each may host workers and parameter servers.",
+        "The machines; each may host workers and parameter servers.",
     )
     jobs: tuple[JobEntry, ...] = entry(
         ListOf(Named("job", RecordOf(JobEntry)), "expected at least one entry"),
-        "Those of one instant arrive in this order.",
+        "The jobs; those that arrive at the same time arrive in this order.",
     )
     partial_gangs: bool = entry(
         Flag(),
-        "Whether tasks of a job may be placed while others wait; a job with a part of its tasks "
-        "does not work.",
+        "Whether some tasks of a job may be placed while others wait; the job then does no work.",
         True,
     )
-    share_links: bool = entry(
-        Flag(), "Whether jobs slow each other down on the links of the machines.", False
-    )
+    share_links: bool = entry(Flag(), "Whether the jobs on a machine share its link.", False)
     crowding_loss: float = entry(
         Number(),
-        "What a further job on a machine costs beside its part of the cores: with k others there a "
-        "job runs at 1 / (1 + loss * k) of its speed.",
+        "Slow-down of jobs that share a machine, apart from shared cores: beside k others a job "
+        "runs at 1 / (1 + crowding_loss * k) of its speed.",
         0.0,
     )
-    costs: ChangeCosts | None = entry(RecordOf(ChangeCosts, "Seconds without work."), default=None)
+    costs: ChangeCosts | None = entry(
+        RecordOf(ChangeCosts, "Seconds without work after a change."), default=None
+    )
     observation: Observation | None = entry(
-        RecordOf(Observation, "How the evaluation of the training is sampled."), default=None
+        RecordOf(Observation, "Sampling of the evaluation functions."), default=None
     )
 
     def __post_init__(self) -> None:

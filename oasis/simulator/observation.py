@@ -36,8 +36,10 @@ class Observation:
     interval: float = entry(
         Number(above=True, maximum=LARGEST_COUNT), "Seconds between two samples."
     )
-    noise: float = entry(Number(), "Standard deviation of what is added to a sample.", 0.0)
-    seed: int = entry(Whole(), default=0)
+    noise: float = entry(
+        Number(), "Standard deviation of the normal noise added to each sample.", 0.0
+    )
+    seed: int = entry(Whole(), "Seed of the noise.", 0)
 
     def __post_init__(self) -> None:
         check(self)

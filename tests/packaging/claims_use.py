@@ -50,7 +50,7 @@ from tests.packaging.page_numbers import ROOT, Claim, fixed, spelled, text_of
 GALLERY = [path for path in sorted((ROOT / "docs/gallery").glob("*.md")) if path.stem != "index"]
 NAMES = (
     *("index", "getting-started", "choosing", "glossary", "cli", "file-format", "kinds"),
-    *("workloads", "what-if"),
+    *("workloads", "what-if", "faq", "coming-from", "troubleshooting", "release-notes"),
     *("own-policy", "plots", "sweeps", "library", "api", "gallery/index"),
 )
 PAGES: tuple[str, ...] = (
@@ -142,13 +142,21 @@ START = [
     ),
     *(
         Claim(page, sentence, lambda: (spelled(len(GALLERY)),))
-        for page, sentence in (
-            ("README.md", "@ short notebooks to download"),
-            ("docs/index.md", "has @ short notebooks to download"),
-        )
+        for page, sentence in (("README.md", "of @ short notebooks to download"),)
     ),
     Claim("docs/gallery/index.md", "@ short notebooks.", lambda: (spelled(len(GALLERY)).title(),)),
-    Claim("docs/index.md", "has @ of them with", lambda: (len(Library().records()),)),
+    Claim("docs/index.md", "of @ instances with the best", lambda: (len(Library().records()),)),
+    Claim(
+        "docs/index.md",
+        "{term}`competitive ratio` of @ with its proof: no schedule of these @ jobs earns more "
+        "than @ times",
+        lambda: (
+            fixed(solved().upper, 2),
+            spelled(len(congested().jobs)),
+            fixed(solved().upper, 2),
+        ),
+        lambda: solved().proven,
+    ),
     Claim(
         TUTORIAL,
         """congested {term}`instance`: @ {term}`jobs <job>` over @ {term}`slots <slot>` of @
@@ -275,6 +283,7 @@ CHOICES = [
 
 CLI = "docs/cli.md"
 FIELD = "docs/file-format.md"
+TROUBLE = "docs/troubleshooting.md"
 
 
 def seconds(value: float) -> str:
@@ -342,6 +351,9 @@ COMMANDS = [
     ),
     Claim(FIELD, "go up to $10^{@}$", lambda: (f"{np.log10(LARGEST_AMOUNT):.0f}",)),
     Claim(FIELD, "it is one line, and exit code @", lambda: (exit_codes.BAD_INPUT,)),
+    Claim(TROUBLE, "| exit code @ and one line |", lambda: (exit_codes.BAD_INPUT,)),
+    Claim(TROUBLE, "| exit code @ | a limit was reached", lambda: (exit_codes.LIMIT,)),
+    Claim(TROUBLE, "exit code @ | a fault of this project", lambda: (exit_codes.BUG,)),
 ]
 EXAMPLE_PATH = EXAMPLE.relative_to(ROOT).as_posix()
 
@@ -640,10 +652,12 @@ ALLOWED: dict[str, dict[str, str]] = {
             "a definition"
         ),
     },
-    "docs/index.md": {
-        "Ten lines of Python": "test_docs counts them",
-        "to an answer in three commands": "the page has them",
+    "docs/faq.md": {
+        "on a million jobs": "measured by `python -m tests.benchmarks.million`",
+        "with thousands of machines": "docs/benchmarks/search.md has ten thousand",
+        "some dozens of competing jobs": "docs/benchmarks/offline.md has the solves",
     },
+    "docs/index.md": {"arXiv 1801.00936": "the number of a paper", "INFOCOM\n  2018": "a year"},
     TUTORIAL: {
         "1 would be perfect": "what a ratio is",
         "2 alpha, with": "the name of the line",

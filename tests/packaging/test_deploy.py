@@ -22,7 +22,6 @@ from oasis.kubernetes.objects.manifests import POLICY, everything
 from oasis.kubernetes.objects.network import Gang, PodNetwork, address, environment
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.objects.schema import reference
 from tests.packaging.deployed import DEPLOY, files, schema
 from tests.packaging.test_docs import blocks
 
@@ -137,16 +136,14 @@ def test_the_example_of_an_existing_kind_makes_sense() -> None:
     assert (spec.min_workers, spec.job.chunks) == (1, 8)
 
 
-def test_the_reference_is_made_from_the_schema() -> None:
-    """After a change, `oasis.kubernetes.objects.schema.reference` goes into the page."""
-    page = (DEPLOY.parent / "docs/kubernetes-reference.md").read_text(encoding="utf-8")
-    assert page.partition("\n## ")[2] == reference().removeprefix("## ")
-
-
 def specs_of_the_page(page: str) -> dict[str, JobSpec]:
     """Jobs whose objects stand on docs/training.md, by name."""
     clock, found = SlotClock(slot_seconds=60.0), {}
-    for block in blocks(page, "yaml"):
+    shown = [
+        (DEPLOY.parent / "docs" / name).read_text(encoding="utf-8")
+        for name in re.findall(r"^```{literalinclude} (.*)$", page, re.MULTILINE)
+    ]
+    for block in [*blocks(page, "yaml"), *shown]:
         for made in yaml.safe_load_all(block):
             if made.get("kind") in (None, "Service"):
                 continue

@@ -101,7 +101,7 @@ INSTALL = "`oasis kubernetes install --apply` installs the kind and gives the co
 
 
 def _advice(message: str, path: str = "", status: int = 0) -> str:
-    """What to do about an error; empty if it is none that stays."""
+    """Return the remedy for an error; empty if the error may pass by itself."""
     # Of all that may be forbidden, rights are what installing gives: it says who cannot do what.
     rights = status == 403 and " cannot " in message
     if rights or (status == 404 and path.startswith(f"/apis/{GROUP}/") and "page" in message):
@@ -141,7 +141,7 @@ TOKEN_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class RetryParams:
-    """How requests are repeated.
+    """Settings of repeated requests.
 
     Each wait is twice the one before, up to the longest, and half of it is random. A server that
     says how long to wait is obeyed, up to the longest wait.
@@ -220,7 +220,8 @@ class Connection:
                     raise
                 config.load_incluster_config(configuration)
         except (config.ConfigException, OSError) as error:
-            raise InputError("kubeconfig", f"expected a cluster to connect to: {error}") from None
+            expected = "expected a cluster: set KUBECONFIG or pass --kubeconfig"
+            raise InputError("kubeconfig", f"{expected} ({error})") from None
         return cls(configuration, params, on_attempt)
 
     @property
@@ -364,7 +365,7 @@ class Connection:
             raise LostAnswerError(method, path, str(error)) from None
 
     def _authorization(self) -> Mapping[str, str]:
-        """Who we are, asked anew every second: the client reads all of its settings for it."""
+        """Return the authorization header, cached for a second: reading it is slow."""
         asked, headers = self._known
         now = time.monotonic()
         if now - asked >= TOKEN_SECONDS:

@@ -1,4 +1,4 @@
-"""What is kept of the objects that are watched: the parts that somebody here reads.
+"""Reduce watched objects to the fields that the controller reads, so that the cache stays small.
 
 A pod as the API server tells of it is 30 kB in memory, and a node with its list of images even
 more. Thousands of them are kept for as long as the controller runs, so the rest is let go.
@@ -45,7 +45,7 @@ def without_fields(found: Mapping[str, Any]) -> Object:
 
 
 def kept_pod(found: Mapping[str, Any]) -> Object:
-    """Of a pod: whose it is, what it asks for, where it belongs and how it is.
+    """Return the fields of a pod that are read: owner, requests, constraints and state.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def kept_pod(found: Mapping[str, Any]) -> Object:
 
 
 def kept_node(found: Mapping[str, Any]) -> Object:
-    """Of a node: its labels, whether pods may come, and what it has for them.
+    """Return the fields of a node that are read: labels, taints, conditions, allocatable.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def kept_node(found: Mapping[str, Any]) -> Object:
 
 
 def kept_claim(found: Mapping[str, Any]) -> Object:
-    """Of a claim or a volume: its name, and what says where it is.
+    """Return the fields of a claim or a volume that are read: its name and its location.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def kept_claim(found: Mapping[str, Any]) -> Object:
 
 
 def _trouble(container: Mapping[str, Any]) -> Object | None:
-    """How often a container was started again, what it waits for and how it ended, if anything."""
+    """Return the restarts of a container, and why it waits or ended, where it does."""
     kept = {"restartCount": container["restartCount"]} if container.get("restartCount") else {}
     for when in ("state", "lastState"):
         said = _parts(container.get(when) or {}, ("waiting", "terminated"))

@@ -63,7 +63,7 @@ class Lease(Asker):
 
     @property
     def is_held(self) -> bool:
-        """Whether we may act now."""
+        """Return whether this controller may act now."""
         return passed() < self._ends
 
     @property

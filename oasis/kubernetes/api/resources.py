@@ -219,7 +219,7 @@ class Objects:
 
 
 def _is_same(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Whether `found` is what `body` asked for, made by us and not on its way out."""
+    """Return whether `found` is what `body` describes, made by us and not being deleted."""
     owners = [owner["uid"] for owner in found["metadata"].get("ownerReferences") or ()]
     wanted = [owner["uid"] for owner in body["metadata"].get("ownerReferences") or ()]
     managers = [entry.get("manager") for entry in found["metadata"].get("managedFields") or ()]

@@ -38,7 +38,7 @@ class Asker(threading.Thread):
 
     @property
     def trouble(self) -> str | None:
-        """What has kept it from an answer for some time; None if nothing has."""
+        """Return the lasting error of the watch; None if there is none."""
         since = self._asked_at
         silent = since is not None and time.monotonic() - since >= SILENT_SECONDS
         return self._cause if silent else None

@@ -1,1 +1,1 @@
-"""What is there: machines and what is free on them, pods and whose they are."""
+"""The cluster as it is: machines and their free capacity, pods and their owners."""

@@ -232,7 +232,7 @@ def policy_object(spec: JobSpec) -> dict[str, Any]:
 def network_objects(
     spec: JobSpec, services: Iterable[Object], policies: Iterable[Object]
 ) -> tuple[Object, ...]:
-    """What has to be made before the pods of a job may begin, so that they reach each other."""
+    """Return the Service and the NetworkPolicy that must exist before the pods of a job start."""
     if spec.network is None or spec.is_existing:
         return ()
     lacking = [] if _is_there(spec, services) else [service_object(spec)]

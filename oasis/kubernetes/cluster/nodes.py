@@ -22,7 +22,7 @@ ENDED = ("Succeeded", "Failed")
 
 
 class NodesError(InstanceError):
-    """What the nodes say of themselves, above all by labels, gives no machines to plan on."""
+    """The labels of the nodes give no machines to plan on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ AWAY = frozenset(f"node.kubernetes.io/{state}" for state in _STATES.split())
 
 
 def is_usable(node: Mapping[str, Any]) -> bool:
-    """Whether new pods may be put on `node`: Ready, not cordoned, not on its way out."""
+    """Return whether `node` takes new pods: Ready, not cordoned, not being deleted."""
     spec = node.get("spec") or {}
     if node["metadata"].get("deletionTimestamp") or spec.get("unschedulable"):
         return False
@@ -54,7 +54,7 @@ def is_usable(node: Mapping[str, Any]) -> bool:
 
 
 def allocatable(node: Mapping[str, Any]) -> Amounts:
-    """What pods may have of `node`, in the units of the cluster."""
+    """Return the resources of `node` that pods may use, in units of the cluster."""
     given = (node.get("status") or {}).get("allocatable") or {}
     name = node["metadata"]["name"]
     return {
@@ -64,12 +64,12 @@ def allocatable(node: Mapping[str, Any]) -> Amounts:
 
 
 def has_ended(pod: Mapping[str, Any]) -> bool:
-    """Whether `pod` needs nothing of its node any more."""
+    """Return whether `pod` has released the resources of its node."""
     return (pod.get("status") or {}).get("phase") in ENDED
 
 
 def foreign_use(pods: Iterable[Mapping[str, Any]], ours: Container[str] = ()) -> dict[str, Amounts]:
-    """What bound pods ask of each node, but for `ours`, which are uids of pods."""
+    """Return the requests of bound pods by node, without those whose uid is in `ours`."""
     found: dict[str, list[Amounts]] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName")
@@ -160,7 +160,7 @@ def available(
     foreign: Mapping[str, Amounts],
     resources: ResourceMap,
 ) -> dict[str, float]:
-    """What is left of a machine when others have what they ask for, in units of the model."""
+    """Return the capacity of a machine minus the requests of other pods, in units of the model."""
     others = foreign.get(place.node, {})
     left = {
         resource: max(Fraction(0), amount - others.get(resource, Fraction(0))) * place.share
@@ -189,7 +189,7 @@ def check_groups(site: Site) -> None:
 def instance_of(
     specs: Iterable[tuple[JobSpec, int]], site: Site, horizon: int, metadata: Mapping[str, Any]
 ) -> Instance:
-    """What is on the cluster as an instance: jobs with the slots in which they arrived, machines.
+    """Convert the cluster to an instance: machines, and jobs with their slots of arrival.
 
     Raises
     ------

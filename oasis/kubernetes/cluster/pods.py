@@ -80,7 +80,7 @@ def wanted_pods(
 
 
 def prefix_of(spec: JobSpec) -> str:
-    """What the names of a job's pods begin with."""
+    """Return the common prefix of the names of a job's pods."""
     return spec.name[:LONGEST_PREFIX].rstrip("-.").replace(".", "-")
 
 
@@ -157,17 +157,17 @@ def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict
 
 
 def on_node(affinity: Mapping[str, Any] | None, node: str) -> dict[str, Any]:
-    """The affinity of a pod that may run on one node alone, whatever else it asks for."""
+    """Return the affinity of a pod restricted to one node."""
     return narrowed(affinity, [{"key": NAME, "operator": "In", "values": [node]}], "matchFields")
 
 
 def is_gated(pod: Mapping[str, Any]) -> bool:
-    """Whether our gate keeps `pod` back."""
+    """Return whether `pod` still has our scheduling gate."""
     return any(g["name"] == names.GATE for g in pod["spec"].get("schedulingGates") or ())
 
 
 def is_ending(pod: Mapping[str, Any]) -> bool:
-    """Whether `pod` is being deleted."""
+    """Return whether `pod` is being deleted."""
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
@@ -175,7 +175,7 @@ ASKED = "asked for"  # for the time of a deletion that the watch has not told of
 
 
 def lingers(pod: Mapping[str, Any], by: float) -> bool:
-    """Whether `pod` was to be gone `by` a moment, and is not: a finalizer, or nobody, ends it.
+    """Return whether `pod` should have been deleted `by` a time and still exists.
 
     Examples
     --------
@@ -201,19 +201,19 @@ def condition(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
 
 
 def is_working(pod: Mapping[str, Any]) -> bool:
-    """Whether `pod` is Running and Ready, and not on its way out."""
+    """Return whether `pod` is Running and Ready, and not being deleted."""
     ready = condition(pod, "Ready")
     running = (pod.get("status") or {}).get("phase") == "Running"
     return running and ready is not None and ready["status"] == "True" and not is_ending(pod)
 
 
 def is_ready_or_done(pod: Mapping[str, Any]) -> bool:
-    """Whether `pod` works, or has ended well."""
+    """Return whether `pod` works or has succeeded."""
     return is_working(pod) or (pod.get("status") or {}).get("phase") == "Succeeded"
 
 
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
-    """Whether the scheduler looked at `pod` and found no room for it."""
+    """Return whether the scheduler found no capacity for `pod`."""
     placed = condition(pod, "PodScheduled")
     return (
         placed is not None
@@ -224,7 +224,7 @@ def is_unschedulable(pod: Mapping[str, Any]) -> bool:
 
 
 def failures(pod: Mapping[str, Any]) -> int:
-    """How often a pod and its containers have failed; none if it was told to go."""
+    """Count the failures of a pod and its containers; 0 if the pod was deleted on purpose."""
     told = condition(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
     if is_ending(pod) or (told is not None and told["status"] == "True"):
         return 0
@@ -233,14 +233,14 @@ def failures(pod: Mapping[str, Any]) -> int:
 
 
 def container_statuses(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What the pod says of each of its containers, those that run before the others first."""
+    """Return the statuses of all containers of a pod, init containers first."""
     status = pod.get("status") or {}
     both = ("initContainerStatuses", "containerStatuses")
     return [one for name in both for one in status.get(name) or ()]
 
 
 def last_failure(pod: Mapping[str, Any]) -> str:
-    """What the pod says of its end, or of that of a container: the exit code and the reason."""
+    """Return exit code and reason of the last failure of a pod or of one of its containers."""
     for one in container_statuses(pod):
         for when in ("state", "lastState"):
             ended = (one.get(when) or {}).get("terminated") or {}
@@ -254,7 +254,7 @@ def last_failure(pod: Mapping[str, Any]) -> str:
 
 
 def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
-    """What the first pod says of why it does not run, such as ``ImagePullBackOff``; or nothing."""
+    """Return why the first pod does not run, such as ``ImagePullBackOff``; empty if unknown."""
     for pod in pods:
         if is_ending(pod):
             name = pod["metadata"]["name"]

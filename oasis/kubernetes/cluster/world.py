@@ -1,4 +1,4 @@
-"""What is known of the cluster at one moment, and what follows from it."""
+"""A snapshot of the cluster at one moment, and what follows from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Object = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Requests:
-    """What pods ask for, worked out once for each."""
+    """Resource requests of pods, computed once per pod."""
 
     _known: dict[str, Amounts] = field(default_factory=dict)
 
@@ -44,7 +44,7 @@ def free_room(
     requests: Requests,
     ours: Container[str] = (),
 ) -> dict[str, dict[str, Fraction]]:
-    """What is left of each node beside every bound pod, and those of `ours` on their way there.
+    """Return the free capacity of each node beside every pod bound, or about to bind.
 
     `ours` are uids of pods.
     """
@@ -103,14 +103,14 @@ def working_gang(
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the training of a job says of itself; None: it does not tell."""
+    """Progress and loss that the training of a job reported; None where it reported nothing."""
 
     progress: float | None = None  # worker-seconds done by the whole job
     loss: float | None = None  # of the process that has done most
 
 
 def reported(pods: Mapping[str, Object]) -> Report:
-    """What the annotations of a job's pods say; the one with most progress, then the first name.
+    """Return the report in the annotations of a job's pods: the one with most progress.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _finite(text: str) -> float:
 
 
 def has_succeeded(wanted: Iterable[p.WantedPod], pods: Mapping[str, Object]) -> bool:
-    """Whether the chief of a job has ended well: worker 0, or the first if none has an index."""
+    """Return whether the chief has succeeded: worker 0, or the first pod if none has an index."""
     workers = [pod for pod in wanted if pod.task is TaskGroup.WORKER]
     chief = min(workers, key=lambda pod: pod.index or 0, default=None)
     found = None if chief is None else pods.get(chief.name)

@@ -1,1 +1,1 @@
-"""What the objects of a cluster say, and how it is written: jobs, quantities, conditions."""
+"""Objects of the API: how jobs, quantities and conditions are read and written."""

@@ -1,4 +1,4 @@
-"""What the API server itself checks: the ValidatingAdmissionPolicies that are installed."""
+"""ValidatingAdmissionPolicies: the checks that the API server makes itself."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _notes(whose: str, field: str) -> str:
 
 
 def _progress() -> list[Object]:
-    """What a pod's training tells is written with the token of this pod alone."""
+    """Allow reports of progress only with the token of the pod itself."""
     same = " && ".join(
         f"(variables.new[?'{name}'].orValue('') == variables.old[?'{name}'].orValue(''))"
         for name in (PROGRESS, LOSS)
@@ -122,7 +122,7 @@ def _progress() -> list[Object]:
 
 
 def _marks() -> list[Object]:
-    """What the controller marks pods with, and its gate, are changed by controllers alone."""
+    """Allow only controllers to change our labels, annotations and scheduling gate on pods."""
     mine = f"k.startsWith('{GROUP}/') && k != '{PROGRESS}' && k != '{LOSS}'"
 
     def unchanged(field: str) -> str:

@@ -1,4 +1,4 @@
-"""What is said about a job: conditions with reasons, and the sentences with the numbers."""
+"""Conditions of a job: their types, reasons and messages."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def state_word(state: str) -> str:
 
 
 def decision_message(decision: Decision | None, reason: str, completes: str | None) -> str:
-    """Why a job was admitted or not, with the numbers, and what would have to change.
+    """Explain an admission decision: its numbers, and what would have to change.
 
     The `reason` is that of the policy; empty if it admitted the job.
     """

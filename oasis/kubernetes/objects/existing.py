@@ -141,7 +141,7 @@ CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of t
 
 
 def is_scheduled(found: Object) -> bool:
-    """Whether an object carries the label that makes it ours.
+    """Return whether an object has the label by which its owner asks for scheduling.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def is_scheduled(found: Object) -> bool:
 
 
 def is_child(found: Object) -> bool:
-    """Whether an object was made for a JobSet or a TrainJob, which is the job to plan for.
+    """Return whether an object belongs to a JobSet or a TrainJob, which is scheduled in its place.
 
     Such a child may carry our label because its parent's template does.
 
@@ -193,7 +193,7 @@ def existing_objects(
 
 
 def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
-    """Which controller schedules a job, as namespace/name; None: none does yet.
+    """Return the controller of a job as namespace/name; None if no controller has taken it.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
 def without_others(
     seen: Mapping[str, list[Any]], controller: str
 ) -> tuple[dict[str, list[Any]], dict[str, tuple[str, str]]]:
-    """What is seen but for the jobs that a controller other than ours schedules, and those.
+    """Split a snapshot into the part for this controller and the jobs of other controllers.
 
     The latter are, by uid of the job, its name and that of the other controller.
     """
@@ -239,7 +239,7 @@ def version_of(found: Object, kind: ExistingKind | None) -> int:
 
 
 def is_suspended(found: Object) -> bool:
-    """Whether its controller makes no pods now.
+    """Return whether an object is suspended.
 
     Examples
     --------
@@ -253,12 +253,12 @@ def is_suspended(found: Object) -> bool:
 
 
 def is_indexed(found: Object) -> bool:
-    """Whether each pod of a Job has an index, and with it a host name."""
+    """Return whether each pod of a Job has an index, and with it a host name."""
     return bool(found["spec"].get("completionMode") == "Indexed")
 
 
 def ended(found: Object, kind: ExistingKind) -> tuple[bool, str | None]:
-    """Whether an object is complete, and why it failed if it did.
+    """Return whether an object has ended, and the reason if it failed.
 
     Examples
     --------
@@ -283,7 +283,7 @@ def part_of(pod: Object) -> str | None:
 
 
 def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
-    """Which template is that of the workers, and which that of the parameter servers.
+    """Return the pod templates of the workers and of the parameter servers.
 
     Raises
     ------
@@ -392,7 +392,7 @@ def parse_existing(
 
 
 def _network(kind: ExistingKind, found: Object) -> PodNetwork | None:
-    """How its pods find each other, as its annotations say; None: they are not told."""
+    """Read from annotations how the pods find each other; None without annotation."""
     notes, spec = found["metadata"].get("annotations") or {}, found["spec"]
     if names.FRAMEWORK not in notes:
         return None

@@ -120,7 +120,7 @@ def _with_spec(template: Object, **changes: Any) -> dict[str, Any]:
 
 
 def expressions_of(requires: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What a job requires of labels, as the affinity of a pod says it.
+    """Convert the labels that a job requires to node affinity expressions.
 
     Examples
     --------

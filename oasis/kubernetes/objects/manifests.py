@@ -1,4 +1,4 @@
-"""What is installed: the resource, the rights and the controller, as plain data."""
+"""The manifests of an installation: CRDs, rights and Deployment, as plain data."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def rights(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
 
 
 def tenant_roles() -> list[Object]:
-    """What is added to the cluster's own roles ``view``, ``edit`` and ``admin``.
+    """Return the rights that are aggregated to the roles ``view``, ``edit`` and ``admin``.
 
     Examples
     --------

@@ -14,7 +14,7 @@ IN_NO_NAMESPACE = frozenset({"nodes", "persistentvolumes", CLASS_PLURAL})
 
 
 def namespaced(installed: Iterable[Object], namespaces: Sequence[str]) -> list[Object]:
-    """What is installed, with the rights of its ClusterRole in these namespaces alone.
+    """Return the manifests with the rights of the ClusterRole limited to the given namespaces.
 
     What is in no namespace, such as nodes, stays readable everywhere. Roles for tenants, which are
     bound to nobody here, stay as they are.

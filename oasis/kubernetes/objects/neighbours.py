@@ -1,4 +1,4 @@
-"""Which nodes admit a pod beside the pods that are there, as the cluster's own scheduler judges.
+"""Affinity between pods and topology spread, judged as kube-scheduler does.
 
 Its filters InterPodAffinity and PodTopologySpread (Kubernetes 1.36): required affinity and
 anti-affinity between pods, those of the pods that are there included, and constraints of topology
@@ -37,13 +37,13 @@ Value = tuple[str, str]  # a label of nodes and its value, which stand for a par
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """Which pods are meant."""
+    """A selection of pods by namespace and labels."""
 
     asked: tuple[Expression, ...] | None  # of their labels; None: no pod is meant
     namespaces: frozenset[str] | None  # None: all
 
     def has(self, namespace: str, labels: Labels) -> bool:
-        """Whether a pod is among them.
+        """Return whether the selection contains a pod.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class TopologySpread:
 
 @dataclass(frozen=True, slots=True)
 class PodRules:
-    """What a pod says of the pods beside it.
+    """Constraints of a pod on the pods beside it.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class PodRules:
 
     @property
     def says_something(self) -> bool:
-        """Whether it minds what is beside it."""
+        """Return whether the pod has any such constraint."""
         return bool(self.near or self.apart or self.spread)
 
     def is_in(self, pods: Pods) -> bool:
@@ -139,7 +139,7 @@ class PodRules:
 
 
 def minds_others(spec: Object) -> bool:
-    """Whether the spec of a pod may say something of the pods beside it.
+    """Return whether the spec of a pod may contain constraints on other pods.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def minds_others(spec: Object) -> bool:
 
 
 def is_judged(term: Object) -> bool:
-    """Whether a term of an affinity between pods can be judged by what is known."""
+    """Return whether a term of pod affinity can be judged by the fields that are known here."""
     return not part(term, "namespaceSelector", mapping, "")
 
 
@@ -177,7 +177,7 @@ def _spread(data: Object, namespace: str, labels: Labels) -> TopologySpread:
 
 
 def _asked(data: Object, labels: Labels) -> tuple[Expression, ...] | None:
-    """What a selector asks of labels, with what `matchLabelKeys` adds; None without a selector."""
+    """Return the requirements of a selector and of `matchLabelKeys`; None without one."""
     selector = part(data, "labelSelector", mapping, "")
     if selector is None:
         return None
@@ -276,7 +276,7 @@ class Neighbours:
 
 @dataclass(slots=True)
 class Judge:
-    """Which nodes admit one pod; pods may enter while it judges."""
+    """Judge which nodes admit one pod; other pods may be added in between."""
 
     rules: PodRules
     labels: Mapping[str, Labels]  # of each node

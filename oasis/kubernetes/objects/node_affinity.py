@@ -41,7 +41,7 @@ class Expression:
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels has what is asked for.
+        """Return whether a node with these labels meets the requirement.
 
         Examples
         --------
@@ -62,7 +62,7 @@ class Expression:
         return has > limit if self.operator == "Gt" else has < limit
 
     def __str__(self) -> str:
-        """What is wrong with a node for which it does not hold."""
+        """Describe what a node lacks that does not meet the requirement."""
         name = self.key if self.key == NAME else f"label {self.key}"
         words = {
             "In": "is not",
@@ -87,7 +87,7 @@ class Term:
     why: str = "an empty term of its affinity holds nowhere"  # without any expression
 
     def refusal(self, name: str, labels: Mapping[str, str]) -> str | None:
-        """Why it does not hold for a node; None if it does."""
+        """Return why a node does not match; None if it does."""
         if not self.labels and not self.fields:
             return self.why
         asked = [(each, labels) for each in self.labels]
@@ -104,7 +104,7 @@ class Toleration:
     effect: str  # empty: any
 
     def tolerates(self, taint: Mapping[str, Any]) -> bool:
-        """Whether it is about `taint`."""
+        """Return whether this toleration covers `taint`."""
         return (
             self.effect in ("", taint["effect"])
             and self.key in ("", taint["key"])
@@ -158,14 +158,14 @@ class NodeRules:
         )
 
     def refusal(self, node: Node) -> str | None:
-        """Why the scheduler does not admit such a pod to `node`; None if it does."""
+        """Return why the scheduler does not admit such a pod to `node`; None if it does."""
         found = f"spec.nodeName is {self.node}"
         if self.node in ("", node["metadata"]["name"]):
             found = self.unmet(node) or next(map(_not_tolerated, self.untolerated(node)), "")
         return found or None
 
     def unmet(self, node: Node) -> str | None:
-        """Which label of `node` is not as such a pod asks for; None if all are."""
+        """Return the first label of `node` that a pod does not accept; None if all are fine."""
         name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
         for key, value in sorted(self.selector):
             if labels.get(key) != value:

@@ -101,11 +101,11 @@ class SlotClock:
         return int((time - self.epoch) // self.slot_seconds)
 
     def begin(self, slot: int) -> float:
-        """When `slot` begins."""
+        """Return the time at which `slot` begins."""
         return self.epoch + slot * self.slot_seconds
 
     def wall(self, time: float) -> float:
-        """What the clock on the wall shows at `time`."""
+        """Convert `time` to wall-clock time."""
         return time + self.drift
 
 
@@ -152,17 +152,17 @@ class JobSpec:
         return self.forms or (self,)
 
     def needs_ps(self, job: Job) -> bool:
-        """Whether it has parameter servers as `job`, which is one of its forms."""
+        """Return whether the job has parameter servers in the form `job`."""
         return job.needs_ps if self.ps_count is None else self.ps_count > 0
 
     @property
     def min_workers(self) -> int:
-        """It works with so many workers or more, or not at all."""
+        """Smallest number of workers with which the job runs."""
         return self.job.min_workers
 
     @property
     def ps_count(self) -> int | None:
-        """So many parameter servers beside any number of workers; None: by bandwidth.
+        """Fixed number of parameter servers; None if it follows from the bandwidth of the workers.
 
         None can be made without a template for them.
         """
@@ -170,12 +170,12 @@ class JobSpec:
 
     @property
     def is_existing(self) -> bool:
-        """Whether the controller of another kind makes its pods, and says when it is complete."""
+        """Whether a controller of another kind makes the pods and declares completion."""
         return self.kind != KIND
 
     @property
     def ends_itself(self) -> bool:
-        """Whether it is complete when it says so, however much work is counted."""
+        """Whether the end of its processes completes the job, not its declared work."""
         return self.is_existing or self.completion == "chief"
 
 
@@ -324,7 +324,7 @@ def identity(name: str, uid: str, task: str | None = None) -> dict[str, str]:
 
 
 def _beside(meta: Mapping[str, Any], group: TaskGroup, template: Any, path: str) -> PodRules:
-    """What the pods of a group say of those beside them, with the labels that they get."""
+    """Return the constraints of a group's pods on others, with the labels of the group."""
     own = part(template, "metadata", mapping, path) or {}
     said = part(own, "labels", object_of(label_value), f"{path}.metadata") or {}
     part(own, "annotations", object_of(text_of), f"{path}.metadata")  # ours are put beside them
@@ -333,7 +333,7 @@ def _beside(meta: Mapping[str, Any], group: TaskGroup, template: Any, path: str)
 
 
 def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, ranges: bool) -> str:
-    """What becomes of the pods at a change, in a job whose number of workers may change or not."""
+    """Return how pods are changed when the number of workers changes."""
     said = choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy")
     if network is None or said == "restart":
         return said

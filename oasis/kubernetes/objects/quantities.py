@@ -77,7 +77,7 @@ def _amount(text: str) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class ResourceMap:
-    """Which resources of the cluster are which of the model, and in what unit.
+    """Names and units of cluster resources in the model.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class ResourceMap:
         return tuple(name for name, _, _ in self.entries)
 
     def amounts(self, requests: Mapping[str, Fraction]) -> dict[str, float]:
-        """What `requests` are in the model; resources it does not know are left out."""
+        """Convert `requests` to units of the model; unknown resources are left out."""
         return {
             name: float(requests.get(resource, Fraction(0)) / unit)
             for name, resource, unit in self.entries
@@ -122,7 +122,7 @@ DEFAULT_RESOURCES = ResourceMap.of("nvidia.com/gpu", BANDWIDTH, "ephemeral-stora
 
 
 def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
-    """What a pod asks for: its containers together or its largest init container, and overhead.
+    """Return the requests of a pod, as kube-scheduler counts them.
 
     A limit without a request counts as the request, as the API server sets it.
 

@@ -26,7 +26,7 @@ OVERRUN = 2.0  # times the work that a job declared
 
 @dataclass(frozen=True, slots=True)
 class NamespaceBudget:
-    """What the jobs of one namespace may pay in any stretch of time of a given length."""
+    """The most that the jobs of one namespace may pay in any window of a given length."""
 
     amount: float
     window_seconds: float
@@ -34,7 +34,7 @@ class NamespaceBudget:
 
 @dataclass(frozen=True, slots=True)
 class UtilityClass:
-    """What a job of this class may claim.
+    """Limits on the utility that a job of this class may claim.
 
     Examples
     --------
@@ -52,11 +52,11 @@ class UtilityClass:
     budget: NamespaceBudget | None = None  # of each namespace; None: without limit
 
     def serves(self, namespace: str) -> bool:
-        """Whether the jobs of a namespace may be of this class."""
+        """Return whether jobs of a namespace may use this class."""
         return self.namespaces is None or namespace in self.namespaces
 
     def refusal(self, kind: str, claim: float) -> str | None:
-        """Why a job with such a utility cannot be of this class; None if it can."""
+        """Return why a utility is not allowed by this class; None if it is."""
         if kind not in self.kinds:
             allowed = ", ".join(self.kinds)
             return f"has a utility of kind {kind}, and {CLASS_KIND} {self.name} allows {allowed}"

@@ -1,4 +1,4 @@
-"""Where the volumes of a pod let it go, as the cluster's own scheduler judges.
+"""Nodes that the volumes of a pod allow, judged as kube-scheduler does.
 
 Its filters VolumeBinding, for claims that are bound, and VolumeZone (Kubernetes 1.36).
 """
@@ -53,7 +53,7 @@ class Volumes:
         return [name for name, claim in claims.items() if claim and not _volume_of(claim)]
 
     def terms(self, namespace: str, name: str) -> tuple[tuple[Term, ...], ...]:
-        """What a claim asks of nodes: of each of these one has to hold.
+        """Return the node requirements of a claim; one term of each group must hold.
 
         Nothing, as long as it is not bound: then its volume comes to where the pod is.
         """
