@@ -17,9 +17,8 @@ from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.rounding import IntArray
 from oasis.model.schedule import SERVER, SLOT, Schedule, placements
 from oasis.online.assignment import largest_assignment
-from oasis.online.recourse.live_job import Held, LiveJob
+from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.working_plan import WorkingPlan
-from oasis.online.rolling import restricted
 
 
 def kinds_of(cluster: Cluster) -> dict[TaskGroup, IntArray]:
@@ -61,9 +60,11 @@ def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
     if live.schedule is None:
         return False
     end = min(live.held.until, live.schedule.completion + 1)
-    part = restricted(live.schedule, end)
-    workers, ps = live.held.rows(np.arange(plan.now, end))
-    return part is not None and part == Schedule(part.job_id, workers, ps, part.form)
+    for group, kept in zip(GROUPS, live.held.rows(np.arange(plan.now, end)), strict=True):
+        rows = group.placed(live.schedule)
+        if not np.array_equal(rows[: np.searchsorted(rows[:, SLOT], end)], kept):
+            return False
+    return True
 
 
 def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
