@@ -57,7 +57,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is left to do for a job, and until when.
+    """Remaining work of a job, and its deadline.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ Shape = list[int]
 
 
 class FreeSlots:
-    """What all machines together have free in each slot from now on.
+    """Free capacity of all machines together in each slot from now on.
 
     Parameters
     ----------
@@ -116,13 +116,13 @@ class FreeSlots:
         self._free: list[dict[int, int]] = []
 
     def span(self, slot: int) -> tuple[float, float]:
-        """When `slot` begins, counted from now, and how long it lasts."""
+        """Begin of `slot`, counted from now, and its length."""
         if not slot:
             return 0.0, self._first
         return self._first + (slot - 1) * self._length, self._length
 
     def fits(self, slot: int, size: Size) -> bool:
-        """Whether so many tasks are free in `slot`, wherever they are."""
+        """Return whether these tasks fit the total free capacity of `slot`."""
         free = self._free[slot] if slot < len(self._free) else self._totals
         return all(free.get(pool, 0) >= amount for pool, amount in size.load)
 
@@ -212,7 +212,7 @@ def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int,
 def share_out(
     claims: Iterable[Claim], slots: FreeSlots, shapes: dict[int, Shape]
 ) -> dict[int, Size | None]:
-    """What each job is to have in the present slot.
+    """Choose the allocation of each job in the present slot.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def _marginal_return(
 
 
 class Compact:
-    """All tasks on one machine, else on those with most room, else wherever they fit."""
+    """All tasks on one machine, or on the idlest machines, or wherever they fit."""
 
     name = "compact"
 
@@ -423,7 +423,7 @@ class ElasticFlow(BasePolicy):
         return plan
 
     def _minimum_shares(self, view: View) -> tuple[FreeSlots, dict[int, Shape]]:
-        """Of the jobs admitted before; those that come too late are best effort from now on."""
+        """Shares of admitted jobs; those that miss their deadlines become best effort."""
         slots = self._slots(view)
         shapes, late = minimum_shares(self._due(view), slots)
         for index in late:
@@ -492,7 +492,7 @@ class ElasticFlow(BasePolicy):
     def _packed(
         self, view: View, sizes: Mapping[int, Size | None], *, stay: bool
     ) -> tuple[dict[int, Allocation], int]:
-        """Where jobs go, and how many of them shrink or are on more machines than they need.
+        """Places of all jobs, and how many shrink or are spread over more machines than needed.
 
         Parameters
         ----------
@@ -531,7 +531,7 @@ class ElasticFlow(BasePolicy):
         return None
 
     def _is_tight(self, job: PolicyJob, size: Size, given: Allocation) -> bool:
-        """Whether `given` has this size on no more machines than it would have on empty ones."""
+        """Return whether `given` uses no more machines than this size does on empty ones."""
         if _counts(given) != _counts(size):
             return False
         key = (job.worker, job.ps, *_counts(size))

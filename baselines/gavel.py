@@ -87,7 +87,7 @@ class Kinds:
         return [kind for kind, k in first if k in hosts and admits(demand, k)]
 
     def totals(self, capacity: Sequence[Sequence[int]]) -> list[list[int]]:
-        """What each kind has of each resource, from what each machine has."""
+        """Capacity of each kind by resource, from the capacities of machines."""
         return [
             [sum(column) for column in zip(*(capacity[k] for k in machines), strict=True)]
             for machines in self.machines
@@ -175,7 +175,7 @@ def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int
 def _load(
     way: Way, on: Sequence[int | None], totals: Sequence[Sequence[int]]
 ) -> dict[tuple[int, int], float] | None:
-    """What the tasks take of each resource of their kinds; None where one has none of it."""
+    """Use of the resources of their kinds by the tasks; None if a kind lacks one of them."""
     load: dict[tuple[int, int], float] = {}
     for group, kind, count in zip(GROUPS, on, (way.workers, way.ps), strict=True):
         if kind is None:
@@ -286,12 +286,12 @@ class Gavel(BasePolicy):
         return plan
 
     def _waits(self, job: int, form: int) -> bool:
-        """Whether a later round may run a job otherwise: it runs not, or could in another form."""
+        """Return whether a later round may help: the job does not run, or could in another form."""
         running = self._running.get(job)
         return running is None or (running != form and self._jobs[job].may_switch)
 
     def _update(self, view: View, plan: Plan) -> bool:
-        """Take in who left and who came; whether anybody new can run."""
+        """Enter departures and arrivals; return whether a new job can run."""
         for job in (*view.finished, *view.evicted):
             self._running.pop(job.index, None)
         for job in view.finished:
@@ -308,7 +308,7 @@ class Gavel(BasePolicy):
         return came
 
     def _ways(self) -> list[Way]:
-        """Of each job those that it still may run in."""
+        """Remaining ways to run each job."""
         found = []
         for index, job in self._jobs.items():
             first, begun = job.in_forms[0], self._begun.get(index)  # who may switch begins in none

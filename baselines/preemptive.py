@@ -14,7 +14,7 @@ from oasis.scheduling import NOTHING, Allocation, Placement, Plan, PolicyJob, Ro
 
 
 class Turns:
-    """Free capacity twice: as it is, and without the running jobs whose turn has not come.
+    """Two kinds of free capacity: actual, and without running jobs that are not yet served.
 
     A job goes where there is free room; only if it does not fit there does it displace others. So
     nobody is moved or paused for the sake of a job that an idle machine could take.
@@ -130,11 +130,11 @@ class Levels:
         self.gpus = Gpus(site)
 
     def service(self, job: PolicyJob, workers: int, view: View) -> float:
-        """What `job` has had so far."""
+        """Service that `job` has attained."""
         return view.attained(job) * self.gpus.of(job, workers)
 
     def level(self, service: float) -> int:
-        """The level of a job with so much service; one that has reached an end is beyond it."""
+        """Level of this service; the end of a level belongs to the next one."""
         # The timer rings at the end of a level; rounding must not leave the job just
         # short of it, or the timer would ring again at once.
         return bisect_right(self.ends, service * (1 + TOLERANCE))
@@ -145,7 +145,7 @@ class Levels:
         return (service - self.ends[self.level(service) - 1]) / self.gpus.of(job, workers)
 
     def next_end(self, running: Iterable[Workers], view: View) -> float | None:
-        """When the first of the jobs that run reaches the end of its level; None if none will."""
+        """Next time at which a running job reaches the end of its level; None: never."""
         times = []
         for job, workers in running:
             service = self.service(job, workers, view)
@@ -204,18 +204,18 @@ class Ordered(OneLine):
         raise NotImplementedError
 
     def before_serving(self, view: View) -> None:
-        """Called at each event, when `running` is up to date, before keys are asked for."""
+        """Hook at each event, after `running` is updated and before keys are computed."""
 
     def rank_anew(self, view: View) -> None:
-        """Put those who wait in order: what they are ordered by has changed while they waited."""
+        """Sort waiting jobs whose keys have changed."""
         jobs = self._book.jobs
         self._waiting = sorted(self._key(jobs[index], view) for _, index in self._waiting)
 
     def after_serving(self) -> None:
-        """Called when it is known who runs and who waits."""
+        """Hook after running and waiting jobs are known."""
 
     def wake_at(self, view: View) -> float | None:
-        """When the order will change though nothing happens."""
+        """Next time at which the order changes without an event."""
         return None
 
     def decide(self, view: View) -> Plan:
@@ -464,5 +464,5 @@ class LAS(Ordered):
                 self._waiting[place] = self._stands[index], index
 
     def wake_at(self, view: View) -> float | None:
-        """When the next running job passes a threshold, if anybody waits for it."""
+        """Next time at which a running job passes a threshold, if any job waits."""
         return self._levels.next_end(self.running(), view) if self._waiting else None

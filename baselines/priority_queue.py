@@ -16,7 +16,7 @@ from oasis.scheduling.policy import View
 
 
 class FirstNode:
-    """All tasks on the first machine that has room for all, else each on the first that has.
+    """All tasks on the first machine that fits all, otherwise each on the first that fits it.
 
     Read: the printed loop ends at the first machine on which a pod does not fit (line 12), takes
     what a pod asks for from a machine only if it does not fit there (lines 9 and 10), and so never
@@ -38,7 +38,7 @@ class FirstNode:
     name = "first-node"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all tasks into `room`; return None and change nothing if they do not fit."""
+        """Place all tasks; None, with `room` unchanged, if they do not fit."""
         # If even all machines together have too little room, no node needs to be tried.
         hosts = room.fitting(room.site.machines_for("worker"), job.worker)
         if sum(room.count(machine, job.worker, workers) for machine in hosts) < workers:
@@ -409,7 +409,7 @@ class PriorityQueue(GangController):
         return -self.weighting(job)[0]
 
     def _request_share(self, job: PolicyJob) -> float:
-        """What all tasks of `job` ask for, in shares of the largest machine."""
+        """Demand of all tasks of `job`, as shares of the largest machine."""
         workers, ps = self._book.counts[job.index]
         asked = self._worker_shares.of(job.worker, job.worker_cpu, workers)
         if ps:

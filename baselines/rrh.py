@@ -72,7 +72,7 @@ class Prospects:
         self.present = self._now_worth / (1 + discount * left)
 
     def cost(self, k: int) -> float:
-        """What the other jobs lose if they wait until job `k` is done, times the share it takes."""
+        """Loss of the other jobs if they wait for job `k`, times the share that it takes."""
         lost = self._lost(k)
         # A job does not compete with itself; of the others it holds
         # up as much as it takes of the cluster.
@@ -97,7 +97,7 @@ class Prospects:
         return float(value), float(sum(lost[j] for j in order[place + 1 :])) * self._shares[k]
 
     def _delay(self, order: Sequence[int]) -> float:
-        """When the last job of `order` starts, counted from now."""
+        """Start of the last job of `order`, counted from now."""
         running: list[tuple[float, float]] = []
         now, free = 0.0, 1.0
         # The cluster as one resource: each job waits until the shares before it leave enough.
@@ -110,7 +110,7 @@ class Prospects:
         return now
 
     def _lost(self, k: int) -> FloatArray:
-        """What each job loses if it is done `left` of job `k` later."""
+        """Loss of each job if it is delayed by `left` of job `k`."""
         return self._now_worth - self._at(self._ends + self.left[k])
 
     def _at(self, ends: FloatArray) -> FloatArray:

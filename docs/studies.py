@@ -1,9 +1,11 @@
-"""Tables of studies for the pages: read from the CSV files that ``oasis figure`` wrote."""
+"""Tables of studies for the pages: from the CSV files of ``oasis figure``, or computed here."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from IPython.display import Markdown
 
+import oasis
 from experiments.figures import FIGURES
 from experiments.figures.figure import for_people, groups, read_csv
 
@@ -30,3 +32,37 @@ def shares(name: str, axis: str) -> Markdown:
         cells = [f"{mean:.3f}" for mean in (*means, sum(means) / len(means))]
         lines.append(f"| {value} | " + " | ".join(cells) + " |")
     return Markdown("\n".join(lines))
+
+
+def kinds(seeds: range) -> Markdown:
+    """What OASiS earns with and without knowing the kinds of machines, by seed of the preset."""
+    lines = ["| seed | kinds known | as if all were alike |", "|---:|---:|---:|"]
+    for seed in seeds:
+        problem = oasis.generate("kinds", seed=seed)
+        blind = replace(problem, jobs=tuple(_alike(problem, job) for job in problem.jobs))
+        known = oasis.simulate(problem, oasis.OASiS.from_instance(problem)).total_utility
+        plans = oasis.simulate(blind, oasis.OASiS.from_instance(blind)).schedules
+        admitted = [job for job in problem.jobs if job.id in plans]
+        earned = sum(_at_true_speed(problem, job, plans[job.id]) for job in admitted)
+        lines.append(f"| {seed} | {known:.0f} | {earned:.0f} |")
+    return Markdown("\n".join(lines))
+
+
+def _alike(problem: oasis.Instance, job: oasis.Job) -> oasis.Job:
+    """The job as if every machine were of the kind on which it is slowest."""
+    slowest = max(job.in_forms, key=lambda form: form.work(problem.slot_seconds))
+    return replace(slowest, requires={})
+
+
+def _at_true_speed(problem: oasis.Instance, job: oasis.Job, schedule: oasis.Schedule) -> float:
+    """What the plan for machines that are all alike earns on those that are there."""
+    needed = {form.requires["gpu"][0]: form.work(problem.slot_seconds) for form in job.in_forms}
+    kinds = [server.labels["gpu"] for server in problem.cluster.worker_servers]
+    done = 0.0
+    for slot in range(schedule.start, schedule.completion + 1):
+        rows = schedule.workers[schedule.workers[:, 0] == slot]
+        if len(rows):
+            done += rows[:, 2].sum() / max(needed[kinds[machine]] for machine in rows[:, 1])
+        if done >= 1 - 1e-9:
+            return float(job.utility(slot - job.arrival))
+    raise AssertionError(f"{job.id} is not done")

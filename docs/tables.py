@@ -24,6 +24,13 @@ ADAPTER = {
     "memory_mb": "most memory of the controller in MB",
 }
 THEOREM_3 = {"T": "1", "H + K": "1", "N": "2", "E, the length of the job": "2"}
+DOUBLED = {
+    "T": "the slots",
+    "H + K": "the servers, all different",
+    "N": "the most workers of the job",
+    "E, the length of the job": "the length of the job",
+}
+PROVEN = 1e-4  # percent between schedules and bound
 FAMILIES = ("family", "instances", "proven", "median gap", "largest gap")
 
 
@@ -87,6 +94,35 @@ def growth() -> Markdown:
         fitted = (f"{exponent:.2f}" for exponent in by_name.values())
         rows.append((f"{varied} ({first} to {last})", THEOREM_3[varied], *fitted))
     return _markdown(("in", "Theorem 3", "OASiS", "textbook", "tuned textbook"), rows)
+
+
+def doubling() -> Markdown:
+    """What the time of a decision of OASiS is multiplied by where something is twice as much."""
+    rows = (
+        (DOUBLED[varied], f"{2 ** found['quote']:.2f}") for varied, found in exponents().items()
+    )
+    return _markdown(("twice", "multiplies the time by"), rows)
+
+
+def sizes(what: str, column: str = "seconds") -> Markdown:
+    """What `tests/benchmarks/sizes.py` measured: a row per instance, a column per solver."""
+    cells: dict[str, dict[str, str]] = {}
+    names: list[str] = []
+    for row in measured("sizes"):
+        if row["what"] == what:
+            servers, jobs = row["servers"], f"{int(row['jobs']):,} jobs"
+            head = f"{jobs}, {servers} + {servers} servers, {row['slots']} slots"
+            left = f", {_open(float(row['gap']))}" if row["gap"] else ""
+            cells.setdefault(jobs if what == "replay" else head, {})[row["who"]] = (
+                row[column] + left
+            )
+            names += [row["who"]] if row["who"] not in names else []
+    rows = ((head, *(found.get(name, "–") for name in names)) for head, found in cells.items())
+    return _markdown(("", *names), rows)
+
+
+def _open(gap: float) -> str:
+    return "proven" if gap < PROVEN else f"{gap:.2g} % open"
 
 
 def median(cell: str) -> float:

@@ -1,4 +1,4 @@
-"""What elastic jobs can be worth at most: a configuration LP in which nothing ever hurts them.
+"""Upper bound on the utility of elastic jobs: a configuration LP without interference or costs.
 
 Relaxed: a job works at the best speed that its workers can have, wherever they are and whoever is
 beside them; a change costs nothing; the machines are one pool, whatever their labels are, in which
@@ -116,7 +116,7 @@ class _Configurations:
         self.open = np.clip(self._begins + length - job.arrival, 0.0, length)
 
     def _value(self, job: PolicyJob, total: float, top: float, most: FloatArray) -> None:
-        """Worth by the slot of completion, for so much work, at most `top` of it in a second.
+        """Value by slot of completion, for this work, at most `top` of it per second.
 
         `most` (slots,) is what can be done in each slot.
         """
@@ -150,7 +150,7 @@ class _Configurations:
         return worth - float(taken @ cost[order]), worth, self._load(order, taken)
 
     def _priced(self, prices: FloatArray) -> FloatArray:
-        """What a unit of work costs, piece by piece; those of a slot from the cheapest on."""
+        """Cost of a unit of work, piece by piece; pieces of a slot from the cheapest on."""
         price = prices @ self.share / self.length  # of a worker-second
         return price[self._slots] / self._slopes
 
@@ -161,7 +161,7 @@ class _Configurations:
         return np.outer(used, self.share / self.length)
 
     def _least_costs(self, cost: FloatArray, slots: int) -> FloatArray:
-        """What the work costs at least, by the slot that it is completed in.
+        """Least cost of the work, by slot of completion.
 
         From one slot to the next, the pieces of work of the new slot drive out the dearest of those
         that were held, which nobody ever wants again. So a heap holds no more than has to be done,
@@ -191,7 +191,7 @@ class _Configurations:
 
 
 class _Switching(_Configurations):
-    """The configurations of a job that may switch, whose work is counted in shares of all of it.
+    """Configurations of a job that may switch forms; work is counted in shares of the whole.
 
     In a slot it may work for some seconds with each of the numbers of workers of each form. At
     given prices, only those on the convex hull of cost and share done are any good, and from each
@@ -374,7 +374,7 @@ def _best_worker(made: ElasticWorkload, form: PolicyJob) -> float:
 
 
 def pool(made: ElasticWorkload) -> tuple[FloatArray, list[FloatArray]]:
-    """What all machines have together, and what a worker of each form of a job reserves.
+    """Total capacity of all machines, and the demand of a worker of each form of a job.
 
     Returns
     -------

@@ -33,7 +33,7 @@ Units = tuple[tuple[int, ...], ...]  # units of each job on each server
 
 @dataclass(frozen=True, slots=True)
 class EnumerationParams(Params):
-    """When an instance is too large to enumerate.
+    """Limits on the size of instances that are enumerated.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class _Search:
 
 
 def _counts_for(job: Job, left: int) -> range:
-    """Counts of workers that a job may have while so much work is left."""
+    """Possible worker counts of a job with this much remaining work."""
     return range(job.min_workers, max(left, job.min_workers) + 1)
 
 
@@ -168,7 +168,7 @@ def _minus(remaining: Counts, counts: Counts) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class SlotPlacement:
-    """Where the workers and parameter servers of each job go in one slot.
+    """Placement of the workers and parameter servers of each job in one slot.
 
     Parameters
     ----------

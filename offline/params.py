@@ -38,7 +38,7 @@ class Range:
         return f"{kind} from {self.least:g} to {self.most:g}"
 
     def allows(self, value: object) -> bool:
-        """Whether `value` is such a number; true and false are none."""
+        """Return whether `value` is a number in the range; true and false are not numbers."""
         kinds = (int,) if self.is_integer else (int, float)
         if isinstance(value, bool) or not isinstance(value, kinds):
             return False
@@ -53,7 +53,7 @@ Number = Annotated[int, Range(1, is_integer=True)]
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """What all parameters of methods have in common: checks, and the way to plain data and back.
+    """Base of parameters of methods: checks, and conversion to and from plain data.
 
     Raises
     ------

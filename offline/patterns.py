@@ -1,4 +1,4 @@
-"""What fits in one slot: patterns of single servers, and the cuts that follow from them."""
+"""Patterns of single servers in one slot, and the cuts that follow from them."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def classes(capacity: FloatArray, most: int | None) -> tuple[FloatArray, IntArra
 
 
 def _waste(kinds: FloatArray, number: IntArray) -> FloatArray:
-    """What a class claims too much, by resource."""
+    """Amount that a class claims in excess, by resource."""
     waste: FloatArray = ((kinds.max(axis=0) - kinds) * number[:, None]).sum(axis=0)
     return waste
 
 
 @dataclass(frozen=True, slots=True)
 class CutParams(Params):
-    """How patterns are looked for: for violated cuts, and for placing the counts of a slot.
+    """Parameters of the search for patterns, for cuts and for placements.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class PatternPool:
             self._cut_off(k, pattern)
 
     def _fits(self, k: int, pattern: IntArray) -> bool:
-        """Whether the verification accepts a pattern (I,) on a server of class k."""
+        """Return whether the verification accepts a pattern (I,) on a server of class k."""
         capacity, used = self.capacity[k], pattern @ self.demand
         close = np.flatnonzero(used > capacity * LIMIT * (1.0 - CLOSE)).tolist()
         counts = pattern.tolist()
@@ -208,7 +208,7 @@ class PatternPool:
                 self._covers[k].append(Cover.within(amounts, pattern.tolist(), limit).levels())
 
     def _covers_of(self, k: int, items: IntArray) -> list[list[tuple[IntArray, int]]]:
-        """What knapsacks of class k must not reach, in the positions of these items."""
+        """Bounds that knapsacks of class k must stay below, in positions of these items."""
         return [
             [(np.flatnonzero(np.isin(items, level.items)), level.count) for level in levels]
             for levels in self._covers[k]
@@ -244,7 +244,7 @@ class Cut:
     weights: FloatArray
 
     def is_violated(self, counts: FloatArray) -> bool:
-        """Whether counts (I,) break it."""
+        """Return whether counts (I,) violate it."""
         return bool(self.weights @ counts > 1.0 + VIOLATED)
 
 
@@ -342,7 +342,7 @@ class CutGenerator:
         return Cut(weights / best) if best > 0 else None
 
     def _is_deep(self, right_hand_side: float, least: float, enough: float) -> bool:
-        """Whether no cut is much deeper than one with this right-hand side; `least` bounds all."""
+        """Return whether no cut is much deeper than one of this right-hand side, >= `least`."""
         clear = CLEAR
         is_best = right_hand_side - least <= clear / 10
         is_clear = right_hand_side < 1.0 - clear

@@ -1,4 +1,4 @@
-"""What a method solves, and what a method is."""
+"""The problem that a method solves, and the protocol of methods."""
 
 from __future__ import annotations
 

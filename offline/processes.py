@@ -55,7 +55,7 @@ class Partner:
             take(message)
 
     def pass_on(self, message: Message) -> None:
-        """Give a message that has come to whoever takes its kind, now or later."""
+        """Give a message to the receiver of its kind, now or when it registers."""
         kind = next(iter(message), "")
         if kind in self._takers:
             self._takers[kind](message)
@@ -82,7 +82,7 @@ TOLD_BEFORE = 1e-5  # relative: a bound that is lower by less than this is not s
 
 @dataclass(frozen=True, slots=True)
 class ProcessTask:
-    """What the process works on.
+    """The task of a helper process.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Helper:
 
     @property
     def is_working(self) -> bool:
-        """Whether there is a process that has not ended."""
+        """Whether its process still runs."""
         return self.process is not None and not self._is_over
 
     def __enter__(self) -> Helper:
@@ -239,7 +239,7 @@ class Helper:
         return line(problem)
 
     def _send(self, text: str) -> None:
-        """Pass on a line, unless nobody would read it."""
+        """Write a line to the process, unless the process has ended."""
         if self.is_working:
             self._outbox.put(text)
 
@@ -269,7 +269,7 @@ class Helper:
         self._fail(f"its process ended with {self.process.wait(EXIT_SECONDS)}")
 
     def _fail(self, reason: str) -> None:
-        """Say that nobody works on the task; the solve goes on without it."""
+        """Report that the helper process failed; the solve continues without it."""
         self._is_over = True
         self.state.notes[self.task.failure] = reason
         LOGGER.warning(
@@ -313,7 +313,7 @@ def _hear(process: subprocess.Popen[str], messages: queue.SimpleQueue[Message]) 
 
 
 def _message(text: str) -> Message:
-    """What a line says; an error message if it is none that we could have written."""
+    """Parse a line; an error message if it does not follow the protocol."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -323,7 +323,7 @@ def _message(text: str) -> Message:
 
 
 def has_second_core() -> bool:
-    """Whether a second process would have a core of its own, as far as this one can know.
+    """Return whether a second process probably gets its own core.
 
     A process that another one started with `multiprocessing`, such as a worker of a sweep, shares
     the cores with its siblings. A program that contains the interpreter cannot start another.

@@ -1,4 +1,4 @@
-"""What an offline solve returns."""
+"""The result of an offline solve."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oasis.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """Where a solve stood at one moment.
+    """State of a solve at one moment.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class OfflineResult(Summarised):
         return passed[-1] if passed else math.inf
 
     def summary(self) -> tuple[str, Facts]:
-        """What was found, what is proven, and how."""
+        """Objective, proof, and the methods that found them."""
         return "OfflineResult", [
             ("status", str(self.status)),
             ("objective", short(self.objective)),

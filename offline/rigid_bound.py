@@ -1,4 +1,4 @@
-"""How soon rigid jobs can end on average, whatever schedules them: a lower bound for traces.
+"""Lower bound on the mean completion time of rigid jobs, for traces.
 
 The machines are one pool of G GPUs. A rigid job j arrives at r_j and holds exactly g_j GPUs while
 it runs, for p_j seconds in all; it may be paused at no cost, and everything is known beforehand.
@@ -85,13 +85,13 @@ def rigid_mean_bound(
     came, lasts, wide = arrivals[order], durations[order], gpus[order].astype(float)
     sums = [
         _of_period(came[part], lasts[part], wide[part], total)
-        for part in _busy_periods(came, lasts * wide / total)
+        for part in busy_periods(came, lasts * wide / total)
     ]
     rounded = ROUNDING * (float(came[-1]) + max(sums))  # runs subtract times that are rounded
     return max(0.0, math.fsum(sums) / len(arrivals) - rounded)
 
 
-def _busy_periods(came: FloatArray, seconds: FloatArray) -> Iterator[slice]:
+def busy_periods(came: FloatArray, seconds: FloatArray) -> Iterator[slice]:
     """Jobs that arrive while the fluid machine is busy with those before them."""
     before = np.concatenate([[0.0], np.cumsum(seconds)[:-1]])
     # It is idle where more time has passed than there was work for: a new record of the difference.
@@ -104,7 +104,7 @@ def _busy_periods(came: FloatArray, seconds: FloatArray) -> Iterator[slice]:
 def _of_period(came: FloatArray, lasts: FloatArray, wide: FloatArray, total: float) -> float:
     """The bound on the sum of the times of the jobs of one busy period."""
     least = math.fsum(lasts)
-    if _held_at_most(came, lasts, wide) <= total:
+    if held_at_most(came, lasts, wide) <= total:
         return least  # each job may run from its arrival on
     seconds = lasts * wide / total
     begin = float(came[0])
@@ -113,7 +113,7 @@ def _of_period(came: FloatArray, lasts: FloatArray, wide: FloatArray, total: flo
     return max(least, flow, _priced(came - begin, lasts, wide, total, times, prices))
 
 
-def _held_at_most(came: FloatArray, lasts: FloatArray, wide: FloatArray) -> float:
+def held_at_most(came: FloatArray, lasts: FloatArray, wide: FloatArray) -> float:
     """Most GPUs held at one time if each job runs from its arrival on."""
     times = np.concatenate([came + lasts, came])
     changes = np.concatenate([-wide, wide])
@@ -133,7 +133,7 @@ def _prices(came: FloatArray, seconds: FloatArray, total: float) -> tuple[FloatA
 
 
 def _least_work_first(came: list[float], seconds: list[float]) -> tuple[FloatArray, IntArray]:
-    """What a fluid machine that is never idle works on: lengths of time, and jobs."""
+    """Schedule of a fluid machine that is never idle: lengths of time, and jobs."""
     waiting: list[tuple[float, int]] = []
     left, lengths, jobs = list(seconds), [], []
     now = 0.0

@@ -48,7 +48,7 @@ LONG_COUNTS = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class AutoParams(Params):
-    """How "auto" chooses.
+    """Choice of the method "auto".
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ RESOLUTION = 0.01  # of the elapsed time: how close together two milestones may 
 
 
 class Phase(StrEnum):
-    """What a solve is doing, as users see it; docs/cli.md has a line on each.
+    """Phases of a solve as users see them; docs/cli.md has a line on each.
 
     A phase gets the credit for the schedules that are found in it and the bounds that it proves.
 
@@ -71,7 +71,7 @@ EXACT = (Phase.TRIVIAL, Phase.ENUMERATION)  # whose bounds are sums of utilities
 
 
 class SolveState:
-    """The interval so far: incumbent and bound, who found them, and how they came about.
+    """The interval so far: incumbent, bound, their origin and history.
 
     Whatever stops a solve, `result` has what was known then. A bound that the schedules refute
     raises `SolverError` at once.
@@ -139,7 +139,7 @@ class SolveState:
 
     @property
     def is_proven(self) -> bool:
-        """Whether the bound leaves nothing to gain on the incumbent."""
+        """Whether the gap between incumbent and bound is closed."""
         known = self.incumbent
         return known is not None and self.bound - known <= PROOF * abs(known)
 
@@ -182,7 +182,7 @@ class SolveState:
         self.proved(progress.bound)
 
     def withdraw(self) -> None:
-        """Forget solutions that a solver has told of, which were found to break a constraint."""
+        """Forget reported solutions that turned out to violate a constraint."""
         self._seen, known = None, self.incumbent
         self.history = [
             milestone
@@ -199,7 +199,7 @@ class SolveState:
     def result(
         self, instance: Instance, status: Status, method: str, parameters: Mapping[str, Any]
     ) -> OfflineResult:
-        """What is known now; a time limit that came when schedules and bound agree is a proof.
+        """Build the result; a time limit with a closed gap counts as a proof.
 
         The bound is rounded outward (`OUTWARD`) and never below the value of the schedules.
         """
@@ -288,7 +288,7 @@ def read_prices(given: Sequence[Any], instance: Instance) -> tuple[FloatArray, F
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OnlinePrices(Summarised):
-    """What an online run leaves to a column generation.
+    """Prices and schedules that an online run passes to a column generation.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ class OnlinePrices(Summarised):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WarmStart(Summarised):
-    """Where a solve starts.
+    """Start of a solve.
 
     Parameters
     ----------
@@ -349,7 +349,7 @@ class WarmStart(Summarised):
     value: float | None = None
 
     def summary(self) -> tuple[str, Facts]:
-        """How many schedules, from where, and whether there are prices."""
+        """Number and origin of the schedules, and whether there are prices."""
         prices = "none" if self.prices is None else "given"
         schedules = ("schedules", str(len(self.schedules)))
         return "WarmStart", [schedules, ("from", str(self.source)), ("prices", prices)]

@@ -252,7 +252,7 @@ def limits_of(
     gap: float | None = None,
     no_improvement: float | None = None,
 ) -> dict[str, Any]:
-    """What ends an offline solve: limits, after a minute if there is none, and criteria."""
+    """Limits and criteria that end an offline solve; a minute if the user gave no limit."""
     if work_limit is not None and isinstance(no_improvement, Duration):
         raise InputError("--no-improvement", "expected units of work with --work-limit, got a time")
     criteria = {"gap": gap, "no_improvement": no_improvement}
@@ -284,7 +284,7 @@ def known(name: str, among: Iterable[str], option: str) -> str:
 
 
 def is_given(context: typer.Context, name: str) -> bool:
-    """Whether the user gave this parameter, be it with the value of its default."""
+    """Return whether the user gave this parameter, even with its default value."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
@@ -297,7 +297,7 @@ def refuse_given(context: typer.Context, names: Iterable[str], why: str) -> None
 
 
 def is_stdout(path: Path | None) -> bool:
-    """Whether ``-o`` asks for standard output: by ``-``, or by naming the file that it is."""
+    """Return whether ``-o`` means standard output: by ``-``, or by the file that it is."""
     return path is not None and (str(path) == "-" or is_standard_output(path))
 
 
@@ -463,7 +463,7 @@ Chosen = dict[str, dict[str, Any]]
 def known_policy(
     name: str, option: str, among: Sequence[str] = tuple(POLICIES), *, own: bool = True
 ) -> str:
-    """`name` if it is a policy; one of somebody's own, ``module:Name``, only where `own` says so.
+    """Return `name` if it is a policy; ``module:Name`` is accepted only if `own` is set.
 
     Raises
     ------
@@ -547,7 +547,7 @@ def read_assignments(
 
 
 def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, Any] | None:
-    """What ``--set METHOD.NAME=VALUE`` says of the parameters of an offline method, checked.
+    """Parse and check the parameters of an offline method from ``--set METHOD.NAME=VALUE``.
 
     Parameters
     ----------
@@ -609,7 +609,7 @@ def choose_options(
     oasis: Mapping[str, Any] | None = None,
     shared: Mapping[str, Any] | None = None,
 ) -> Chosen:
-    """What the user has set of each policy that a command runs, checked.
+    """Parse and check the options that the user set for the policies of a command.
 
     Parameters
     ----------

@@ -11,15 +11,23 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
 from experiments.cli import console
 from experiments.cli.commands.sweep import LOG_SECONDS
 from experiments.cli.options import is_given, not_stdout
 from experiments.evaluation import whatif_tables as tables
-from experiments.evaluation.whatif import RECORDED, JobColumns, really_happened
+from experiments.evaluation.whatif import (
+    RECORDED,
+    JobColumns,
+    chosen_part,
+    earned_by,
+    really_happened,
+)
 from experiments.evaluation.whatif_result import PARTS, WhatIf
 from oasis.model.files import check_writable, write_text
+from oasis.model.rounding import FloatArray
 
 if TYPE_CHECKING:
     from experiments.sweep import Cell, CellResult, Executor
@@ -98,6 +106,8 @@ def show(found: WhatIf) -> None:
     console.print_rows(tables.SERVED, tables.served_rows(found), f"\n{jobs}: submission to end")
     console.print_rows(tables.WAITED, tables.waited_rows(found), "\nWaiting for GPUs")
     console.print_rows(tables.WORKED, tables.worked_rows(found), "\nGPUs and jobs")
+    if earned := tables.earned_rows(found):
+        console.print_rows(tables.EARNED, earned, "\nWhat the jobs are worth")
     reference, best = found.reference, found.best(found.first)
     if reference is not None:
         than = f"beside {tables.called(reference)}"
@@ -171,9 +181,10 @@ def write_csv(
     """
     if files is None:
         return
-    write_text(files[0], _text(EACH, _job_rows(jobs, cells, records)))
-    columns = ("load", "machines", "gpus", "policy", "owner", *PARTS)
-    write_text(files[1], _text(columns, _owner_rows(found)))
+    worth = () if jobs.worth is None else ("utility",)
+    write_text(files[0], _text((*EACH, *worth), _job_rows(jobs, cells, records)))
+    columns = ("load", "machines", "gpus", "policy", "owner", *PARTS, *worth)
+    write_text(files[1], _text(columns, _owner_rows(found, (*PARTS, *worth))))
     console.note(f"wrote {files[0]} and {files[1]}")
 
 
@@ -193,7 +204,8 @@ def _job_rows(
     known = list(zip(jobs.ids, owners, jobs.gpus.tolist(), *times, strict=True))
     if jobs.is_recorded:
         real, places = really_happened(jobs)
-        columns = (real.started.tolist(), real.waiting.tolist(), real.completion.tolist())
+        columns = [real.started.tolist(), real.waiting.tolist(), real.completion.tolist()]
+        columns += _earned(chosen_part(jobs, places), real.completion)
         for place, *row in zip(places.tolist(), *columns, strict=True):
             yield (RECORDED, *known[place], *row)
     for cell in cells:
@@ -201,15 +213,22 @@ def _job_rows(
         if cell.policy is None or record is None or "each" not in record.figures:
             continue
         each = record.figures["each"]
-        columns = (each["started"], each["waiting"], each["completion"])
+        columns = [each["started"], each["waiting"], each["completion"]]
+        columns += _earned(jobs, np.array(each["completion"], dtype=float))
         for job, *row in zip(known, *columns, strict=True):
             yield (cell.policy, *job, *row)
 
 
-def _owner_rows(found: WhatIf) -> Iterator[Sequence[Any]]:
+def _earned(jobs: JobColumns, completion: FloatArray) -> list[list[float]]:
+    """The column of what each job earned, if it is known what jobs are worth."""
+    earned = earned_by(jobs, completion)
+    return [] if earned is None else [earned.tolist()]
+
+
+def _owner_rows(found: WhatIf, parts: Sequence[str]) -> Iterator[Sequence[Any]]:
     for setting in found.settings:
         where = (setting.load, len(setting.machines), setting.gpus)
         for policy, row in setting.policies.items():
-            columns = zip(found.owners, *(row["by_owner"][name] for name in PARTS), strict=True)
+            columns = zip(found.owners, *(row["by_owner"][name] for name in parts), strict=True)
             for owner, *values in columns:
                 yield (*where, policy, owner, *values)

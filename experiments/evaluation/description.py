@@ -1,4 +1,4 @@
-"""What an instance asks for and what there is, before any policy runs on it."""
+"""Demand and capacity of an instance, before any policy runs on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from oasis.model.rounding import FloatArray, IntArray, units
 
 @dataclass(frozen=True, slots=True)
 class OfferedLoad:
-    """How much of one resource is wanted.
+    """Demand for one resource in relation to its capacity.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ class OfferedLoad:
 
     @property
     def mean(self) -> float:
-        """What is wanted over the whole horizon, as a multiple of what there is."""
+        """Demand over the whole horizon divided by capacity."""
         return self._share(float(self.wanted.mean()))
 
     @property
     def peak(self) -> float:
-        """What is wanted in the slot with the highest demand, as a multiple of what there is."""
+        """Demand divided by capacity in the slot with the highest demand."""
         return self._share(float(self.wanted.max()))
 
     @property
@@ -72,7 +72,7 @@ class OfferedLoad:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """What one job could do if the cluster were its own.
+    """Possible completion and utility of one job on an empty cluster.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def run_alone(job: Job, instance: Instance) -> Alone:
 
 
 def _alone(job: Job, instance: Instance) -> Alone:
-    """What a job of one form could do."""
+    """Possible completion and utility of a job of one form on an empty cluster."""
     workers, hosts = (_room(job, group, instance.cluster, job.chunks) for group in GROUPS)
     counts = np.arange(min(workers, job.chunks) + 1)
     needed: IntArray = job.ps_needed(counts)
@@ -135,7 +135,7 @@ def _alone(job: Job, instance: Instance) -> Alone:
 
 
 def is_wide(job: Job, cluster: Cluster) -> bool:
-    """Whether a worker fits on some server, but two of them on none."""
+    """Return whether one worker fits some server, but two fit none."""
     return all(max(_tasks(form, TaskGroup.WORKER, cluster, 2)) == 1 for form in job.in_forms)
 
 
@@ -194,12 +194,12 @@ class Description:
 
     @property
     def most_utility(self) -> float:
-        """What all jobs would earn if none stood in another's way; nothing can earn more."""
+        """Total utility if every job had the cluster to itself; an upper bound."""
         return sum(entry.utility for entry in self.alone)
 
     @property
     def loads(self) -> list[OfferedLoad]:
-        """Each resource that somebody wants, the scarcest first."""
+        """Demanded resources, the scarcest first."""
         found = []
         for group in GROUPS:
             for k, resource in enumerate(self.instance.cluster.resources):

@@ -17,12 +17,15 @@ import numpy as np
 from experiments.evaluation.comparison import PLAIN
 from oasis.model.errors import InputError, located_at
 from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.utility import UtilityColumns
 from oasis.scheduling.capabilities import is_told
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import parameters_of
 from oasis.simulator import Outcome, replay
 from oasis.simulator.state import JobProgress
 from oasis.simulator.workload import rigid_workload_on
+from oasis.traces.mapping import drawn_utilities
+from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.table import read_source
 
@@ -76,6 +79,8 @@ class JobColumns:
         Whose each job is, as an index of `owners`.
     started, ended : (jobs,) float array
         When it really started and ended; NaN where the trace does not say.
+    worth : UtilityColumns or None
+        What each job is worth; None if nobody says of every job.
     """
 
     ids: tuple[str, ...]
@@ -86,6 +91,7 @@ class JobColumns:
     owner: IntArray
     started: FloatArray
     ended: FloatArray
+    worth: UtilityColumns | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -107,6 +113,7 @@ class JobColumns:
         started = np.array([math.nan if job.started is None else job.started for job in rows])
         durations = np.array([job.duration for job in rows], dtype=float)
         told = [math.nan if job.ended is None else job.ended for job in rows]
+        worth = [job.utility for job in rows if job.utility is not None]
         return cls(
             ids=tuple(job.id for job in rows),
             submitted=np.array([job.submitted for job in rows], dtype=float),
@@ -117,7 +124,23 @@ class JobColumns:
             started=started,
             # With a pause, a job ended later than its start and its duration say.
             ended=np.fmax(np.array(told), started + durations),
+            worth=UtilityColumns.of(worth) if rows and len(worth) == len(rows) else None,
         )
+
+    def with_drawn_worth(self, seed: int) -> JobColumns:
+        """The same jobs with the utilities that ``oasis import`` draws with this seed.
+
+        Examples
+        --------
+        >>> jobs = JobColumns.of([PlainJob("a", 0.0, 7200.0, 4)]).with_drawn_worth(0)
+        >>> jobs.worth.target.tolist()  # seconds after the submission
+        [10800.0]
+        """
+        options = TraceOptions(seed=seed)
+        slot = options.slot_seconds
+        drawn = drawn_utilities(self.durations / slot, options)
+        columns = (drawn.priority, drawn.decay / slot, drawn.target * slot)
+        return replace(self, worth=UtilityColumns(*columns))
 
     def at_load(self, load: float) -> JobColumns:
         """The same jobs submitted `load` times as fast; nothing is recorded of that.
@@ -138,13 +161,19 @@ class JobColumns:
         times = (self.submitted.tolist(), self.durations.tolist())
         owners = map(self.owners.__getitem__, self.owner.tolist())
         rows = zip(self.ids, *times, self.gpus.tolist(), owners, strict=True)
-        return [PlainJob(*row) for row in rows]
+        if self.worth is None:
+            return [PlainJob(*row) for row in rows]
+        worth = self.worth.rows()
+        return [PlainJob(*row, utility=each) for row, each in zip(rows, worth, strict=True)]
 
     @property
     def digest(self) -> str:
         """SHA-256 of all columns."""
         found = hashlib.sha256("\0".join((*self.ids, "", *self.owners)).encode())
-        for column in (self.submitted, self.durations, self.gpus, self.owner, self.started):
+        columns = [self.submitted, self.durations, self.gpus, self.owner, self.started]
+        if self.worth is not None:
+            columns += [self.worth.priority, self.worth.decay, self.worth.target]
+        for column in columns:
             found.update(column.tobytes())
         return found.hexdigest()
 
@@ -419,7 +448,8 @@ def figures(jobs: JobColumns, times: Times, gpus: int) -> dict[str, Any]:
         ``by_owner`` in that of ``jobs.owners``, each a mapping of figures to lists; the
         distribution of waiting at `SHARES`; and ``series``: means of the jobs that wait and of the
         GPUs in use over equal parts of the run. Completion and slowdown are those of the jobs that
-        finished.
+        finished. ``utility`` is the sum over the jobs, and ``by_owner`` has that of each owner's,
+        if it is known what jobs are worth.
 
     Examples
     --------
@@ -433,7 +463,7 @@ def figures(jobs: JobColumns, times: Times, gpus: int) -> dict[str, Any]:
     sizes = np.searchsorted([least for least, _, _ in SIZES], jobs.gpus, side="right") - 1
     begin = float(jobs.submitted[0])
     held = float(_means(times.in_use, begin, times.until, 1)[0])
-    return {
+    found: dict[str, Any] = {
         "finished": int(done.sum()),
         "unfinished": int((~done).sum()),
         "completion": _summary(times.completion[done]),
@@ -452,6 +482,20 @@ def figures(jobs: JobColumns, times: Times, gpus: int) -> dict[str, Any]:
             "in_use": _rounded(_means(times.in_use, begin, times.until, POINTS)),
         },
     }
+    earned = earned_by(jobs, times.completion)
+    if earned is not None:
+        owned = np.bincount(jobs.owner, earned, minlength=len(jobs.owners))
+        found["utility"] = math.fsum(earned)
+        found["by_owner"]["utility"] = owned.tolist()
+    return found
+
+
+def earned_by(jobs: JobColumns, completion: FloatArray) -> FloatArray | None:
+    """What each job is worth that takes so long, 0 if it did not finish; None if nobody says."""
+    if jobs.worth is None:
+        return None
+    done = np.isfinite(completion)
+    return np.where(done, jobs.worth(np.where(done, completion, 0.0)), 0.0)
 
 
 def slowdowns(completion: FloatArray, durations: FloatArray) -> FloatArray:
@@ -533,7 +577,9 @@ def chosen_part(jobs: JobColumns, places: IntArray) -> JobColumns:
     """Some of the jobs, by their places; all owners stay."""
     columns = ("submitted", "durations", "gpus", "owner", "started", "ended")
     ids = tuple(jobs.ids[k] for k in places.tolist())
-    return replace(jobs, ids=ids, **{name: getattr(jobs, name)[places] for name in columns})
+    worth = None if jobs.worth is None else jobs.worth.part(places)
+    chosen = {name: getattr(jobs, name)[places] for name in columns}
+    return replace(jobs, ids=ids, worth=worth, **chosen)
 
 
 def recorded_figures(jobs: JobColumns, gpus: int) -> dict[str, Any]:
@@ -570,3 +616,20 @@ def mean_bound(jobs: JobColumns, gpus: int) -> float:
     from offline.rigid_bound import rigid_mean_bound  # noqa: PLC0415 (needs an extra)
 
     return rigid_mean_bound(jobs.submitted, jobs.durations, jobs.gpus, gpus)
+
+
+def utility_bound(jobs: JobColumns, gpus: int) -> float | None:
+    """An upper bound on what all jobs can be worth, whatever schedules them.
+
+    Examples
+    --------
+    >>> from oasis.model.utility import Constant
+    >>> jobs = JobColumns.of([PlainJob("a", 0.0, 60.0, 8, utility=Constant(5.0))])
+    >>> round(utility_bound(jobs, 8), 6)
+    5.0
+    """
+    from offline.rigid_utility import rigid_utility_bound  # noqa: PLC0415 (needs an extra)
+
+    if jobs.worth is None:
+        return None
+    return rigid_utility_bound(jobs.submitted, jobs.durations, jobs.gpus, jobs.worth, gpus)

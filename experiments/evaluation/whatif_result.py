@@ -32,12 +32,15 @@ class Setting:
     policies : mapping of str to mapping
         The figures of each policy that is done, as `experiments.evaluation.whatif.figures` has
         them, and under ``recorded`` what really happened, where that is known and the load is 1.
+    utility_bound : float or None
+        What the total utility cannot exceed; None if nobody says what jobs are worth.
     """
 
     load: float
     machines: tuple[int, ...]
     bound: float | None
     policies: Mapping[str, Row]
+    utility_bound: float | None = None
 
     @property
     def gpus(self) -> int:
@@ -51,6 +54,7 @@ class Setting:
             "machines": list(self.machines),
             "gpus": self.gpus,
             "bound": self.bound,
+            "utility_bound": self.utility_bound,
             "policies": {name: dict(row) for name, row in self.policies.items()},
         }
 
@@ -156,7 +160,7 @@ def _check_lengths(settings: Sequence[Setting], owners: int) -> None:
             lengths = {
                 f"{by}.{name}": (len(row[by][name]), n)
                 for by, n in wanted.items()
-                for name in PARTS
+                for name in (*PARTS, *({"utility"} & set(row[by])))
             }
             lengths["waiting_at"] = (len(row["waiting_at"]), len(SHARES))
             for name, (got, expected) in lengths.items():
@@ -171,6 +175,7 @@ def _setting(data: Any) -> Setting:
         tuple(int(size) for size in entry(data, "machines", list_of(real))),
         entry(data, "bound", optional(real)),
         entry(data, "policies", object_of(_row)),
+        entry(data, "utility_bound", optional(real)) if "utility_bound" in data else None,
     )
 
 
@@ -211,6 +216,9 @@ _READERS: Mapping[str, Reader[Any]] = {
 
 def _row(data: Any) -> dict[str, Any]:
     read = {name: entry(data, name, reader) for name, reader in _READERS.items()}
+    if "utility" in data:
+        read["utility"] = entry(data, "utility", real)
+        read["by_owner"]["utility"] = entry(data["by_owner"], "utility", _numbers)
     return {**mapping(data), **read}
 
 

@@ -101,6 +101,8 @@ WORKED: Columns = (
     ("preempted", True),
     ("moved", True),
 )
+EARNED: Columns = (("policy", False), ("utility", True), ("of the bound", True))
+MOST = "upper bound"
 WAITED_AND_WORKED: Columns = (*WAITED, *WORKED[1:])
 
 
@@ -121,6 +123,22 @@ def waited_rows(found: WhatIf) -> list[tuple[str, ...]]:
 def worked_rows(found: WhatIf) -> list[tuple[str, ...]]:
     """Use of the GPUs, and how often jobs were left, preempted and moved."""
     return [_worked(name, row) for name, row in found.first.policies.items()]
+
+
+def earned_rows(found: WhatIf) -> list[tuple[str, ...]]:
+    """What the jobs were worth, and the bound above all policies; empty if nobody says."""
+    setting = found.first
+    most = setting.utility_bound
+    rows: list[tuple[str, ...]] = []
+    for name, row in setting.policies.items():
+        if "utility" in row:
+            # Reality may have had more GPUs than the bound is for.
+            share = most and row.get("peak", 0) <= setting.gpus
+            text = percent(row["utility"] / most) if share else "-"
+            rows.append((called(name, row), brief(row["utility"]), text))
+    if rows and most is not None:
+        rows.append((MOST, brief(most), "-"))
+    return rows
 
 
 REACHED = 1e-6  # above the bound, relative; less is rounding
@@ -285,7 +303,9 @@ def answer(found: WhatIf) -> tuple[str, ...]:
         first += f"submission to end on average, {percent(1 - mean / before)} less than with "
         first += f"{_name(found, reference)} ({lasting(before)})."
         first += _without_durations(found, best)
-    return tuple(filter(None, (first, _gain(found, best, mean), _parts(found, best))))
+    return tuple(
+        filter(None, (first, _gain(found, best, mean), _parts(found, best), _earned(found)))
+    )
 
 
 def _whole_mean(mean: float) -> str:
@@ -322,6 +342,24 @@ def _gain(found: WhatIf, best: str, mean: float) -> str:
     if left < 0.001:
         return f"{least}, which {best} reaches."
     return f"{least}; {best} has {lasting(mean)}, so at most {percent(left)} of it could be gained."
+
+
+def _earned(found: WhatIf) -> str:
+    """Which policy earns most, where it is known what jobs are worth."""
+    most = found.first.utility_bound
+    earned = {
+        name: row["utility"]
+        for name, row in found.first.policies.items()
+        if name != RECORDED and "utility" in row
+    }
+    if not earned or not most:
+        return ""
+    name = max(earned, key=lambda one: earned[one])
+    share = percent(earned[name] / most)
+    return (
+        f"By what jobs are worth, {name} earns most: {brief(earned[name])}, {share} of what no "
+        f"scheduler can exceed ({brief(most)})."
+    )
 
 
 def _parts(found: WhatIf, best: str) -> str:
@@ -373,6 +411,11 @@ def notes(found: WhatIf) -> list[str]:
         named = ", ".join(f"{called(name)} {count:,}" for name, count in left.items())
         said.append(f"{MARK}: of the finished jobs only. Not finished: {named}.")
     said += _recorded_notes(found)
+    if found.about.get("utilities"):
+        said.append(f"Utility: {found.about['utilities']}.")
+        said.append(
+            f"{MOST.capitalize()}: no schedule of these jobs on so many GPUs earns more in all."
+        )
     if any(one.load != 1.0 for one in found.settings):
         said.append("Load x 1.5: the same jobs, with the times between submissions divided by 1.5.")
     said.append(

@@ -45,7 +45,7 @@ LOOK = 30.0  # seconds between two values of the evaluation function
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a trace says of a job: when it came, seconds that it ran, and its GPUs."""
+    """Record of a job in a trace: submission, seconds that it ran, and GPUs."""
 
     submitted: float
     duration: float
@@ -53,7 +53,7 @@ class Recorded:
 
 
 def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> list[Recorded]:
-    """Window number `window` of a trace: so many distributed jobs that follow each other.
+    """Jobs of window number `window` of a trace: consecutive distributed jobs.
 
     Jobs with other counts of GPUs or other durations than those of this module are left out.
 

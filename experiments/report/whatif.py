@@ -99,6 +99,8 @@ def _tables(found: WhatIf) -> list[ReportTable]:
             "Waiting for GPUs, and their use", tables.WAITED_AND_WORKED, tables.whole_rows(found)
         ),
     ]
+    if earned := tables.earned_rows(found):
+        made.append(table("What the jobs are worth", tables.EARNED, earned))
     reference, best = found.reference, found.best(found.first)
     if reference is None:
         return made
@@ -120,7 +122,7 @@ def _was_run(found: WhatIf) -> Facts:
         ("jobs", f"{about['jobs']:,}"),
         ("machines", tables.machines_text(found.first.machines)),
     ]
-    for name in ("kept", "format", "placement", "version"):
+    for name in ("kept", "format", "placement", "utilities", "version"):
         if about.get(name) is not None:
             facts.append((name, str(about[name])))
     facts += [(f"trace {key}", str(value)) for key, value in (about.get("trace") or {}).items()]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from experiments.evaluation.policies import entry_of
-from experiments.evaluation.whatif import JobColumns, mean_bound, policy_figures
+from experiments.evaluation.whatif import JobColumns, mean_bound, policy_figures, utility_bound
 from experiments.sweep.cells import Cell
 from experiments.sweep.executors import Executor
 from experiments.sweep.fingerprint import fingerprint
@@ -90,7 +90,8 @@ def bounded(case: Case) -> Figures:
     """What no schedule of the scenario can be below."""
     source = case.instance
     one = source.scenario
-    return {"mean_completion": mean_bound(source.jobs.at_load(one.load), sum(one.machines))}
+    jobs, gpus = source.jobs.at_load(one.load), sum(one.machines)
+    return {"mean_completion": mean_bound(jobs, gpus), "utility": utility_bound(jobs, gpus)}
 
 
 def _listed(column: FloatArray) -> list[float | None]:

@@ -33,7 +33,7 @@ from oasis.online.search import searches
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Certificate(Summarised):
-    """What a run of OASiS proves about its own distance from the optimum.
+    """Numbers of a run of OASiS from which a bound on its distance from the optimum follows.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Certificate(Summarised):
         return ratio if math.isfinite(ratio) else None
 
     def summary(self) -> tuple[str, Facts]:
-        """What it bounds, and the constants that the bounds are made of."""
+        """The bounds, and the constants from which they are computed."""
         return "Certificate", [
             ("optimum at most", short(self.upper_bound)),
             ("ratio at most", short(self.ratio_bound)),

@@ -30,7 +30,7 @@ BoolArray = npt.NDArray[np.bool_]
 def suspects(
     instance: Instance, jobs: Mapping[str, Job], schedules: Mapping[str, Schedule]
 ) -> list[str]:
-    """Jobs whose schedules may break a constraint on one job, in the order of `schedules`.
+    """Return jobs whose schedules may break a constraint on one job, in the order of `schedules`.
 
     These are (2), (3), the minimum of workers, (6), (7) and (9)-(13).
 
@@ -95,7 +95,7 @@ def _breaks_counts(
     workers: tuple[IntArray, IntArray],
     ps: tuple[IntArray, IntArray],
 ) -> BoolArray:
-    """Which of `jobs` break (2), (3), their minimum of workers, (6) or (7).
+    """Return a mask of `jobs` that break (2), (3), their minimum of workers, (6) or (7).
 
     `workers` and `ps` have, for each row, its moment, job times T plus slot, and the count.
     """

@@ -1,1 +1,1 @@
-"""What a scheduling problem is: jobs, servers, utilities and schedules, and its file."""
+"""The scheduling problem: jobs, servers, utilities, schedules, and the file format."""

@@ -182,7 +182,7 @@ class Cluster(Summarised):
                 form.work(self.slot_seconds)  # raises InstanceError if that is too much to count
 
     def admitted(self, job: Job, group: TaskGroup) -> BoolArray | None:
-        """Which machines of a group admit the tasks of a job of one form; None if all do.
+        """Return a mask of the machines that admit the tasks of a job of one form; None: all do.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class Cluster(Summarised):
         return self._admitted[key]
 
     def unmet(self, job: Job) -> str | None:
-        """What keeps all machines from admitting a job of one form; None if nothing does.
+        """Explain why no machine admits a job of one form; None if some machine does.
 
         Examples
         --------

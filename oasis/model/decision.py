@@ -1,4 +1,4 @@
-"""What a scheduler decides on one job, as plain data that serialises to JSON."""
+"""The decision of a scheduler on one job, as plain data that serialises to JSON."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Bottleneck(Summarised):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rejection(Summarised):
-    """What it would have taken to admit a job that fits on the cluster but is not worth its cost.
+    """The utility at which a job that fits on the cluster would have been admitted.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class Decision(Summarised):
 
     @classmethod
     def rejected(cls, job_id: str, explain: Callable[[], Explanation]) -> Decision:
-        """Make the decision to reject; `explain` is called once, when the reason is asked for.
+        """Build a rejection; `explain` is called once, when the reason is first read.
 
         Examples
         --------
@@ -181,7 +181,7 @@ class Decision(Summarised):
         return getattr(self, name)
 
     def summary(self) -> tuple[str, Facts]:
-        """Whether it is admitted, and what that earns; the reason, where it is known by now."""
+        """Admission and what it earns; the reason of a rejection, if it is already known."""
         if not self.admitted:
             # To show a decision must not compute anything:
             # `reason` is looked at only once it is known.
@@ -212,7 +212,7 @@ class Decision(Summarised):
 
 
 def _plain(rejection: Rejection | None) -> dict[str, Any] | None:
-    """What `asdict` makes of a rejection, without looking for what it may hold."""
+    """Convert a rejection as `asdict` does, but without recursing into its values."""
     if rejection is None:
         return None
     data = {name: getattr(rejection, name) for name in Rejection.__slots__}

@@ -130,7 +130,7 @@ class InputError(OasisError, ValueError):
 
     @property
     def detail(self) -> str:
-        """What was expected, and what was found: the message without the place."""
+        """The message without its place: the expected value and the actual one."""
         return f"{self.expected}{'' if self.got is None else f', got {self.got}'}{self.hint}"
 
     def __str__(self) -> str:
@@ -205,7 +205,7 @@ class VerificationError(OasisError):
 
 
 class PolicyError(OasisError):
-    """A policy asked for something that cannot run, or its own code failed.
+    """A policy asked for something impossible, or its own code failed.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ class PolicyError(OasisError):
         self.time = time
 
     def places(self) -> dict[str, Any]:
-        """Where and when, as keyword arguments for another error about the same."""
+        """Place and time of the error, as keyword arguments for another error."""
         return {
             "job": self.job,
             "server": self.server,

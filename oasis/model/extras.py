@@ -58,7 +58,7 @@ def _is_installed(package: str) -> bool:
 
 
 def install_line(extra: str) -> str:
-    """What to type to install an extra.
+    """Return the command that installs an extra.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a file that is given looks like, by its content, and the command that takes it."""
+"""Recognition of files by content, and the command that reads each kind."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ COMPRESSIONS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def binary_kind(content: bytes) -> str | None:
-    r"""What `content` is, if it is not text; None if it is.
+    r"""Return the kind of file that starts with these bytes; None if it is text.
 
     Examples
     --------
@@ -295,7 +295,7 @@ _LOOKS = {  # kind -> what it looks like, the command that takes it
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What a file looks like.
+    """A kind of file that is recognised by its content.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ class FileKind:
 
 
 def kind_of(text: str) -> FileKind | None:
-    """What the text of a file looks like; None if it looks like nothing that is known here.
+    """Return the kind of a file with this text; None if it is unknown.
 
     Examples
     --------
@@ -326,7 +326,7 @@ def kind_of(text: str) -> FileKind | None:
 
 
 def kind_of_data(data: Any) -> FileKind | None:
-    """What the plain data of a JSON file look like; None if they look like nothing known.
+    """Return the kind of the plain data of a JSON file; None if it is unknown.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def is_standard_output(path: str | os.PathLike[str]) -> bool:
-    """Whether `path`, such as ``/dev/stdout``, is the file open as standard output."""
+    """Return whether `path`, such as ``/dev/stdout``, is the file open as standard output."""
     try:
         return _standard_descriptor(os.stat(path)) == 1
     except OSError:
@@ -140,7 +140,7 @@ def _destination(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | N
 
 
 def _is_renamed_over(target: Path, status: os.stat_result | None) -> bool:
-    """Whether a new file is to take this place; `OSError` if the old one is write-protected."""
+    """Return whether a new file replaces this one; `OSError` if it is write-protected."""
     if status is None:
         return True
     if not stat.S_ISREG(status.st_mode) or _standard_descriptor(status) is not None:

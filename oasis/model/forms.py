@@ -1,4 +1,4 @@
-"""Where a job may run and how: labels of machines, requirements of tasks, and forms of a job."""
+"""Labels of machines, requirements of tasks, and the forms in which a job may run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Labels(Table[str]):
 
 
 class Requirement(Table[tuple[str, ...]]):
-    """What tasks ask of a machine: for each label, the values that will do.
+    """Labels that tasks require of a machine: for each label, the accepted values.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Requirement(Table[tuple[str, ...]]):
         return found
 
     def admits(self, labels: Mapping[str, str]) -> bool:
-        """Whether a machine has each of these labels with a value that will do."""
+        """Return whether a machine has an accepted value for each of these labels."""
         return all(labels.get(name) in values for name, values in self._entries.items())
 
     def unmet_by(self, machines: Sequence[Mapping[str, str]]) -> str | None:
@@ -199,7 +199,7 @@ class Speeds:
 
 
 class InForms:
-    """What a record of a job has that says its `forms` or `speeds`: the job in each of its forms.
+    """Base of records with `forms` or `speeds`; it builds the job in each of its forms.
 
     The record is a dataclass with fields `forms`, `speeds` and `requires`; `speeds` divide those of
     its fields that `PACED` names. It calls `_make_forms` when its fields are checked.

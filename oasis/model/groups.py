@@ -21,7 +21,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class PerGroup(Protocol[T_co]):
-    """What has one entry for each group, such as the demands of a job or the price bounds."""
+    """A pair with one entry per task group, such as the demands of a job or the price bounds."""
 
     @property
     def worker(self) -> T_co:
@@ -33,27 +33,27 @@ class PerGroup(Protocol[T_co]):
 
 
 class Placed(Protocol[T_co]):
-    """What says which tasks run where, such as a schedule or an allocation."""
+    """Placed tasks of both groups, such as a schedule or an allocation."""
 
     @property
     def workers(self) -> T_co:
-        """Where the workers are."""
+        """The placed workers."""
 
     @property
     def ps(self) -> T_co:
-        """Where the parameter servers are."""
+        """The placed parameter servers."""
 
 
 class Requiring(Protocol):
-    """What says which machines its tasks may run on, such as a job of one form."""
+    """A job of one form: the labels that its tasks require of machines."""
 
     @property
     def requires(self) -> Mapping[str, Sequence[str]]:
-        """Of the workers."""
+        """Labels that the workers require."""
 
     @property
     def ps_requires(self) -> Mapping[str, Sequence[str]]:
-        """Of the parameter servers."""
+        """Labels that the parameter servers require."""
 
 
 class TaskGroup(StrEnum):
@@ -83,12 +83,12 @@ class TaskGroup(StrEnum):
 
     @property
     def tasks(self) -> str:
-        """What its tasks are called in sentences."""
+        """Name of its tasks in sentences, such as "workers"."""
         return "workers" if self is _WORKER else "parameter servers"
 
     @property
     def hosts(self) -> str:
-        """What the machines of the group are called in sentences."""
+        """Name of its machines in sentences, such as "worker servers"."""
         return "worker servers" if self is _WORKER else "parameter-server hosts"
 
     def of(self, owner: PerGroup[T_co]) -> T_co:
@@ -96,15 +96,15 @@ class TaskGroup(StrEnum):
         return owner.worker if self is _WORKER else owner.ps
 
     def required(self, job: Requiring) -> Requirement:
-        """What one task of a job of one form asks of a machine's labels."""
+        """Return the labels that a task of a job of one form requires of its machine."""
         return cast("Requirement", job.requires if self is _WORKER else job.ps_requires)
 
     def unmet(self, label: str, required: Requirement) -> str:
-        """That no machine has this label as tasks of the group require it."""
+        """Return the message that no machine has this label as the group's tasks require it."""
         return f"label {label} of the {self.hosts}; its {self.tasks} require {required}"
 
     def placed(self, owner: Placed[T_co]) -> T_co:
-        """Where the tasks of this group are: the rows of a schedule, a part of an allocation."""
+        """Return the placed tasks of this group: rows of a schedule, part of an allocation."""
         return owner.workers if self is _WORKER else owner.ps
 
     def servers(self, cluster: Cluster) -> tuple[Server, ...]:

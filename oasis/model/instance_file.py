@@ -205,7 +205,7 @@ def instance_schema() -> dict[str, Any]:
 def file_schema(
     title: str, meaning: str, body: dict[str, Any], definitions: dict[str, Any]
 ) -> dict[str, Any]:
-    """JSON Schema of a file whose content `body` describes, with the parts that it refers to."""
+    """Return the JSON Schema of a file with this `body` and the definitions that it refers to."""
     form, version = (body["properties"][name]["const"] for name in ("format", "version"))
     shared = {"amounts": AMOUNTS.of.schema(), "utility": UTILITY.of.schema()}
     return {

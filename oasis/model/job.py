@@ -199,7 +199,7 @@ class Job(InForms, Summarised):
 
     @property
     def needs_ps(self) -> bool:
-        """Whether constraint (6) asks for any parameter server."""
+        """Whether constraint (6) requires at least one parameter server."""
         return self.bandwidth > 0
 
     @property

@@ -32,14 +32,14 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What may stand in a field: anything, unless a subclass says more."""
+    """The values that a field accepts: all, unless a subclass restricts them."""
 
     def check(self, value: Any, path: str) -> Any:
         """The value as the constructor keeps it; `InstanceError` at `path` if it is wrong."""
         return value
 
     def parse(self, data: Any) -> Any:
-        """What the constructor is given for plain data; it checks numbers and texts itself."""
+        """Convert plain data to the constructor's argument; it checks numbers and texts itself."""
         return data
 
     def plain(self, value: Any) -> Any:
@@ -297,7 +297,7 @@ class Variant(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Named(Kind):
-    """Another kind, whose schema stands once under ``$defs``."""
+    """A kind whose schema is written once, under ``$defs``."""
 
     name: str
     of: Kind
@@ -350,7 +350,7 @@ def entry(kind: Kind, meaning: str = "", default: Any = MISSING, *, absent: Any 
 
 
 class _Form:
-    """What the fields of a class are, looked up once: jobs are made by the thousand."""
+    """The fields of a class, looked up once because jobs are built by the thousand."""
 
     def __init__(self, record: type[Any]) -> None:
         self.entries = {one.name: one for one in fields(record) if "kind" in one.metadata}

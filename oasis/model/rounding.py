@@ -84,7 +84,7 @@ def floor_counts(x: FloatArray) -> FloatArray:
 
 
 def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
-    """How many units of `demand` (R,) fit into capacities (..., R), at most `most`; shape (...).
+    """Number of units of `demand` (R,) that fit capacities (..., R), at most `most`; shape (...).
 
     Examples
     --------
@@ -102,10 +102,10 @@ def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
 
 
 def within(count: float, limit: float) -> bool:
-    """Whether ``count <= limit`` up to the tolerance of `floor`; for counts of tasks."""
+    """Return whether ``count <= limit`` up to the tolerance of `floor`; for counts of tasks."""
     return bool(count <= limit + TOLERANCE * max(1.0, abs(limit)))
 
 
 def fits(used: float, capacity: float) -> bool:
-    """Whether an amount fits a capacity; the tolerance is relative, so the unit does not matter."""
+    """Return whether an amount fits a capacity, up to a relative tolerance."""
     return bool(used <= capacity * (1.0 + CAPACITY_TOLERANCE))

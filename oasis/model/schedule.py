@@ -1,4 +1,4 @@
-"""What runs where: the sparse schedule of one job."""
+"""The sparse schedule of one job: tasks by slot and server."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ NAME = "oasis"
 
 
 def is_command() -> bool:
-    """Whether this process is the command: the installed script, or ``python -m oasis``."""
+    """Return whether this process is the command: the installed script or ``python -m oasis``."""
     script = sys.argv[0] if sys.argv else ""
     if script == "-m":  # while the package of the module is imported
         words = sys.orig_argv

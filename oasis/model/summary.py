@@ -1,4 +1,4 @@
-"""What stands for an object where it is shown: the facts that matter, in text and in a notebook."""
+"""Short representations of objects, as text and in a notebook."""
 
 from __future__ import annotations
 

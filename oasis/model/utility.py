@@ -7,6 +7,7 @@ prices are computed from its logarithm.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from oasis.model.errors import InstanceError
 from oasis.model.records import ListOf, Named, Number, Variant, check, entry
-from oasis.model.rounding import FloatArray
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.validation import LARGEST_AMOUNT
 
 
@@ -209,6 +210,77 @@ class Piecewise:
 
     def log_value(self, delay: npt.ArrayLike) -> FloatArray:
         return _log(self(delay))
+
+
+ON_TIME = 1e-6  # seconds after a deadline that are taken for rounding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UtilityColumns:
+    """Utilities of many jobs, by their delays in seconds.
+
+    Job j is worth ``priority / (1 + exp(decay (d - target)))`` at delay d; where `decay` is
+    infinite, `priority` up to the deadline `target` and nothing afterwards.
+
+    Parameters
+    ----------
+    priority, decay, target : (jobs,) float array
+        Decays are per second; targets and deadlines are seconds after the submission.
+
+    Examples
+    --------
+    >>> worth = UtilityColumns.of([Deadline(5.0, 60.0), Constant(2.0), Sigmoid(10.0, 1.0, 4.0)])
+    >>> worth(np.array([61.0, 61.0, 4.0])).tolist()
+    [0.0, 2.0, 5.0]
+    """
+
+    priority: FloatArray
+    decay: FloatArray
+    target: FloatArray
+
+    @classmethod
+    def of(cls, utilities: Sequence[Sigmoid | Constant | Deadline]) -> UtilityColumns:
+        """The columns of these utilities."""
+        rows = [_column(utility) for utility in utilities]
+        return cls(*np.array(rows, dtype=float).reshape(len(rows), 3).T)
+
+    def __call__(self, delays: FloatArray) -> FloatArray:
+        """Worth of each job; delays are (jobs,), or (jobs, k) for k delays of each."""
+        shape = (-1,) + (1,) * (delays.ndim - 1)
+        priority, decay, target = (
+            column.reshape(shape) for column in (self.priority, self.decay, self.target)
+        )
+        sharp = np.isinf(decay)
+        past = delays - np.where(sharp, 0.0, target)
+        with np.errstate(over="ignore"):
+            smooth = priority / (1.0 + np.exp(np.where(sharp, 0.0, decay) * past))
+        on_time = np.where(delays <= target + ON_TIME, priority, 0.0)
+        return np.where(sharp, on_time, smooth)
+
+    def part(self, places: IntArray | slice) -> UtilityColumns:
+        """The utilities of some of the jobs."""
+        return UtilityColumns(self.priority[places], self.decay[places], self.target[places])
+
+    def rows(self) -> list[Sigmoid | Constant | Deadline]:
+        """The utility of each job."""
+        columns = (self.priority.tolist(), self.decay.tolist(), self.target.tolist())
+        return [_utility(*row) for row in zip(*columns, strict=True)]
+
+
+def _column(utility: Sigmoid | Constant | Deadline) -> tuple[float, float, float]:
+    match utility:
+        case Sigmoid():
+            return utility.priority, utility.decay, utility.target
+        case Deadline():
+            return utility.value, np.inf, utility.deadline
+        case Constant():
+            return utility.value, np.inf, np.inf
+
+
+def _utility(priority: float, decay: float, target: float) -> Sigmoid | Constant | Deadline:
+    if decay < np.inf:
+        return Sigmoid(priority, decay, target)
+    return Deadline(priority, target) if target < np.inf else Constant(priority)
 
 
 UTILITIES: dict[str, type[Any]] = {

@@ -1,4 +1,4 @@
-"""What a scheduler with a rolling horizon answers, as plain data."""
+"""Answers of a scheduler with a rolling horizon, as plain data."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one call did to the other jobs.
+    """Effects of one call on the other jobs.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """How a job would be decided on now.
+    """The decision that a job would get now.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What happened up to the present slot.
+    """Events up to the present slot.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def change_between(
     gone: Iterable[str] = (),
     broken: Iterable[str] = (),
 ) -> Change:
-    """What happened to all jobs but `own` between two plans.
+    """Compare two plans: the changes of all jobs but `own`.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ class Commitments:
         return decision
 
     def leave(self, key: int) -> None:
-        """Let a job go that is complete, or that nobody wants any more."""
+        """Remove a job that is complete or was cancelled."""
         live = self.live.pop(key, None)
         if live is not None:
             self._release(live)
@@ -132,7 +132,7 @@ class Commitments:
         return self._place(live, found)
 
     def lose(self, servers: Iterable[tuple[TaskGroup, int]]) -> list[int]:
-        """Plan without these servers; keys of the jobs for whose rest nothing pays any more."""
+        """Plan without these servers; keys of the jobs whose rest is no longer worth its cost."""
         hit: dict[int, LiveJob] = {}
         for group, index in servers:
             for key, live in self.live.items():
@@ -195,7 +195,7 @@ class Commitments:
         return True
 
     def state(self) -> dict[str, Any]:
-        """Plain data from which `restore` goes on."""
+        """Return plain data that `restore` accepts."""
         return {
             "cluster": cluster_to_dict(self.cluster),
             "now": self.now,

@@ -51,7 +51,7 @@ class Completions:
 
     @property
     def counted(self) -> npt.NDArray[np.bool_]:
-        """Which completions count, shape (n,)."""
+        """Mask of the completions that count, shape (n,)."""
         return self.log_utility > -np.inf
 
     @property
@@ -116,7 +116,7 @@ def completions(
 def completions_by_form(
     job: Job, cluster: Cluster, horizon: int, min_utility_fraction: float
 ) -> list[Completions]:
-    """Completions of `job` in each of its forms; the floor is a share of the best of them all.
+    """Completions of `job` by form; the utility floor is a share of the best over all forms.
 
     In a form that no machine admits it completes in no slot.
 

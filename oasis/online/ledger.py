@@ -211,13 +211,13 @@ class Ledger:
     def restored(
         cls, cluster: Cluster, arrays: Mapping[str, npt.NDArray[np.generic]], origin: int = 0
     ) -> Ledger:
-        """The ledger whose `arrays` these are, bit for bit."""
+        """Build the ledger of these `arrays`, equal bit for bit."""
         worker, ps = (_restored(group.capacity(cluster), arrays, group) for group in GROUPS)
         return cls(cluster, worker, ps, np.asarray(arrays["changes"], dtype=bool), origin)
 
 
 def run_lengths(marks: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
-    """Where runs begin, given a mark at the begin of each, the first one included; their lengths.
+    """Begins and lengths of runs, from a mask that marks the begin of each, the first included.
 
     Examples
     --------
@@ -287,7 +287,7 @@ class Past:
 
     @property
     def commits(self) -> int:
-        """How many schedules have been committed."""
+        """Number of committed schedules."""
         return len(self._committed)
 
     def commit(self, job: Job, schedule: Schedule) -> None:

@@ -41,7 +41,7 @@ GIVEN_UP = "given up: it can earn nothing any more"
 
 @dataclass(frozen=True, slots=True)
 class RollingHorizon:
-    """What `OASiS.rolling` was given beside the lookahead."""
+    """Arguments of `OASiS.rolling` beside the lookahead."""
 
     bounds: PriceBounds | Callable[[Cluster], PriceBounds]
     patience: int | None
@@ -143,7 +143,7 @@ class OASiS:
 
     @property
     def ledger(self) -> Ledger:
-        """What is committed, and what it costs."""
+        """Committed amounts and their prices."""
         return self._past.present if self.settles else self._commitments.ledger
 
     @classmethod
@@ -427,13 +427,13 @@ class OASiS:
         return plan
 
     def _rest(self, job: PolicyJob, form: int, view: View, end: int | None) -> Job:
-        """What is left of a job that was admitted in this form, as a job that arrives now."""
+        """Remaining work of a job admitted in this form, as a job that arrives now."""
         left, reach = rolling.work_left(job.in_form(form), view), rolling.reach_of(self.horizon)
         source = rolling.source_of(job, self.name).in_form(form)
         return rest_of(source, left, int(view.now), reach, end)
 
     def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
-        """What is planned for this slot; jobs that are overdue get what it leaves."""
+        """Add the allocations of this slot; overdue jobs share what the planned ones leave."""
         room = Room(self._site, view.capacity(), view.down())
         rest = []
         for job in view.jobs():
@@ -477,7 +477,7 @@ class OASiS:
         self.withdrawn.append(job.index)
 
     def last_decisions(self) -> Mapping[int, Decision]:
-        """What was decided on the jobs that arrived last, by index."""
+        """Decisions on the latest arrivals, by index of the job."""
         return self._decided
 
     def promised(self, job: PolicyJob) -> int | None:
@@ -486,7 +486,7 @@ class OASiS:
         return None if live is None else live.promise
 
     def ahead(self, slots: int) -> Mapping[int, list[tuple[int, Allocation]]]:
-        """What each job is planned to hold in the next `slots` slots, by index of the job."""
+        """Planned allocations of each job in the next `slots` slots, by index of the job."""
         held = self._commitments
         return rolling.held_ahead(held.live, held.now + slots, self._site)
 
@@ -495,7 +495,7 @@ class OASiS:
         return rolling.planned(self._commitments.live.values())
 
     def foresee(self, job: Job, now: int) -> Quote:
-        """What would happen to `job` if it arrived in slot `now`; nothing changes."""
+        """Return the decision that `job` would get if it arrived in slot `now`; nothing changes."""
         copied = self._commitments.copy()
         end = None if self._window is None else self._window.end
         copied.advance(now)
@@ -512,7 +512,7 @@ class OASiS:
         return deepcopy(self, {id(thing): thing for thing in kept})
 
     def making(self) -> dict[str, Any]:
-        """What `made` needs to make the same policy again, as plain data."""
+        """Plain data from which `made` builds the same policy."""
         if self._window is None:
             raise InputError("oasis", "expected a horizon that rolls (OASiS.rolling)")
         return {
@@ -532,7 +532,7 @@ class OASiS:
         )
 
     def state(self) -> dict[str, Any]:
-        """Plain data from which `restore` goes on."""
+        """Return plain data that `restore` accepts."""
         late, forms = list(self._overdue), list(self._overdue.values())
         told = {"overdue_forms": forms} if any(form != 0 for form in forms) else {}
         return {**self._commitments.state(), "overdue": late, **told}

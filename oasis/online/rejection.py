@@ -88,7 +88,7 @@ def _factor(rejection: Rejection | None) -> float:
 
 
 def _least(rejections: Sequence[Rejection | None]) -> Rejection | None:
-    """What the least utility, and the least factor, that get any form of a job admitted are."""
+    """Least utility, and least factor on the utility, at which any form of a job is admitted."""
     known = [rejection for rejection in rejections if rejection is not None]
     if not known:
         return None
@@ -141,7 +141,7 @@ def why_none(search: Search, rejection: Rejection | None) -> str:
 
 
 def scarcest_resource(search: Search, last: int) -> str:
-    """The resource and server group with least room for the job from its arrival to `last`.
+    """Resource and server group with the least free capacity from arrival to `last`.
 
     Room is the number of workers (or parameter servers) that would fit if this resource were the
     only one. It is divided by the number that the job can use at once, and averaged over the slots.
@@ -167,7 +167,7 @@ def scarcest_resource(search: Search, last: int) -> str:
 
 
 def explain_rejection(search: Search) -> Rejection | None:
-    """Say which utility would have got a job admitted; None if there is no room for it at all.
+    """Return the utility that would have admitted a job; None if no capacity is left for it.
 
     The payoff is positive at completion t if and only if f(t) > cost(t). So a utility that does not
     depend on time must exceed the smallest cost, and a factor on the job's own f must exceed the

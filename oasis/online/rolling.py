@@ -1,4 +1,4 @@
-"""What OASiS and recourse share where the horizon rolls: live jobs as plain data, their plan."""
+"""Shared parts of OASiS and recourse on a rolling horizon: live jobs and plans as plain data."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def restricted(schedule: Schedule, end: int) -> Schedule | None:
 def held_ahead(
     live: Mapping[int, LiveJob], end: int, site: Site
 ) -> dict[int, list[tuple[int, Allocation]]]:
-    """What each job is planned to hold in the slots before `end`, by its key."""
+    """Planned allocations of each job in the slots before `end`, by its key."""
     found = {}
     for key, job in live.items():
         part = None if job.schedule is None else restricted(job.schedule, end)
@@ -80,12 +80,12 @@ def held_ahead(
 
 
 def reach_of(lookahead: int) -> int:
-    """Delays for which the utility of a job is known that is decided on anew."""
+    """Number of delays for which the utility of a replanned job is known."""
     return max(LEAST_REACH, 2 * lookahead)
 
 
 def differs(live: LiveJob, left: int) -> bool:
-    """Whether a job must be planned again: its plan is not for the `left` worker-slots it has left.
+    """Return whether a job must be replanned because `left` differs from its planned work.
 
     A plan of a gang may do more than that, because its last slot runs the whole minimum; so may one
     that counts what changes cost.

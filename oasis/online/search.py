@@ -39,7 +39,7 @@ def check_granularity(granularity: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What is left of a job that may have run before.
+    """Remaining work of a job that may have run before.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ class Search:
         return self._first_costs(rooms, len(rooms.fit)), rooms.lengths
 
     def _has_room(self, end: int) -> bool:
-        """Whether the work fits into the slots before `end`."""
+        """Return whether the work fits into the slots before `end`."""
         if end <= self.start:
             return False
         # A bound on the room comes first: it needs one number per slot and
@@ -370,11 +370,11 @@ class Search:
         return at_most
 
     def _rooms(self, end: int) -> _Rooms:
-        """The room until slot `end`."""
+        """Free capacity of the slots before `end`."""
         return self._rooms_beyond(end).until(end)
 
     def _rooms_beyond(self, end: int) -> _Rooms:
-        """The room until slot `end` or later; it is looked up only if it is not known yet."""
+        """Free capacity of the slots before `end` or later; looked up if unknown."""
         if self._known is None or self._known.end < end:
             starts, lengths = self.ledger.runs(self.start, end)
             self._known = _Rooms(end, starts, lengths, *self._room(starts))
@@ -459,7 +459,7 @@ def _ps_for(share: float, most: int) -> IntArray:
 
 
 def _rows(first: IntArray, lengths: IntArray, servers: IntArray, counts: IntArray) -> IntArray:
-    """Rows (slot, server, count) of placements that last so many slots from the first on."""
+    """Rows (slot, server, count) of placements that repeat for a number of slots."""
     rows = np.empty((int(lengths.sum()), 3), dtype=np.int64)
     if len(rows) > len(lengths):
         later = np.arange(len(rows)) - (lengths.cumsum() - lengths).repeat(lengths)
@@ -470,7 +470,7 @@ def _rows(first: IntArray, lengths: IntArray, servers: IntArray, counts: IntArra
 
 
 def _first_slots(fit: IntArray, lengths: IntArray, work: int) -> IntArray | None:
-    """How many slots of each run it takes until `work` fits; None if it never does.
+    """Number of slots of each run until `work` fits; None if it never fits.
 
     Runs that are not needed are left out.
     """

@@ -178,7 +178,7 @@ class ServerGroup:
         return self.on_columns(self.fits(demand, slots, most, admitted))
 
     def on_columns(self, fits: FloatArray) -> FloatArray:
-        """What fits on all servers of each column, given what `fits` on one of them; (q, C)."""
+        """Tasks that fit on all servers of each column, from `fits` of one server; (q, C)."""
         return fits if self._is_open else fits * self.copies
 
     def room_by_resource(
@@ -250,7 +250,7 @@ class ServerGroup:
     def _even_costs(
         self, demand: FloatArray, slots: IntArray, room: FloatArray, most: int
     ) -> FloatArray:
-        """`total_costs` where all servers cost the same: the number that has room is enough."""
+        """As `total_costs`, where all servers cost the same; counting those that fit is enough."""
         unit = self.unit_cost(demand, slots, 1)
         result = np.zeros((len(slots), most + 1))
         # Summed one by one, as where servers differ: a product would round differently.
@@ -321,7 +321,7 @@ class ServerGroup:
             np.subtract.at(self.spare.T, slots, amounts)
 
     def reprice(self, price: PriceFunction) -> None:
-        """Set every price anew from what is committed."""
+        """Recompute every price from the committed amounts."""
         self.is_even = False
         used = np.moveaxis(self.used, 0, 2)
         self.price = np.ascontiguousarray(np.moveaxis(price(used, self.capacity.T), 2, 0))
@@ -368,12 +368,12 @@ class ServerGroup:
 
     @property
     def _is_open(self) -> bool:
-        """Whether every server has a column of its own."""
+        """Whether every server has its own column."""
         columns = len(self.copies)  # none where no machine hosts parameter servers
         return not columns or columns == int(self.copies[-1] + self.server[-1])
 
     def _of_columns(self, admitted: BoolArray) -> BoolArray:
-        """Which columns are admitted; the servers of a column are alike in their labels, too."""
+        """Mask of admitted columns; the servers of a column have equal labels."""
         return admitted[self.server]
 
     def _column(self, servers: IntArray) -> IntArray:

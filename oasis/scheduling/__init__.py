@@ -1,4 +1,4 @@
-"""What a scheduling policy is: what it sees, what it answers, and the room it plans on.
+"""Scheduling policies: their view, their plan, and the free capacity to plan on.
 
 Nothing here has a clock or knows prices. The simulator drives policies with events; an adapter to a
 real cluster can drive the same policies.

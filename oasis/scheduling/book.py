@@ -1,4 +1,4 @@
-"""The jobs of a policy: who is there, and how many tasks each runs with."""
+"""Records of a policy: its live jobs, and the number of tasks of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Counts = tuple[int, int]  # workers and parameter servers
 
 
 class EmptyCluster:
-    """Says whether a job could ever run: whether its tasks fit on the cluster with nobody on it.
+    """Test of whether a job fits the empty cluster, that is, could ever run.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class EmptyCluster:
         self._known: dict[tuple[object, ...], bool] = {}
 
     def holds(self, job: PolicyJob, workers: int, ps: int) -> bool:
-        """Return whether so many tasks of `job` fit; jobs of one size are tried once."""
+        """Return whether these numbers of tasks fit; jobs of the same size are tried once."""
         # Traces have thousands of jobs and few sizes; the placement
         # of one answers for all of its size.
         key = (job.worker, job.ps, workers, ps, job.min_workers)

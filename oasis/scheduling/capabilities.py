@@ -29,7 +29,7 @@ class Declaring(Protocol):
 
 
 def is_told(policy: object) -> bool:
-    """Whether `policy` is told how much work jobs have."""
+    """Return whether `policy` declares `told_remaining`."""
     return isinstance(policy, Declaring) and bool(policy.told_remaining)
 
 
@@ -51,7 +51,7 @@ class ChoosingForms(Protocol):
 
 
 def knows_forms(policy: object) -> bool:
-    """Whether `policy` is shown the forms of jobs, and chooses one of them."""
+    """Return whether `policy` sees the forms of jobs and chooses among them."""
     return isinstance(policy, ChoosingForms) and bool(policy.knows_forms)
 
 
@@ -87,7 +87,7 @@ class Deciding(Protocol):
 
 @runtime_checkable
 class PlanningInModel(Protocol):
-    """Plans in the model of OASiS, whose two groups of machines are disjoint.
+    """A policy that plans in the model of OASiS, with disjoint groups of machines.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class PlanningAhead(Protocol):
         ...
 
     def making(self) -> dict[str, Any] | None:
-        """What its class needs to make the same policy again, as plain data; None if it is not."""
+        """Plain data from which its class builds the same policy; None if there are none."""
         ...
 
 
@@ -224,7 +224,7 @@ class Quoting(Protocol):
 
 @runtime_checkable
 class Rehearsing(Protocol):
-    """Can be asked what it would decide: on a copy of it, of which it never learns.
+    """A policy that can be asked for a decision on a copy, without being changed.
 
     A driver then starts jobs between boundaries (`oasis.driver.between.EarlyStarts`).
 
@@ -261,7 +261,7 @@ class Persistent(Protocol):
     """Writes and reads its own state; the state of any other policy is read off its attributes."""
 
     def state(self) -> dict[str, Any]:
-        """Return plain data from which `restore` goes on."""
+        """Return plain data that `restore` accepts."""
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:

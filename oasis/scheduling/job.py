@@ -240,7 +240,7 @@ class FixedPs:
 
 @dataclass(frozen=True, slots=True)
 class LimitedDemand(Sequence[tuple[int, int]]):
-    """What one task reserves that may run on some machines only; else it is as a `Demand`.
+    """Demand of a task that may run on some machines only; otherwise as a `Demand`.
 
     Two such demands are equal if they are of the same amounts and the same machines, so whatever
     is known of tasks by their demand holds for the machines, too.
@@ -284,13 +284,13 @@ Demand = tuple[tuple[int, int], ...] | LimitedDemand
 
 
 def admits(demand: Demand, machine: int) -> bool:
-    """Whether `machine` admits tasks of `demand`, whatever is free there."""
+    """Return whether `machine` admits tasks of `demand`, regardless of its free capacity."""
     return not isinstance(demand, LimitedDemand) or machine in demand.machines
 
 
 @dataclass(frozen=True, slots=True)
 class Unvalued:
-    """The utility of a job whose owner gave none, as in a trace: all such jobs count the same, 1.
+    """Utility of a job without one, as in a trace: 1 at every delay.
 
     A policy that goes by value can so run on a trace; no total utility is made of it.
 
@@ -309,7 +309,7 @@ class Unvalued:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PolicyJob(Summarised):
-    """What a policy may know of a job once it has arrived.
+    """The facts about a job that a policy may know after its arrival.
 
     `work`, `source` and `curve` say how much work the job has. They are for policies that are told
     so (`Policy.told_remaining`); any other policy gets an `UntoldJob`, which does not have them.
@@ -425,7 +425,7 @@ class PolicyJob(Summarised):
 
     @property
     def unmet(self) -> str | None:
-        """The label for whose sake no machine admits its tasks, in words; None if some does.
+        """The label because of which no machine admits its tasks; None if some machine does.
 
         Of a job of several forms: in any of them; the label is that of the first.
         """
@@ -442,17 +442,17 @@ class PolicyJob(Summarised):
 
     @property
     def has_utility(self) -> bool:
-        """Whether its owner said what it is worth."""
+        """Whether its owner gave it a utility."""
         return not isinstance(self.utility, Unvalued)
 
     @property
     def fixed_workers(self) -> int | None:
-        """The workers that it is to run with where nobody resizes it; None if not known."""
+        """Number of workers that it runs with unless resized; None if unknown."""
         rigid = self.min_workers == self.max_workers
         return self.max_workers if rigid else self.initial_workers
 
     def speed(self, workers: int) -> float:
-        """Speed with so many workers in units of one, as far as anybody says; else linear.
+        """Speed with this number of workers in units of one; linear unless the job says otherwise.
 
         Beyond the end of `speedup` the last speed holds.
 
@@ -484,7 +484,7 @@ class PolicyJob(Summarised):
         return (self.ps_per_worker, 0) if rule is None else (rule.per_worker, rule.fixed)
 
     def works_with(self, allocation: Allocation) -> bool:
-        """Whether `allocation` is a complete gang: so many workers and parameter servers can work.
+        """Return whether `allocation` is a complete gang.
 
         An incomplete gang may hold machines where the site allows that, but does no work.
         """

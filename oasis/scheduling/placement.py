@@ -1,4 +1,4 @@
-"""Where the tasks of a job go: the free capacity to plan on, and the rules that place them."""
+"""Placement of tasks: the free capacity to plan on, and the placement rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = tuple[int, ...]
 
 
 class Room:
-    """What is free on each machine while a policy plans; nothing here touches the run.
+    """Free capacity of each machine while a policy plans; the run is not changed.
 
     Parameters
     ----------
@@ -82,14 +82,14 @@ class Room:
         return sorted(machines, key=lambda machine: (-self.idle_share(machine), machine))
 
     def take(self, machine: int, demand: Demand, count: int) -> None:
-        """Take room for `count` tasks of `demand` on `machine`; a negative count gives it back."""
+        """Subtract `count` tasks of `demand` on `machine`; a negative count adds them back."""
         row = list(self.free[machine])
         for resource, amount in demand:
             row[resource] -= count * amount
         self.free[machine] = tuple(row)
 
     def hold(self, job: PolicyJob, allocation: Allocation) -> bool:
-        """Take room for all of `allocation` if it fits, and return whether it did."""
+        """Subtract `allocation` if it fits, and return whether it did."""
         # Rows are tuples, so that a shallow copy is enough to come back to.
         before = self.free.copy()
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
@@ -103,13 +103,13 @@ class Room:
         return True
 
     def occupy(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Take room for `allocation` even if it does not fit: free amounts may become negative."""
+        """Subtract `allocation` even if it does not fit: free amounts may become negative."""
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, count in tasks:
                 self.take(machine, demand, count)
 
     def release(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Give back the room that `allocation` takes."""
+        """Add back the capacity of `allocation`."""
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, count in tasks:
                 self.take(machine, demand, -count)
@@ -133,7 +133,7 @@ class Placement(Protocol):
     name: str
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all tasks into `room`; return None and change nothing if they do not fit."""
+        """Place all tasks and subtract them from `room`; None, unchanged, if they do not fit."""
         ...
 
 
@@ -143,7 +143,7 @@ class TaskByTask:
     def next_machine(
         self, room: Room, machines: Sequence[int], demand: Demand, group: str
     ) -> int | None:
-        """The machine for one more task, None if none has room."""
+        """Return the machine for one more task; None if no machine has the capacity."""
         raise NotImplementedError
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
@@ -241,7 +241,7 @@ class RoundRobin(TaskByTask):
 
 
 class FirstFit(TaskByTask):
-    """The machine with the lowest index that has room.
+    """The machine with the lowest index that fits the task.
 
     Examples
     --------
@@ -282,7 +282,7 @@ class Spread(TaskByTask):
 
 
 def place(room: Room, job: PolicyJob, workers: int, ps: int, how: Placement) -> Allocation | None:
-    """Put `workers` and `ps` tasks of `job` into `room`, all of them or, if None, nothing."""
+    """Place these tasks of `job` and subtract them from `room`; None if they do not fit."""
     return how.place(room, job, workers, ps)
 
 
@@ -389,7 +389,7 @@ class MinimumOnOneNode:
 
 
 def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) -> int | None:
-    """The machine with the smallest free share that has room for so many tasks of these demands.
+    """Return the machine with the smallest free share on which these tasks fit.
 
     None if none has.
     """

@@ -1,4 +1,4 @@
-"""What a policy sees and what it answers."""
+"""The protocol of policies: the view that they receive and the plan that they return."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Policy(Protocol):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What distinguishes this run from another, as plain data."""
+        """Options of the policy, as plain data."""
         ...
 
     def reset(self, site: Site) -> None:
@@ -137,7 +137,7 @@ class BasePolicy:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What the constructor was given and the defaults of its other parameters.
+        """Arguments of the constructor, defaults included.
 
         They are plain data for results. A value that is none is told by its name or that of its
         class; a subclass that needs more overrides this.
@@ -149,7 +149,7 @@ class BasePolicy:
         self.site = site
 
     def rehearsed(self) -> Self:
-        """A copy that can be asked in its place: what it decides changes nothing here."""
+        """Return a copy whose decisions do not change this policy."""
         return deepcopy(self)
 
     def __repr__(self) -> str:
@@ -237,7 +237,7 @@ class View(Protocol):
 
     @property
     def finished(self) -> Sequence[PolicyJob]:
-        """Jobs whose work ended at this instant, or whose owners took them back.
+        """Jobs whose work ended at this instant, or whose owners cancelled them.
 
         Those that were taken back, which no simulation does, may have held nothing.
         """
@@ -291,7 +291,7 @@ class View(Protocol):
         ...
 
     def observed(self, job: PolicyJob) -> Sequence[tuple[float, float]] | None:
-        """Return the evaluations of `job` so far, as (time, value); None if nobody looks at it."""
+        """Return the evaluations of `job` so far, as (time, value); None if it is not observed."""
         ...
 
     def remaining(self, job: PolicyJob) -> float:

@@ -96,7 +96,7 @@ def _no_policy(given: object) -> TypeError:
 
 
 def parameters_of(policy: Any) -> dict[str, Any]:
-    """What a policy tells of its options.
+    """Return the recorded options of a policy.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def parameters_of(policy: Any) -> dict[str, Any]:
 
 
 def report_of(policy: Any) -> dict[str, Any]:
-    """What a policy tells of its own run; nothing if it has no `report`.
+    """Return the policy's own report on its run; empty if it has no `report`.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def shown(file: str | os.PathLike[str]) -> str:
 
 
 def line_of(source: Any) -> str:
-    """Where a class or a function is, as ``file.py:12: ``; empty where there is no file."""
+    """Return the place of a class or function as ``file.py:12: ``; empty without a file."""
     try:
         return f"{shown(inspect.getfile(source))}:{inspect.getsourcelines(source)[1]}: "
     except (OSError, TypeError):
@@ -229,7 +229,7 @@ def line_of(source: Any) -> str:
 
 
 def is_installed(file: str | os.PathLike[str]) -> bool:
-    """Whether a source file is part of Python or of an installed package."""
+    """Return whether a source file is part of Python or of an installed package."""
     name = os.fspath(file)
     if name.startswith("<frozen "):
         return True
@@ -271,7 +271,7 @@ def _check_method(policy: Any, method: str, wanted: str) -> None:
 
 
 def _is_name(text: str) -> bool:
-    """Whether it stands on one line of a table."""
+    """Return whether the text fits on one line of a table."""
     return bool(text) and text.isprintable()
 
 

@@ -1,4 +1,4 @@
-"""What a policy knows from the start: machines, resources and the time grid.
+"""The site that a policy is reset with: machines, resources and the time grid.
 
 Also the way between a site and the model of the paper: its machines as a cluster, its jobs as
 policies see them, and a schedule of the model as what a job holds.
@@ -326,7 +326,7 @@ def site_of(cluster: Cluster, horizon: int | None = None, grid: int = FINE) -> S
 
 
 def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:
-    """What a job holds in each slot in which it runs, by slot; the machines are those of `site`."""
+    """Return the allocation of a job by slot; machines are indices of `site`."""
     workers = _tasks_by_slot(schedule.workers, 0)
     ps = _tasks_by_slot(schedule.ps, len(site.machines_for(TaskGroup.WORKER)))
     form = schedule.form
@@ -334,7 +334,7 @@ def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:
 
 
 def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
-    """What a job holds in one slot; `NOTHING` if it does not run there."""
+    """Return the allocation of a job in one slot; `NOTHING` if it does not run there."""
     first_ps = len(site.machines_for(TaskGroup.WORKER))
     workers = _tasks_in(schedule.workers, slot, 0)
     if not workers:

@@ -45,7 +45,7 @@ class Costs(Protocol):
 
     @property
     def checkpoint_interval(self) -> float | None:
-        """Time at work between two checkpoints; None: work is never lost."""
+        """Time at work between two checkpoints; None: no work is ever lost."""
         ...
 
     def overhead(
@@ -55,7 +55,7 @@ class Costs(Protocol):
         ...
 
     def saving(self, job: PolicyJob, before: Allocation, after: Allocation) -> float:
-        """Time for which `job`, at work, saves its state before it gives up `before`.
+        """Time for which a running `job` saves its state before it gives up `before`.
 
         Meanwhile the machines that it leaves stay busy, and it does no work.
         """

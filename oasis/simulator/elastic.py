@@ -146,7 +146,7 @@ class MachineEntry:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRange:
-    """How many workers an elastic job may have."""
+    """Range of the number of workers of an elastic job."""
 
     min: int = entry(Whole(1))
     max: int = entry(Whole(1))
@@ -161,7 +161,7 @@ class WorkerRange:
 
 @dataclass(frozen=True, slots=True)
 class ServerShare:
-    """How many parameter servers go with the workers of an elastic job."""
+    """Parameter servers of an elastic job in proportion to its workers."""
 
     per_worker: float = entry(Number(maximum=1.0))
 
@@ -515,7 +515,7 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
 
 
 def _speed(found: ElasticFile) -> TrainingSpeed:
-    """What the file asks for, without the parts that change nothing."""
+    """Build the speed model of the file, leaving out parts that have no effect."""
     machines, forms = found.machines, [form for job in found.jobs for form in job.in_forms]
     tables = {job.id: job.speedup for job in found.jobs if job.speedup}
     linked = any(one.link_gbps for one in machines) and any(form.gradient_mb for form in forms)

@@ -1,4 +1,4 @@
-"""Elastic jobs drawn at random, for models whose throughput was published."""
+"""Random elastic jobs, of models whose throughput was published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The event loop: time goes from instant to instant, and the policy is asked once in each.
+"""The event loop, which calls the policy once per instant at which something happened.
 
 At one instant first all completions, then losses and returns of servers, then all arrivals in the
 order of the file, then one call of the policy (docs: simulator).
@@ -199,7 +199,7 @@ class Engine:
         return left / rate
 
     def _enter(self, job: PolicyJob) -> JobProgress:
-        """Begin with `job`, which may be looked at or write checkpoints."""
+        """Enter `job` at its arrival, with its samples and its checkpoints."""
         told = job if self._told_remaining else job.untold(self.policy.name)
         if self._plain:
             return JobProgress(job, told=told, knows_forms=self._knows_forms)
@@ -278,7 +278,7 @@ class Engine:
         return changed
 
     def _check_idle(self) -> None:
-        """Refuse a policy that would be called for ever: no job runs, its timer alone is left."""
+        """Refuse a policy that only wakes itself while no job runs and no event is due."""
         self._idle_calls = 0
         waits = not any(progress.complete for progress in self.state.jobs.values())
         if waits and not self._agenda.arrivals_left and self._agenda.has_only_timers:

@@ -46,14 +46,14 @@ class Agenda:
         heapify(self._heap)
 
     def add(self, time: float, kind: int, subject: int, version: int) -> None:
-        """Plan an event; `version` lets whoever takes it tell whether it still holds."""
+        """Schedule an event; `version` lets its receiver tell whether it still holds."""
         # Tuples compare by time, kind, subject: events of one instant
         # come in the same order in every run.
         heappush(self._heap, (time, kind, subject, version))
 
     @property
     def next_time(self) -> float:
-        """When the next event is due; infinity if there is none."""
+        """Time of the next event; infinity if there is none."""
         time = self._heap[0][0] if self._heap else INFINITY
         if self._next < len(self._arrivals):
             arrival = self._arrivals[self._next].arrival
@@ -67,7 +67,7 @@ class Agenda:
 
     @property
     def has_only_timers(self) -> bool:
-        """Whether nothing is planned but calls that the policy asked for."""
+        """Whether only calls that the policy asked for are due."""
         return all(kind == TIMER for _, kind, _, _ in self._heap)
 
     def take_events(self, now: float) -> list[tuple[float, int, int, int]]:

@@ -1,4 +1,4 @@
-"""Plans, completions and lost machines carried out: who then holds what, and works how fast."""
+"""Execution of plans, completions and lost machines: allocations and speeds of jobs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Execution:
         self.settled: dict[int, JobProgress] = {}
 
     def complete(self, progress: JobProgress) -> None:
-        """End a job whose work is done."""
+        """End a job that has done its work."""
         # In a slotted workload the work may end within a slot whose machines are held to its end.
         end = progress.finish
         progress.advance(end)
@@ -118,13 +118,13 @@ class Execution:
 
     @staticmethod
     def _switches(progress: JobProgress, allocation: Allocation) -> bool:
-        """Whether a job is in another form with `allocation`, or in its first; holding any."""
+        """Return whether `allocation` is in another form than the one that the job is in."""
         holds = bool(allocation.workers or allocation.ps)
         chosen = bool(progress.seen.forms) and holds
         return chosen and (not progress.has_form or allocation.form != progress.form)
 
     def set_speeds(self) -> None:
-        """Work out anew how fast the jobs work that slow each other down."""
+        """Recompute the speeds of the jobs that slow each other down."""
         for index in self._state.load.take_affected():
             progress = self._state.jobs[index]
             rate = self._speed.rate(progress.job, progress.allocation, self._state.load)

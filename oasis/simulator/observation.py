@@ -1,4 +1,4 @@
-"""What is seen of the training of a job: its evaluation function, sampled now and then."""
+"""Samples of the evaluation functions of jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Piece = tuple[float, float, float, float]  # begin and end of a time at work, wo
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """How the evaluation functions of jobs are looked at.
+    """Sampling of the evaluation functions of jobs.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Observation:
 
 
 class Samples:
-    """The evaluations of one job so far, worked out when somebody asks for them.
+    """The samples of one job so far, computed when they are read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What came out of a run: times of each job, use of each resource, time the policy took."""
+"""The outcome of a run: times of jobs, use of resources, time spent in the policy."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class JobTimes(Summarised):
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it ran but never finished: turned away, left idle, or cut off by the horizon."""
+        """Whether it ran but never finished: rejected, left idle, or cut off by the horizon."""
         return self.start is not None and self.end is None
 
     @property
@@ -299,7 +299,7 @@ class Outcome(Summarised):
 
     @property
     def given_up_after_start(self) -> int:
-        """Jobs that ran but never finished, whoever ended them: the policy or the horizon."""
+        """Number of jobs that ran but did not finish."""
         return sum(job.is_given_up for job in self.jobs)
 
     @property
@@ -367,7 +367,7 @@ class Outcome(Summarised):
         return "Outcome", [("policy", self.policy), finished, *mean, ("until", short(self.until))]
 
     def to_dict(self) -> dict[str, Any]:
-        """What ran, and its figures, as plain data for JSON."""
+        """Return the figures of the run as plain data for JSON."""
         return {
             "policy": self.policy,
             "parameters": dict(self.parameters),

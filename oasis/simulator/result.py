@@ -1,4 +1,4 @@
-"""What a run of a policy produced, as plain data that serialises to JSON."""
+"""The result of a policy on an instance, as plain data that serialises to JSON."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def _run(engine: Engine, policy: Policy, seed: int | None) -> Outcome:
 
 
 def _decision(progress: JobProgress, workload: Workload) -> Decision:
-    """What became of a job, in the terms of the model."""
+    """Express the outcome of a job as a `Decision`."""
     job = progress.job
     if progress.refusal is not None:
         return Decision(job.id, False, reason=progress.refusal)

@@ -1,4 +1,4 @@
-"""How fast a job works with what it holds: exchangeable models, put together from parts."""
+"""Exchangeable models of the speed of a job with its allocation, composed of parts."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Speed(Protocol):
 
     @property
     def coupled(self) -> bool:
-        """Whether jobs slow each other down."""
+        """Whether the speed of a job depends on other jobs."""
         ...
 
     def rate(self, job: PolicyJob, allocation: Allocation, load: Load) -> float:
@@ -283,7 +283,7 @@ class Communication:
         return 2.0 * slowest / load.site.unit_seconds
 
     def _link(self, machine: int, load: Load) -> float:
-        """What `machine` can send, and at once receive, MB/s."""
+        """Bandwidth of `machine` in each direction, MB/s."""
         link = load.site.machines[machine].link_gbps * MB_PER_GBIT
         return link / max(1, load.tenants[machine]) if self.share_links else link
 

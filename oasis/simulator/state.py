@@ -11,7 +11,7 @@ from oasis.simulator.speed import Load
 
 
 class Checkpoints:
-    """What a job can go back to when it loses a server.
+    """Checkpoints of a job, to which it returns when it loses a server.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Checkpoints:
         self._unsaved = 0.0  # the time worked since the last one
 
     def advance(self, worked: float, remaining: float, rate: float) -> None:
-        """Find the last checkpoint of a time at work at whose end `remaining` is left."""
+        """Record the last checkpoint of a time at work that ended with `remaining` work."""
         self._unsaved += worked
         if self._unsaved >= self._interval:
             # Only the last of several checkpoints matters; the work since then is at the same rate.
@@ -41,7 +41,7 @@ class Checkpoints:
         self._left, self._unsaved = remaining, 0.0
 
     def restore(self) -> float:
-        """The work left in the last checkpoint, from which the job goes on."""
+        """Return the remaining work at the last checkpoint, from which the job continues."""
         self._unsaved = 0.0
         return self._left
 
@@ -152,11 +152,11 @@ class JobProgress:
 
     @property
     def has_form(self) -> bool:
-        """Whether it has held anything, and stays in its form."""
+        """Whether it has held something, and may not change its form."""
         return bool(self._history)
 
     def be_in(self, form: int) -> None:
-        """Be in this form, and hold nothing; who sees one form alone sees it in this.
+        """Enter this form, holding nothing; policies without forms see the job in it.
 
         Of a job that has begun, the share of the work that is done stays what it is.
         """
@@ -216,7 +216,7 @@ class JobProgress:
         return self.running + self.overhead + extra
 
     def observed_at(self, now: float) -> list[tuple[float, float]] | None:
-        """What has been seen of its training up to `now`."""
+        """Return its samples up to `now`."""
         if self.samples is None:
             return None
         begin = max(self.ready, self.since)
@@ -235,7 +235,7 @@ def added_tasks(before: Tasks, after: Tasks) -> Tasks:
 
 
 class Saving:
-    """What jobs that save still keep busy, though it is no longer theirs in the plan.
+    """Machines that are busy with jobs that save their state, though the plan has freed them.
 
     A policy plans as if machines came free at once. A job that was given some of them begins when
     what is still being saved there fits beside all that is planned there.
@@ -278,7 +278,7 @@ class Saving:
         now: float,
         free: list[tuple[int, ...]],
     ) -> float:
-        """When the machines have room for what `after` has more than `before`.
+        """Time at which the machines can take what `after` adds to `before`.
 
         `free` is what the plan leaves free, `after` being part of it.
         """
@@ -318,7 +318,7 @@ class Saving:
         self._since = now
 
     def amounts(self, machine: int) -> list[int]:
-        """What is kept busy on `machine`."""
+        """Amounts that saving jobs keep busy on `machine`."""
         return self._sum(self.kept.get(machine, []))
 
     def _sum(self, kept: list[tuple[float, list[int]]]) -> list[int]:

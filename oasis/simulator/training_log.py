@@ -18,7 +18,7 @@ POINTS = 64  # of a curve: more than the intervals in which anybody looks at a t
 
 @dataclass(frozen=True, slots=True)
 class TrainingLog:
-    """What a log says of a training.
+    """The content of the log of a training.
 
     Parameters
     ----------

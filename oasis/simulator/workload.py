@@ -11,7 +11,7 @@ from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_COUNT, integer
-from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.job import PolicyJob, Unvalued
 from oasis.scheduling.site import Machine, Site, grid_for, policy_job, site_of
 from oasis.traces.plain_job import PlainJob
 
@@ -138,7 +138,12 @@ def rigid_workload_on(
     recorded = tuple(sorted(given, key=lambda job: job.submitted))
     demands = {size: ((0, size),) for size in {job.gpus for job in recorded}}  # few, of a million
     made = (
-        PolicyJob(j.id, j.submitted, j.duration, demands[j.gpus], owner=j.owner, index=k)
+        PolicyJob(
+            *(j.id, j.submitted, j.duration, demands[j.gpus]),
+            owner=j.owner,
+            utility=j.utility or Unvalued(),
+            index=k,
+        )
         for k, j in enumerate(recorded)
     )
     return Workload(Site(("gpu",), machines), tuple(made), recorded)

@@ -1,4 +1,4 @@
-"""What a solver reports, as plain data that needs no solver to read.
+"""Reports of solvers, as plain data that can be read without a solver.
 
 Nothing here imports a solver, and ``import oasis`` does not import this package.
 """
@@ -46,7 +46,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SolveProgress:
-    """Where a running solve stands.
+    """State of a running solve.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What HiGHS answers, as plain data: its own model status, and bounds with the right sign."""
+"""Answers of HiGHS as plain data: its model status, and bounds with the right sign."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def accept(status: Any, what: str) -> None:
 
 
 def dropped(highs: highspy.Highs) -> float:
-    """What to add to the bound that HiGHS states for a mixed-integer model, in its own objective.
+    """Return the correction of the bound that HiGHS reports for a mixed-integer model.
 
     HiGHS discards nodes that are better than its incumbent by no more than its feasibility
     tolerance, even if no gap is allowed, and then reports the value of the incumbent as the bound.
@@ -78,7 +78,7 @@ def dropped(highs: highspy.Highs) -> float:
 
 
 def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip: bool) -> Solution:
-    """What a solve has ended with; the objective that HiGHS knows is multiplied by `scale`.
+    """Return the solution of a finished solve; HiGHS's objective is multiplied by `scale`.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip:
 
 
 def is_closed(solution: Solution, scale: float, moved: float = 0.0) -> bool:
-    """Whether a solution said to be optimal agrees with its bound, which was `moved` outward."""
+    """Return whether a solution reported as optimal agrees with its bound, `moved` outward."""
     if solution.status is not Status.OPTIMAL or solution.objective is None:
         return True
     # Relative to the objective, but never tighter than HiGHS's absolute tolerance at this scale.

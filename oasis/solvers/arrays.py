@@ -58,7 +58,7 @@ def narrowed(limits: Limits, further: Limits) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class RowArrays:
-    """Rows of a model, one after the other; entry e of row r has starts[r] <= e < starts[r + 1].
+    """Rows of a model in compressed form; entry e of row r has starts[r] <= e < starts[r + 1].
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class RowArrays:
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     def sums(self, terms: FloatArray) -> FloatArray:
-        """Of one number for each entry, shape (E,), the sum in each row, shape (M,)."""
+        """Sum one number per entry, shape (E,), over each row, shape (M,)."""
         sums: FloatArray = np.bincount(self.row_of, terms, len(self)).astype(float)
         return sums
 
@@ -198,7 +198,7 @@ class ArrayModel:
     def packing(
         cls, worth: FloatArray, most: Numbers, table: FloatArray, room: Numbers
     ) -> ArrayModel:
-        """The whole numbers x that are worth most, ``table @ x <= room`` and ``0 <= x <= most``."""
+        """Build the integer model of most value, ``table @ x <= room`` and ``0 <= x <= most``."""
         number = len(worth)
         return cls(
             *([str(k) for k in range(number)], worth, 0.0, np.zeros(number), most.astype(float)),
@@ -261,7 +261,7 @@ class ArrayModel:
 
     @property
     def is_fixed(self) -> BoolArray:
-        """Which variables have one value only, shape (N,)."""
+        """Mask of the variables with equal bounds, shape (N,)."""
         fixed: BoolArray = self.lower == self.upper
         return fixed
 
@@ -272,7 +272,7 @@ class ArrayModel:
         return {self.names[k]: float(self.lower[k]) for k in columns}
 
     def without_fixed(self) -> ArrayModel:
-        """The same model without its fixed variables, whose values go into limits and costs.
+        """Return the model without fixed variables; their values move to limits and costs.
 
         Rows that hold whatever the other variables are go, too. A row that cannot hold stays, if
         need be without variables; where all variables are fixed, the first one stays, because

@@ -1,4 +1,4 @@
-"""What a solve may still spend: seconds, or units of work that are the same on every machine."""
+"""Budgets of solves: seconds, or units of work that are the same on every machine."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ class Stopping:
 
     @property
     def patient_until(self) -> float:
-        """What will have been spent when there is no improvement, unless one comes; or inf."""
+        """Time or work at which the solve ends unless it improves; inf without such a criterion."""
         return self._since + self.patience
 
     def check(self, now: float) -> Status | None:
-        """The criterion that is met when so much has been spent; None if there is none yet."""
+        """Return the criterion that is met after this much time or work; None if there is none."""
         # First, so that what another process has found can still keep this one going.
         if self.listen is not None:
             self.listen()
@@ -110,7 +110,7 @@ class Stopping:
 
     @property
     def is_late(self) -> bool:
-        """Whether the time of a solve has passed whose work is limited as well."""
+        """Return whether a solve limited in work has also used up its time."""
         return self.deadline < math.inf and time.perf_counter() >= self.deadline
 
     def end(self, status: Status) -> None:
@@ -119,7 +119,7 @@ class Stopping:
         self.met = self.met or status
 
     def left(self, now: float) -> float:
-        """What may still be spent until one is met, unless something better comes; inf, or >= 0."""
+        """Return what may be spent until a criterion is met, without improvement; inf, or >= 0."""
         return 0.0 if self.met is not None else max(0.0, self.patience - (now - self._since))
 
 
@@ -135,7 +135,7 @@ class BudgetMeter(Protocol):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether every machine spends the same on the same steps."""
+        """Whether every machine reads the same for the same steps."""
         ...
 
     def read(self) -> float:
@@ -211,7 +211,7 @@ class Budget:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it is spent at the same point of the same solve on every machine."""
+        """Whether every machine ends the same solve at the same point."""
         return self.meter.is_repeatable
 
     @property
@@ -221,12 +221,12 @@ class Budget:
 
     @property
     def elapsed(self) -> float:
-        """What has been spent since the start."""
+        """Time or work spent since the start."""
         return self.meter.read() - self.started
 
     @property
     def left(self) -> float:
-        """What remains, at least 0; inf without a limit, and 0 once a criterion is met."""
+        """Remaining time or work, >= 0; inf without a limit, 0 once a criterion is met."""
         # Asked in this order, because a check far behind the limit
         # would meet criteria that came later.
         if self._limit_came_first or self.stopping.check(self.meter.read()) is not None:
@@ -253,7 +253,7 @@ class Budget:
 
     @property
     def _limit_came_first(self) -> bool:
-        """Whether the limit is spent, and no criterion was met before it was."""
+        """Return whether the limit was reached before any criterion."""
         if self.limit is None or self.elapsed < self.limit or self.stopping.met is not None:
             return False
         # Both are passed: the one that was passed first is the reason.
@@ -283,7 +283,7 @@ def checked(limit: float | None, name: str = "time_limit", unit: str = "seconds"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Stop:
-    """When a solve ends: as soon as one of its criteria is met. Criteria combine with ``|``.
+    """Criteria that end a solve; the first one met ends it. Combine them with ``|``.
 
     Users write `TimeLimit`, `WorkLimit`, `Gap` and `NoImprovement`, and combine them. Of two limits
     of one kind, the one that is met first counts.
@@ -346,7 +346,7 @@ class Stop:
         return " | ".join(said) or "Stop()"
 
     def start(self) -> Budget:
-        """What may be spent from now on."""
+        """Start the budget."""
         meter: BudgetMeter = Stopwatch() if self.work_limit is None else WorkCounter()
         stopping = Stopping(self.gap, self.no_improvement, meter.read())
         limit = self.time_limit
@@ -357,7 +357,7 @@ class Stop:
         return Budget(checked(limit), meter, stopping)
 
     def to_dict(self) -> dict[str, float | None]:
-        """The limits that count and the criteria that were given, as a result tells of them.
+        """Return the limits and criteria as results record them.
 
         Infinity becomes None, because JSON has no infinity.
         """
@@ -374,7 +374,7 @@ STOP_NAMES = tuple(field.name for field in fields(Stop))
 
 
 class TimeLimit(Stop):
-    """End a solve after so many seconds.
+    """End a solve after a number of seconds.
 
     Examples
     --------
@@ -390,7 +390,7 @@ class TimeLimit(Stop):
 
 
 class WorkLimit(Stop):
-    """End a solve after so many units of work, at the same point on every machine.
+    """End a solve after a number of work units, at the same point on every machine.
 
     Examples
     --------
@@ -406,7 +406,7 @@ class WorkLimit(Stop):
 
 
 class Gap(Stop):
-    """End a solve whose relative gap is at most this.
+    """End a solve when its relative gap is at most this.
 
     Examples
     --------
@@ -422,7 +422,7 @@ class Gap(Stop):
 
 
 class NoImprovement(Stop):
-    """End a solve without improvement for so many seconds, or units of work with a `WorkLimit`.
+    """End a solve after this many seconds without improvement (work units with a `WorkLimit`).
 
     Examples
     --------

@@ -79,7 +79,7 @@ def solve(
     row_scale: float = 1.0,
     exchange: Exchange | None = None,
 ) -> Solution:
-    """Solve a model with HiGHS, to a gap of zero unless something else is asked for.
+    """Solve a model with HiGHS, to a gap of zero unless another one is given.
 
     One thread and a fixed seed: a solve that ends before its time limit gives the same solution
     every time. Ctrl-C ends the solve, not the program: the result then says `INTERRUPTED` and
@@ -245,6 +245,6 @@ def configure(highs: highspy.Highs, options: Mapping[str, Any]) -> None:
 
 
 def forgive(highs: highspy.Highs, tolerance: float) -> None:
-    """Let rows and whole numbers be missed by so much."""
+    """Set the tolerances of rows and integrality."""
     names = ("mip_feasibility_tolerance", "primal_feasibility_tolerance")
     configure(highs, dict.fromkeys(names, tolerance))

@@ -18,7 +18,7 @@ from oasis.solvers.budget import Budget
 
 
 def weak_duality_bound(model: ArrayModel, duals: FloatArray) -> float:
-    """What no solution of a linear program exceeds, or falls below if it is a minimisation.
+    """Return the bound on a linear program that follows from dual values by weak duality.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ class Relaxation:
         accept(self._highs.passModel(lp), "refused the model")
 
     def add(self, rows: RowArrays) -> None:
-        """Add rows whose columns are numbers of variables of the model."""
+        """Add rows; their columns are indices of variables of the model."""
         if rows:
             entries = rows.starts[:-1].astype(np.int32), rows.columns.astype(np.int32), rows.values
             limits = rows.lower, rows.upper

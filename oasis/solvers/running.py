@@ -21,7 +21,7 @@ from oasis.solvers.budget import Budget
 
 
 class Exchange(Protocol):
-    """Who has solutions of the model of a running solve, and wants those that it finds."""
+    """Partner of a running solve that gives it solutions and receives those that it finds."""
 
     def better(self, objective: float) -> Mapping[str, float] | None:
         """Variables by name of a solution that is worth more than `objective`, None if unknown.
@@ -144,7 +144,7 @@ class RunningSolve:
 
     @property
     def is_done(self) -> bool:
-        """Whether `finish` would return at once."""
+        """Whether `finish` would return immediately."""
         return self._done.is_set()
 
     def wait(self) -> bool:
@@ -196,7 +196,7 @@ class RunningSolve:
 
     @property
     def _now(self) -> float:
-        """What the budget's meter would read if the work done so far were charged to it."""
+        """Reading of the budget's meter if the work so far were charged to it."""
         return self._began + self._checks * self._check_work
 
     def _watch_mip(self, event: Any) -> None:
@@ -249,13 +249,13 @@ class RunningSolve:
                 return
 
     def _is_over(self) -> bool:
-        """Whether a criterion is met; where work counts, `_watch` asks instead, at its checks."""
+        """Return whether a criterion is met; with work limits `_watch` checks instead."""
         budget = self._budget
         if budget.is_repeatable:
             return budget.stopping.is_late
         return budget.stopping.check(budget.meter.read()) is not None
 
     def _abandoned(self) -> Solution:
-        """What HiGHS has told so far; it still runs, so that nothing may be asked of it."""
+        """Return the last report of HiGHS, which still runs and cannot be asked anything else."""
         bound = self.progress.bound if self.progress is not None else self._worst
         return Solution(Status.INTERRUPTED, None, bound, math.inf, {})

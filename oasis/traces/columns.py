@@ -45,9 +45,11 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
         *("project", "namespace", "vc", "virtualcluster"),
     ),
     "virtual_cluster": ("virtualcluster", "vc"),
+    "worth": ("worth", "utility"),
+    "deadline": ("deadline", "due", "dueat", "duetime", "duedate"),
     "state": ("state", "status", "jobstate", "jobstatus", "finalstatus", "outcome"),
 }
-OPTIONAL = ("id", "started", "ended", "owner", "virtual_cluster", "state")
+OPTIONAL = ("id", "started", "ended", "owner", "virtual_cluster", "worth", "deadline", "state")
 DOCUMENTED = {"start": "started", "end": "ended"}  # of the simple format, beside the fields' names
 UNITS = {  # how the name of a column ends -> the unit of its numbers
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),

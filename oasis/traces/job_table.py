@@ -105,6 +105,9 @@ class JobTrace:
         table = self.table(source, options)
         rows, left_out = chosen_rows(table, options)
         records = [options.record(row.job) for row in rows]
+        notes = list(table.notes)
+        if any(row.job.utility is not None for row in rows):
+            notes.append(f"utilities are drawn with seed {options.seed}, not those of the table")
         clock = table.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
         if fixed is not None:
@@ -118,7 +121,7 @@ class JobTrace:
             "files": {"jobs": source.name},
             "rows": {"jobs": len(table.rows)},
             "malformed": {"jobs": table.malformed} if table.malformed else {},
-            "notes": {"jobs": table.notes} if table.notes else {},
+            "notes": {"jobs": notes} if notes else {},
             "window_start": clock.show(window.start),
         }
         return window, found, options

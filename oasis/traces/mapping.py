@@ -13,7 +13,8 @@ from oasis.model.cluster import Cluster, Server
 from oasis.model.instance import Instance
 from oasis.model.job import GBIT_PER_MB, Job
 from oasis.model.resources import BANDWIDTH
-from oasis.model.utility import Sigmoid
+from oasis.model.rounding import FloatArray
+from oasis.model.utility import Utility, UtilityColumns
 from oasis.traces.options import TraceOptions, option
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.window import JobRecord, Window
@@ -49,13 +50,15 @@ def build(
 
 def jobs_of(window: Window, options: TraceOptions) -> tuple[Job, ...]:
     """The jobs of the model that stand for the records of `window`."""
+    durations = np.array([record.duration for record in window.records])
+    worth = drawn_utilities(durations / options.slot_seconds, options)
     return tuple(
         _job(record, window.start, options, utility)
-        for record, utility in zip(window.records, _utilities(window, options), strict=True)
+        for record, utility in zip(window.records, worth.rows(), strict=True)
     )
 
 
-def _job(record: JobRecord, start: float, options: TraceOptions, utility: Sigmoid) -> Job:
+def _job(record: JobRecord, start: float, options: TraceOptions, utility: Utility) -> Job:
     """Spread the worker-seconds of `record` over chunks, epochs and mini-batches."""
     # kappa = tau + 2 e / b: gradients go to the parameter servers, and parameters come back.
     exchange = 2 * options.gradient_mb * GBIT_PER_MB / options.worker_bandwidth_gbps  # seconds
@@ -92,20 +95,21 @@ def _job(record: JobRecord, start: float, options: TraceOptions, utility: Sigmoi
     )
 
 
-def _utilities(window: Window, options: TraceOptions) -> list[Sigmoid]:
-    """Sigmoids of section V; priority and decay are drawn, the target follows the duration."""
+def drawn_utilities(durations: FloatArray, options: TraceOptions) -> UtilityColumns:
+    """Sigmoids of section V; priority and decay are drawn, the target follows the duration.
+
+    Durations (jobs,) are in slots, and so are the delays of the utilities.
+    """
     rng = np.random.default_rng(options.seed)
-    size = len(window.records)
+    size = len(durations)
     mix = (options.insensitive, 1 - options.insensitive - options.critical, options.critical)
     # The shares are exact and only their order is drawn: by chance, twenty jobs would miss the mix.
     kind = rng.permutation(np.repeat(np.arange(len(DECAY)), shares(mix, size)))
     lowest, highest = np.array(DECAY).T
     decay = rng.uniform(lowest[kind], highest[kind])
     priority = rng.uniform(options.min_priority, options.max_priority, size=size)
-    durations = np.array([record.duration for record in window.records]) / options.slot_seconds
     target = np.maximum(1.0, options.target_factor * durations)
-    columns = (priority.tolist(), decay.tolist(), target.tolist())
-    return [Sigmoid(*row) for row in zip(*columns, strict=True)]
+    return UtilityColumns(priority, decay, target)
 
 
 @dataclass(frozen=True, slots=True)

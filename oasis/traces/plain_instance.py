@@ -10,6 +10,7 @@ from functools import partial
 from sys import intern
 
 from oasis.model.instance import Instance
+from oasis.model.utility import Constant, Deadline
 from oasis.traces.columns import Columns, columns_of, delimiter_of, parse_map
 from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import MachineOptions
@@ -24,6 +25,7 @@ from oasis.traces.table import (
     TraceTable,
     csv_cells,
     read_table,
+    real,
     whole,
 )
 from oasis.traces.times import Durations, TraceTimes
@@ -47,8 +49,8 @@ class PlainOptions(MachineOptions):
     map: str = option(
         "",
         "which column says what, such as submitted=submit_time,gpus=gpu_num; also duration, id, "
-        "started, ended, owner, virtual_cluster, state; others are guessed by name, started= says "
-        "that there is none",
+        "started, ended, owner, virtual_cluster, worth, deadline, state; others are guessed by "
+        "name, started= says that there is none",
         reading=True,
     )
     user: str = option("", "take the jobs of this user alone", reading=True)
@@ -152,8 +154,19 @@ class _TableReader:
             started,
             ended,
             ended_as(word),
+            self._utility(row, submitted),
         )
         return TraceRow(job, self._labels(row))
+
+    def _utility(self, row: Mapping[str, str], submitted: float) -> Constant | Deadline | None:
+        """What the job is worth: 1, if the table says no more than by when it is due."""
+        column, due = self._columns.get("worth"), self._time(row, "deadline")
+        if column is None and "deadline" not in self._columns:
+            return None
+        worth = 1.0 if column is None else real(self._number(row[column]), column)
+        if due is None:
+            return Constant(worth)
+        return Deadline(worth, due - submitted) if due >= submitted else Constant(0.0)
 
     def _time(self, row: Mapping[str, str], name: str) -> float | None:
         column = self._columns.get(name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from oasis.model.utility import Constant, Deadline, Sigmoid
+
 COMPLETED, FAILED, KILLED = "completed", "failed", "killed"  # how a job ended
 STATES: Mapping[str, str] = {  # words of schedulers, in capitals -> how a job ended
     **dict.fromkeys(("COMPLETED", "COMPLETE", "SUCCEEDED", "SUCCESS", "SUCCESSFUL"), COMPLETED),
@@ -68,6 +70,8 @@ class PlainJob:
     state : {"", "completed", "failed", "killed"}
         How it ended; ``killed`` if a user, a limit or the scheduler ended it, empty if the trace
         does not say.
+    utility : Sigmoid, Constant, Deadline or None
+        What it is worth by the seconds from its submission to its end; None if nobody says.
 
     Examples
     --------
@@ -85,3 +89,4 @@ class PlainJob:
     started: float | None = None
     ended: float | None = None
     state: str = ""
+    utility: Sigmoid | Constant | Deadline | None = None

@@ -103,7 +103,7 @@ def read_counts(counts: Counts) -> FloatArray:
 
 
 def fingerprint(counts: FloatArray) -> dict[str, Any]:
-    """What the metadata of an instance keeps of `counts`: enough to recognise them."""
+    """Return a digest of `counts` for the metadata of an instance."""
     # The byte order is fixed, so that every machine finds the same digest.
     digest = hashlib.sha256(np.ascontiguousarray(counts, "<f8").tobytes()).hexdigest()
     return {"hours": counts.size, "submits": float(counts.sum()), "sha256": digest}

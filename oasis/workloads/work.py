@@ -1,4 +1,4 @@
-"""How much work a job is: E, N, M, tau and e as each preset draws them (docs/workloads)."""
+"""Amounts of work of jobs: E, N, M, tau and e as each preset draws them (docs/workloads)."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def redraw(size: int, draw: Draw) -> Columns | None:
 
 
 def log_uniform(rng: np.random.Generator, least: float, most: FloatArray) -> FloatArray:
-    """Draws from `least` to `most` whose logarithms are uniform.
+    """Draw values from `least` to `most` with uniform logarithms.
 
     The logarithms and exponentials are rounded from extended precision, where NumPy has one: in
     double precision, their last digit depends on the instructions that the processor has.

@@ -1,4 +1,4 @@
-"""The loop of the decomposition: masters one after the other, cuts and schedules between them.
+"""The loop of the decomposition: masters in turn, with cuts and schedules in between.
 
 Counts are fractions at first, which is a relaxation too: completions decide most of the bound.
 While a master is solved, schedules are looked for, close to the plan before or to the best ones:
@@ -48,7 +48,7 @@ UNFINISHED = Solution(Status.INTERRUPTED, None, math.inf, math.inf, {})
 
 
 class MasterLevel(NamedTuple):
-    """Which counts a master has in whole numbers: PuLP's categories of the two kinds of counts."""
+    """Integrality of a master: PuLP's categories of worker and parameter-server counts."""
 
     phase: Phase
     workers: str
@@ -88,7 +88,7 @@ class Decomposition:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is no time left, or nothing left to prove."""
+        """Whether the time is used up or the optimum is proven."""
         return self.budget.passed or self.best.is_proven
 
     def run(self, helper: Helper | None = None) -> Status:
@@ -114,7 +114,7 @@ class Decomposition:
 
     @property
     def _is_helped(self) -> bool:
-        """Whether another process looks for schedules."""
+        """Whether another process searches for schedules."""
         return self._helper is not None and self._helper.is_working
 
     def _tell(self, message: Message) -> None:
@@ -238,7 +238,7 @@ class Decomposition:
         return self.primal.search(near, budget)
 
     def try_whole(self) -> None:
-        """The best plans of whole counts, one after the other, while that is quick."""
+        """Try the best integer plans in turn, as long as that is quick."""
         params = self.params.master
         budget = self.budget.share(WHOLE_SHARE).within(params.whole_limit)
         self._level = len(LEVELS) - 1
@@ -319,7 +319,7 @@ class Decomposition:
         return solution
 
     def _check(self, solution: Solution) -> None:
-        """Compare a plan with the bounds of earlier masters, whose rows the present one has too.
+        """Check a plan against the bounds of earlier masters, whose rows the present one has.
 
         Raises
         ------
@@ -333,10 +333,10 @@ class Decomposition:
         self._least_bounds[self._level] = min(self._least_bounds[self._level], solution.bound)
 
     def _is_awaited(self, master: RunningSolve) -> bool:
-        """Whether to go on beside a master that still runs."""
+        """Return whether the search should continue while the master still runs."""
         return not (master.is_done or self.budget.is_repeatable)
 
     def _note(self, master: RunningSolve) -> None:
-        """What a master that still runs has proved; how far it came depends on the machine."""
+        """Record the bound of an unfinished master; its value depends on the machine."""
         if master.progress is not None and not self.budget.is_repeatable:
             self.state.proved(master.progress.bound, LEVELS[self._level].phase)

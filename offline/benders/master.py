@@ -176,7 +176,7 @@ class CountModel(ScheduleModel):
         return slots
 
     def worth(self, least: float, most: float = math.inf) -> RowArrays:
-        """The row by which a plan is worth so much at least, and at most."""
+        """Row that bounds the total utility of a plan from below and above."""
         columns = np.flatnonzero(self._read.costs)
         limits = np.array([least]), np.array([most])
         return RowArrays.of_terms([(columns, self._read.costs[columns])], *limits)
@@ -250,7 +250,7 @@ class CountModel(ScheduleModel):
         return math.fsum(c.utility[slot] for c, slot in jobs if slot is not None)
 
     def completions(self, values: Mapping[str, float]) -> dict[int, int]:
-        """When each job completes that does, by the form in which it runs."""
+        """Completions of the jobs of a plan, by form."""
         return {
             c.index: slot
             for c in self.jobs

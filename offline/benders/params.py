@@ -16,7 +16,7 @@ from offline.periods.bound import PeriodParams
 
 @dataclass(frozen=True, slots=True)
 class PrimalParams(Params):
-    """How a plan of the master becomes schedules.
+    """Parameters of the search for schedules from a plan of the master.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class PrimalParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class ShortfallParams(Params):
-    """How the jobs of a plan that does not quite fit make up for what they lack.
+    """Parameters of the repair of plans that do not quite fit.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class ShortfallParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class ReplanningParams(Params):
-    """What steers the large neighbourhood search over counts.
+    """Parameters of the large neighbourhood search over counts.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class RootParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class MasterParams(Params):
-    """How the masters follow each other.
+    """Parameters of the sequence of masters.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class MasterParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class BendersParams(Params):
-    """How the method "benders" spends its time.
+    """Division of time in the method "benders".
 
     Parameters
     ----------

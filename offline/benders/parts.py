@@ -22,7 +22,7 @@ from offline.state import Phase
 
 
 class Parts(NamedTuple):
-    """What the masters and the search for schedules work with.
+    """Objects shared by the masters and the search for schedules.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ class PlanComparison(NamedTuple):
         return cls(larger, counted, moved, scale)
 
     def closest(self) -> ArrayModel:
-        """The model whose objective is as few changes as possible."""
+        """Model that minimises the number of changes to a plan."""
         return replace(self.model, costs=-self.sizes, constant=-self.moved)
 
     def within(self, radius: float) -> ArrayModel:

@@ -217,7 +217,7 @@ class PrimalHeuristic:
         return list(misfits.values())
 
     def _known_units(self) -> list[Units]:
-        """What the best schedules have in each slot."""
+        """Units of the best schedules in each slot."""
         units = [self.shortfall.slots.empty() for _ in range(self.model.arrays.horizon)]
         schedules = self.best.solution.schedules
         for i, c in enumerate(self.model.jobs):
@@ -250,7 +250,7 @@ class PrimalHeuristic:
         self.best.offer(solution)
 
     def _squeeze(self, room: dict[tuple[str, int], float], misfit: Misfit) -> None:
-        """Leave the share of a slot free that its counts asked for in vain."""
+        """Reserve the share of a slot that its counts could not use."""
         total = np.maximum(self.model.capacity(misfit.group).sum(axis=0), 1e-300)
         missing = (misfit.counts - misfit.placed) @ self.model.demand(misfit.group) / total
         less = max(LEAST_SQUEEZE, float(missing.max()))

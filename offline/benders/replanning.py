@@ -193,11 +193,11 @@ class Replanning:
                 radius *= 2
 
     def _is_over(self, budget: Budget) -> bool:
-        """Whether there is no time left, nothing left to gain, or something better to do."""
+        """Return whether time is up, nothing can be gained, or a better start is known."""
         return budget.passed or self.best.is_proven or self.gives_way()
 
     def _completions(self, *, only_outside: bool = False) -> dict[int, int]:
-        """When jobs complete in the best schedules, by form.
+        """Completions of jobs in the best schedules, by form.
 
         With `only_outside`, those alone that run outside the open slots.
         """
@@ -224,7 +224,7 @@ class Replanning:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its neighbourhoods are as long as the horizon."""
+        """Whether its neighbourhoods cover the horizon."""
         return self.params.span >= self.model.arrays.horizon
 
     @property
@@ -234,7 +234,7 @@ class Replanning:
 
     @property
     def _gain(self) -> float:
-        """How much more than the best schedules a plan must be worth."""
+        """Required improvement of a plan on the best schedules."""
         return self.params.least_gain * self._left
 
     def _plan(
@@ -300,7 +300,7 @@ class Replanning:
         return self.model.completing(completing)
 
     def _chosen(self) -> tuple[set[int], range]:
-        """Jobs whose completion is free, and the slots whose counts are.
+        """Choose the jobs with free completions and the slots with free counts.
 
         Some of the jobs do not run yet and arrive in these slots, the others run in them.
         """

@@ -49,12 +49,12 @@ class SlotModel:
         self._least = np.array([c.job.min_workers for c in model.jobs], dtype=np.int64)
 
     def at_least(self, workers: IntArray) -> IntArray:
-        """Workers (I,) of each job that does so much work in a slot: none, or its minimum."""
+        """Workers (I,) for this work of each job in a slot: none, or at least its minimum."""
         least: IntArray = np.where(workers > 0, np.maximum(workers, self._least), 0)
         return least
 
     def ps_of(self, workers: IntArray) -> IntArray:
-        """Parameter servers (I,) that so many workers (I,) of each job need."""
+        """Parameter servers (I,) needed by these workers (I,) of each job."""
         pairs = zip(self.model.jobs, workers.tolist(), strict=True)
         return np.array([int(c.job.ps_needed(n)) if n else 0 for c, n in pairs], dtype=np.int64)
 
@@ -136,7 +136,7 @@ class SlotModel:
         )
 
     def _within(self, known: Units, most: IntArray) -> Units:
-        """Of units that fit, those of the workers that are still asked for."""
+        """Limit units that fit to the workers that are still needed."""
         workers = at_most(known["worker"], most)
         return {"worker": workers, "ps": at_most(known["ps"], self.ps_of(workers.sum(axis=1)))}
 
@@ -169,7 +169,7 @@ HEAVIEST = 1e3  # factor on the first weight of a worker, at most: HiGHS sees no
 
 @dataclass(slots=True)
 class Fill:
-    """What the slots hold, and when each job is due.
+    """Content of the slots, and the due slot of each job.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class Fill:
 
     @classmethod
     def of(cls, units: Iterable[Units], due: IntArray) -> Fill:
-        """Of units alone."""
+        """Build a fill from units."""
         slots = list(units)
         workers = [here["worker"].sum(axis=1) for here in slots]
         return cls(slots, due, np.array(workers, dtype=np.int64))
@@ -232,7 +232,7 @@ class Shortfall:
         return math.fsum(c.utility[slot] for c, slot in pairs if slot >= 0)
 
     def search(self, start: Fill, least: float, budget: Budget) -> Fill:
-        """Fill slots anew until no job lacks work, or there is no hope of a gain.
+        """Refill slots until no job lacks work, or no gain is possible.
 
         Parameters
         ----------

@@ -69,7 +69,7 @@ class Filling(NamedTuple):
         return np.array(rows, float).reshape(len(self.hosts), len(self.kind))
 
     def units(self, chosen: IntArray, counts: IntArray) -> IntArray:
-        """Units (I, S) where so many servers have each pattern (P,), at most `counts` (I,)."""
+        """Units (I, S) of servers with these counts of patterns (P,), at most `counts` (I,)."""
         units = np.zeros((len(counts), sum(map(len, self.hosts))), dtype=np.int64)
         for k, servers in enumerate(self.hosts):
             of_class = self.kind == k
@@ -78,7 +78,7 @@ class Filling(NamedTuple):
         return at_most(units, counts)
 
     def chosen(self, units: IntArray) -> IntArray:
-        """How many servers have each pattern (P,), the first that holds their units (I, S).
+        """Number of servers per pattern (P,), by the first pattern that holds their units (I, S).
 
         A server with units that no pattern holds has none.
         """
@@ -273,7 +273,7 @@ class Separation:
         self._heard: list[Message] = []
 
     def share(self, partner: Partner) -> None:
-        """Tell another process of new cuts from now on, and take up those that it tells of."""
+        """Exchange new cuts with another process from now on."""
         self._partner = partner
         partner.on("cuts", self._heard.append)
 
@@ -331,7 +331,7 @@ class Separation:
     def cut_off(
         self, group: str, counts: IntArray | FloatArray, slots: Iterable[int], budget: Budget
     ) -> bool:
-        """Whether patterns cut off counts (I,) of a group.
+        """Return whether patterns cut off counts (I,) of a group.
 
         If so, the cut has rows for these slots. For all others it is noted, and has a row as soon
         as `cut` meets a solution that breaks it.

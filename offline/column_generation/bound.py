@@ -45,7 +45,7 @@ AGREE = 1e-6  # how far two computations of the same bound may differ
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ConfigurationBound(Summarised):
-    """What column generation proved, and what it found on the way.
+    """Result of column generation: the bound, and schedules found on the way.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class ConfigurationBound(Summarised):
     rounds: tuple[Iterate, ...]
 
     def summary(self) -> tuple[str, Facts]:
-        """Status, bound, value of the last master, and how much was looked at."""
+        """Status, bound, value of the last master, and size of the search."""
         sizes = [("columns", str(len(self.columns))), ("rounds", str(len(self.rounds)))]
         values = [("bound", short(self.bound)), ("value", short(self.value))]
         return "ConfigurationBound", [("status", str(self.status)), *values, *sizes]

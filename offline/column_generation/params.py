@@ -14,7 +14,7 @@ from offline.patterns import CutParams
 
 @dataclass(frozen=True, slots=True)
 class ColumnGenerationParams(Params):
-    """How the configuration LP is solved.
+    """Parameters of the configuration LP.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ColumnGenerationParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class CuttingParams(Params):
-    """How cuts on what runs in one slot lower the bound of the configuration LP.
+    """Parameters of the single-slot cuts that lower the bound of the configuration LP.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class CuttingParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationParams(Params):
-    """How the method "colgen" spends its time.
+    """Division of time in the method "colgen".
 
     Parameters
     ----------

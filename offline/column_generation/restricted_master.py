@@ -127,7 +127,7 @@ class Grouping:
 
 
 def levels(arrays: OfflineArrays, classes: tuple[int, ...]) -> list[Grouping]:
-    """Groupings with at most so many `classes`, then of identical servers; each finer than before.
+    """Groupings into at most `classes`, then by identical servers; each is finer than the last.
 
     Where two have as many rows, only the finer one is kept.
     """
@@ -191,7 +191,7 @@ class Column:
 
     @property
     def key(self) -> tuple[int, int, bytes, bytes]:
-        """What makes two columns the same."""
+        """Identity of a column: equal keys mean equal columns."""
         schedule = self.schedule
         return self.job, schedule.form, schedule.workers.tobytes(), schedule.ps.tobytes()
 

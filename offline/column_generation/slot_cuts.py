@@ -95,11 +95,11 @@ class SlotCuts:
         return numbers, np.array([weight for _, weight in found])
 
     def surcharges(self, job: int, duals: FloatArray) -> list[FloatArray | None]:
-        """What each count of workers of a job costs on top, a table a form (`surcharge`)."""
+        """Surcharge of each worker count of a job, one table per form (`surcharge`)."""
         return [self.surcharge(form, duals) for form in self.arrays.forms_of[job]]
 
     def surcharge(self, form: int, duals: FloatArray) -> FloatArray | None:
-        """What each count of workers of a form costs in each slot on top, shape (T, N_i + 1).
+        """Surcharge of each worker count of a form in each slot, shape (T, N_i + 1).
 
         None if that is nothing. `duals` (cuts,) are the dual values of the rows.
         """

@@ -91,7 +91,7 @@ class PartialSolution:
         return schedule is not None
 
     def ledger(self, worker_prices: FloatArray, ps_prices: FloatArray) -> Ledger:
-        """What is used, and these prices, as the search reads them."""
+        """Used amounts, and these prices, in the form that the search reads."""
         resources = self.arrays.worker.resources
         used = self._worker_used[..., :resources], self._ps_used[..., :resources]
         return Ledger.of_arrays(self.arrays.cluster, worker_prices, ps_prices, *used)
@@ -202,10 +202,10 @@ class BestSolution:
 
     @property
     def is_proven(self) -> bool:
-        """Whether the bound leaves nothing to gain."""
+        """Whether the gap between incumbent and bound is closed."""
         return self.state.is_proven
 
 
 def is_better(value: float, known: float) -> bool:
-    """Whether a total utility exceeds another by more than rounding."""
+    """Return whether a total utility exceeds another beyond rounding."""
     return value > known * (1 + BETTER)

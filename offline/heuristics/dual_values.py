@@ -1,4 +1,4 @@
-"""What the prices of a bound make of the jobs: which to try first, and which to invite."""
+"""Order of jobs from the dual values of a bound: which to try first, which to insert."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DualValues:
 
     @property
     def chances(self) -> FloatArray:
-        """How likely each job is tried again, up to a factor; shape (I,)."""
+        """Relative probability that each job is tried again, shape (I,)."""
         chances: FloatArray = self.payoffs + HOPE * self.best + TINY
         return chances
 

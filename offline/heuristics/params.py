@@ -41,7 +41,7 @@ class WindowParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class AlternationParams(Params):
-    """How searches take turns.
+    """Parameters of the alternation of searches.
 
     Parameters
     ----------

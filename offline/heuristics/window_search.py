@@ -45,7 +45,7 @@ def insertion_work(arrays: OfflineArrays) -> float:
 
 
 class WindowSearch:
-    """A search over plans of all jobs, which goes on where it stopped.
+    """A resumable search over plans of all jobs.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class GroupArrays:
         return self.capacity[:, : self.resources]
 
     def priced_demand(self, form: int) -> FloatArray:
-        """What one unit of a form takes of it, shape (R,)."""
+        """Demand that one unit of a form has of each resource, shape (R,)."""
         return self.demand[form, : self.resources]
 
     @property
@@ -95,7 +95,7 @@ def units_that_fit(capacity: FloatArray, demand: FloatArray, most: IntArray) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OfflineArrays:
-    """What the parts of a solve read of an instance.
+    """The data of an instance in arrays, as the solvers read them.
 
     Parameters
     ----------

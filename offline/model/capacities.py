@@ -37,18 +37,18 @@ class CapacityLevel:
     count: int
 
     def is_reached(self, counts: IntArray) -> bool:
-        """Whether counts (I,) have that many units."""
+        """Return whether counts (I,) reach this number of units."""
         return bool(counts[self.items].sum() >= self.count)
 
 
 def used(amounts: Sequence[float], counts: Sequence[int]) -> float:
-    """What counts (I,) of items use, added up as `oasis.certify.verify` does."""
+    """Amount that counts (I,) of items use, summed as `oasis.certify.verify` does."""
     pairs = zip(amounts, counts, strict=True)
     return math.fsum(count * amount for amount, count in pairs if count)
 
 
 def fits(amounts: Sequence[float], counts: Sequence[int], capacity: float) -> bool:
-    """Whether counts (I,) of items of these amounts (I,) fit a capacity."""
+    """Return whether counts (I,) of items with amounts (I,) fit a capacity."""
     return rounding.fits(used(amounts, counts), capacity)
 
 
@@ -84,12 +84,12 @@ class Cover:
 
     @property
     def is_sure(self) -> bool:
-        """Whether rounding cannot be the reason why the counts do not fit."""
+        """Whether the counts do not fit whatever the rounding."""
         highest = self.capacity * (1.0 + CAPACITY_TOLERANCE)
         return used(self.amounts, self.counts) > highest * (1.0 + SURE)
 
     def levels(self, amounts: Sequence[float] | None = None) -> list[CapacityLevel]:
-        """Of one of these levels, whatever fits the capacity has fewer units.
+        """Levels such that all counts within the capacity have fewer units on one of them.
 
         Sort the units of the cover by size. What has as many units at least as large as the j-th
         of them as the cover has, for every j, uses no less than the cover. So what fits has fewer
@@ -122,7 +122,7 @@ Covered = tuple[float, tuple[tuple[float | str, int], ...]]  # a capacity and un
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What variables in whole numbers use of a capacity is at most the capacity.
+    """A capacity constraint on integer variables.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class Limit:
         return [round(values.get(variable.name, 0.0)) for variable in self.variables]
 
     def holds(self, values: Mapping[str, float]) -> bool:
-        """Whether `oasis.certify.verify` accepts the variables, rounded to whole numbers."""
+        """Return whether `oasis.certify.verify` accepts the variables, rounded to integers."""
         return fits(self.amounts, self.counts(values), self.capacity)
 
     def cover(self, values: Mapping[str, float]) -> Cover:
@@ -276,7 +276,7 @@ def _covers(
 def _cut_off(
     covers: Iterable[tuple[Limit, Cover]], limits: Iterable[Limit]
 ) -> Iterator[tuple[Variables, list[CapacityLevel]]]:
-    """Where a cover applies: on all capacities of its size, if rounding did not decide it."""
+    """Capacities that a cover applies to: all of its size, unless rounding decided it."""
     everywhere = list(limits)
     for limit, cover in covers:
         if not cover.is_sure:

@@ -32,7 +32,11 @@ def admitted_once(forms: Sequence[JobVariables]) -> Rows:
 
 
 def completed_by(c: JobVariables) -> Rows:
-    """A job has completed by a slot if it had before, or completes in it."""
+    """A job has completed by a slot if it had before, or completes in it.
+
+    HiGHS branches on single variables, and to forbid one completion says next to nothing: the job
+    completes a slot later. To fix one of these cuts off all earlier or all later completions.
+    """
     before = pulp.lpSum([])
     for slot, var in c.completed.items():
         yield var == before + c.done[slot]

@@ -24,7 +24,7 @@ from offline.state import Phase, SolveState
 
 @dataclass(frozen=True, slots=True)
 class CompactParams(Params):
-    """How HiGHS solves the compact model.
+    """Parameters of HiGHS on the compact model.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ ENDED_WITH_SCHEDULES = (
 
 
 class ScheduleExchange:
-    """What a state knows better than HiGHS goes to HiGHS, and the reverse, while that runs.
+    """Exchange of incumbents between the solve state and a running HiGHS, in both directions.
 
     Parameters
     ----------

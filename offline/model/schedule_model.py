@@ -1,4 +1,4 @@
-"""What every model over schedules shares: its variables, and the way between them and schedules."""
+"""Base of models over schedules: variables, and conversion from and to schedules."""
 
 from __future__ import annotations
 

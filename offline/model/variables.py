@@ -70,7 +70,7 @@ class JobVariables:
         return range(self.job.arrival, max(self.utility) + 1)
 
     def running(self, slot: int) -> pulp.LpAffineExpression:
-        """Whether the job completes in `slot` or later."""
+        """Variable: the job completes in `slot` or later."""
         admitted = self.completed[max(self.completed)]
         return admitted - self.completed[slot - 1] if slot - 1 in self.completed else +admitted
 

@@ -35,7 +35,7 @@ from offline.state import Phase
 
 @dataclass(frozen=True, slots=True)
 class PeriodParams(Params):
-    """How the bound from periods spends its time.
+    """Division of time in the bound from periods.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class PeriodBound:
 
 
 def split(horizon: int, slots: int) -> list[range]:
-    """Periods of about so many slots, as equal as can be: two at least, if there are two slots.
+    """Split into periods of about this number of slots, as equal as possible, at least two.
 
     Examples
     --------

@@ -230,7 +230,7 @@ class PeriodModel:
 
     @property
     def size(self) -> int:
-        """How many variables all periods have together."""
+        """Number of variables of all periods together."""
         return len(self._names)
 
     def whole(self) -> ArrayModel:
@@ -241,7 +241,7 @@ class PeriodModel:
         return self._model(0, self.size, np.array(self._costs), rows)
 
     def period(self, number: int, prices: FloatArray) -> ArrayModel:
-        """One period, whose jobs pay for what they bring along and are paid for what they take.
+        """Model of one period: jobs pay for work they bring in and are paid for work they take out.
 
         `prices` (L,) are those of the links. At any prices, the best values of all periods add up
         to a bound on the best value of the `whole`.
@@ -271,7 +271,7 @@ class PeriodModel:
         return counts
 
     def units(self, group: str, counts: FloatArray) -> FloatArray:
-        """What workers (I,) of a slot are in units of a group: themselves, or what they need."""
+        """Units of a group for workers (I,) in a slot: the workers, or their parameter servers."""
         return counts * self.ratios if group == "ps" else counts
 
     def keep_cuts(self, values: FloatArray) -> int:
@@ -400,7 +400,17 @@ def broken_rates(c: JobVariables, part: PeriodPart, values: FloatArray) -> Itera
 
 
 def rate_row(c: JobVariables, part: PeriodPart, slot: int, values: FloatArray) -> Row:
-    """The row of completions up to `slot` with the smaller term of each minimum in a solution."""
+    """The row of completions up to `slot` with the smaller term of each minimum in a solution.
+
+    C(k) says whether the job has completed in its period by slot k; it has N workers at most, W
+    worker-slots of work, and brings along B of them at most. What is done of it by slot k works in
+    slot t with at most N (C(k) - C(t - 1)) workers, so that
+
+        sum over t <= k of min(y(t), N (C(k) - C(t - 1))) + min(brought, B C(k)) >= W C(k).
+
+    Either term of each minimum gives a linear row that holds. A solution in fractions breaks the
+    row of the smaller terms most.
+    """
     done = part.done[slot]
     terms = {done: -float(c.work)}
     if part.brought is not None:

@@ -235,7 +235,7 @@ TIMES = [
     ),
     Claim(
         LONG,
-        "a decision of OASiS takes longer where its instance grows",
+        "The time of one decision of OASiS",
         holds=lambda: median_grows() > 0,
     ),
 ]

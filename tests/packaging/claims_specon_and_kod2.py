@@ -394,14 +394,11 @@ CLAIMS: list[Claim] = [
 VENUES = (
     *(("INFOCOM", 2018), ("INFOCOM", 2022), ("TPDS", 2021), ("IPDPS", 2024), ("OSDI", 2020)),
     *(("OSDI", 2021), ("SOSP", 2023), ("NSDI", 2019), ("NSDI", 2020), ("NSDI", 2021)),
-    *(("NSDI", 2023), ("EuroSys", 2023), ("HPDC", 2004)),
+    *(("NSDI", 2023), ("EuroSys", 2018), ("EuroSys", 2023), ("ASPLOS", 2023), ("HPDC", 2004)),
 )
 ALLOWED: dict[str, dict[str, str]] = {
     LITERATURE: {
         **{f"{place} {year}": YEAR for place, year in VENUES},
-        "arXiv 2108.02917, 2021": YEAR,
-        "IEEE TPDS, 2021": YEAR,
-        "et al., 2021": YEAR,
     },
     KOD2: {
         "KTCCS 2022": YEAR,

@@ -91,13 +91,13 @@ def turns_jobs_away(family: str) -> bool:
 FLOOR_CLAIMS = [
     Claim(
         FLOOR,
-        "The default is @. It was chosen like this",
+        "The default is @. It was chosen on",
         lambda: [f"{DEFAULT_MIN_UTILITY_FRACTION:g}"],
         lambda: best_floors("floor-training")[0] == DEFAULT_MIN_UTILITY_FRACTION,
     ),
     gives(
         FLOOR,
-        "@ floors and @ families of instances",
+        "on @ floors, @ families of instances",
         lambda: word(len(FLOORS)),
         lambda: word(len({each["family"] for each in data("floor-training")})),
     ),
@@ -109,7 +109,7 @@ FLOOR_CLAIMS = [
     holds(FLOOR, "On other seeds, 0 to 9,", lambda: {r["seeds"] for r in data("floor")} == {10}),
     Claim(
         FLOOR,
-        "between @ and @ the means differ by @ at most",
+        "Between @ and @ the means differ by @ at most",
         holds=lambda low, high, most: all(
             max(shares) - min(shares) <= most
             for shares in (
@@ -126,17 +126,17 @@ FLOOR_CLAIMS = [
     ),
     holds(
         FLOOR,
-        "with the paper's prices and no floor about half of the utility is lost",
+        "With the paper's prices and no floor about half of the utility is lost",
         lambda: all(near(mean_share(name, 0.0), 0.5, 0.05) for name in TABLES),
     ),
     Claim(
         FLOOR,
-        "anything from @ to @ earns at least @ % of the best floor's utility in every family",
+        "Anything from @ to @ earns at least @ % of the best floor's utility in every family",
         lambda: ("0.5", "0.8", str(math.floor(100 * least_share(0.5, 0.8)))),
     ),
     holds(
         FLOOR,
-        "where jobs are few (T = 300, 100 jobs), or small and short (T = 20), a high floor turns "
+        "Where jobs are few (T = 300, 100 jobs), or small and short (T = 20), a high floor turns "
         "jobs away",
         lambda: turns_jobs_away(FEW) and turns_jobs_away(SHORT),
     ),
@@ -543,8 +543,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "under DRAGON above an intensity of 3, as printed": "section 4.3",
     },
     FLOOR: {
-        "with seeds from 100 on": COMMAND,
-        "with forty seeds of every family": COMMAND,
+        "and seeds from 100 on": COMMAND,
+        "has forty of every family": COMMAND,
     },
     CONTROLLERS: {
         "KOD2's four states": "tests/unit/baselines: JobState",

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import tomllib
 from collections.abc import Callable, Sequence
+from functools import cache, partial
+
+import numpy as np
 
 import oasis
+from baselines import SpeCon
 from experiments.evaluation.intervals import CONFIDENCE
 from experiments.figures.figure import read_csv
 from experiments.figures.oasis import SERVERS
+from oasis import Instance, OASiS, PriceBounds, PriceFunction, Run
 from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes.control.budgets import TOGETHER
 from oasis.kubernetes.control.controller import STUCK
@@ -25,8 +31,7 @@ from oasis.online.recourse import RecourseParams, futures
 from oasis.solvers import PROOF, TRUST
 from oasis.solvers.highs import FEASIBILITY, ROW_SCALE, WIDE, WIDE_SCALE
 from oasis.workloads.presets import DECAY, PRESETS, STORAGE_GB
-from offline import BendersParams, ConfigurationParams, patterns
-from offline.benders import decomposition, replanning
+from offline import BendersParams, solve
 from offline.state import OUTWARD
 from tests.packaging.page_numbers import ROOT, Claim, spelled, text_of
 
@@ -35,7 +40,7 @@ PAGES: tuple[str, ...] = (
     *(
         f"docs/{name}.md"
         for name in (
-            *("theory", "theory-search", "errata", "notation", "recourse", "commitment"),
+            *("problem", "theory", "theory-search", "errata", "notation", "recourse", "commitment"),
             *("kubernetes", "kubernetes-install", "kubernetes-submit", "kubernetes-observe"),
             *(
                 "kubernetes-operate",
@@ -49,8 +54,9 @@ PAGES: tuple[str, ...] = (
 )
 
 PARAMS = BendersParams()
-REPLANNING, MASTER = PARAMS.replanning, PARAMS.master
-THEORY, SEARCH, ERRATA = "docs/theory.md", "docs/theory-search.md", "docs/errata.md"
+REPLANNING = PARAMS.replanning
+PROBLEM, THEORY = "docs/problem.md", "docs/theory.md"
+SEARCH, ERRATA = "docs/theory-search.md", "docs/errata.md"
 RECOURSE, KUBERNETES = "docs/recourse.md", "docs/kubernetes.md"
 INSTALL, OPERATE = "docs/kubernetes-install.md", "docs/kubernetes-operate.md"
 TENANTS = "docs/kubernetes-tenants.md"
@@ -127,91 +133,197 @@ def promises_decide() -> bool:
     return chosen > max(shares.values()) - 0.002
 
 
+@cache
+def worked_example() -> tuple[Instance, Run, list[list[float]], float]:
+    """What the problem's page decides by hand: instance, run, prices over time, optimum."""
+    instance = oasis.read(ROOT / "docs/examples/problem.json")
+    gpu = PriceFunction(np.array([0.0, -np.inf]), np.log([16.0, 1.0]), 1.0)
+    free = PriceFunction(np.full(2, -np.inf), np.zeros(2), 1.0)
+    bounds = PriceBounds(gpu, free, normalize=True, min_utility_fraction=0.7)
+    scheduler = OASiS(instance.cluster, instance.horizon, bounds)
+    prices = []
+    for job in instance.jobs:
+        prices.append(scheduler.ledger.worker_prices[:, 0, 0].tolist())
+        scheduler.submit(job)
+    prices.append(scheduler.ledger.worker_prices[:, 0, 0].tolist())
+    run = oasis.simulate(instance, OASiS(instance.cluster, instance.horizon, bounds))
+    assert run.decisions == tuple(scheduler.decisions)
+    return instance, run, prices, solve(instance, method="bruteforce").objective
+
+
+def decided(name: str) -> oasis.Decision:
+    return next(each for each in worked_example()[1].decisions if each.job_id == name)
+
+
+def row_of_b(first: int, second: int) -> list[str]:
+    """Prices of two GPUs in two slots when job B arrives, and what that comes to."""
+    instance, _, prices, _ = worked_example()
+    job, (one, other) = instance.jobs[1], (prices[1][first], prices[1][second])
+    worth, cost = float(job.utility(second)), 2 * one + 2 * other
+    return [number(value) for value in (one, other, cost, worth, worth - cost)]
+
+
+def drawing_is_the_run() -> bool:
+    """Whether the picture has the jobs of each slot, on the machine and on the host, and prices."""
+    _, run, prices, _ = worked_example()
+    shown = re.findall(r'class="(?:name|what)"[^>]*>([^<]+)<', text_of("docs/_static/problem.svg"))
+    drawn = []
+    for slot, price in enumerate(prices[-1]):
+        workers, hosted = (
+            [
+                name
+                for name, of_job in run.schedules.items()
+                for t, _, n in rows(of_job)
+                if t == slot
+                for _ in range(n)
+            ]
+            for rows in (lambda one: one.workers, lambda one: one.ps)
+        )
+        drawn += [f"slot {slot}", *workers, *["free"] * (4 - len(workers)), *hosted, number(price)]
+    return shown == drawn
+
+
+def computed_prices() -> Run:
+    instance = worked_example()[0]
+    return oasis.simulate(instance, OASiS.from_instance(instance))
+
+
+PROBLEM_CLAIMS = [
+    holds(PROBLEM, "Jobs A, B and D on four GPUs and on a host", drawing_is_the_run),
+    holds(
+        PROBLEM,
+        "Here each job needs four worker-slots and has at most two workers at once",
+        lambda: {(job.work(3600.0), job.chunks) for job in worked_example()[0].jobs} == {(4, 2)},
+    ),
+    *(
+        Claim(
+            PROBLEM,
+            f"| {job.id} | @ | @",
+            partial(lambda j: (j.arrival, number(j.utility(0))), job),
+        )
+        for job in worked_example()[0].jobs
+    ),
+    Claim(
+        PROBLEM,
+        "20 if complete in slot 1, @ in slot @, @ in slot @",
+        lambda: ("17", "2", "15", "3"),
+        lambda: worked_example()[0].jobs[1].utility([1, 2, 3]).tolist() == [20, 17, 15],
+    ),
+    Claim(
+        PROBLEM,
+        "with each of the four GPUs that is taken: @, @, @, @, @.",
+        lambda: [
+            number(price)
+            for price in worked_example()[1].bounds.worker(
+                np.arange(5.0)[:, None] * [1, 0], np.array([4.0, 10.0])
+            )[:, 0]
+        ],
+    ),
+    Claim(
+        PROBLEM,
+        "A finds everything at @. It costs @, is worth @, and gets two GPUs in slots 0 and 1, "
+        "where a GPU now costs @.",
+        lambda: [
+            number(value)
+            for value in (
+                *set(worked_example()[2][0]),
+                decided("A").cost,
+                decided("A").utility,
+                worked_example()[2][1][0],
+            )
+        ],
+    ),
+    Claim(
+        PROBLEM,
+        "| 0 and 1 | 4×@ = @ | @ | @ |",
+        lambda: ["4", *row_of_b(0, 1)[2:]],
+        lambda: row_of_b(0, 1)[:2] == ["4", "4"],
+    ),
+    Claim(
+        PROBLEM,
+        "| 1 and 2 | 2×@ + 2×@ = @ | @ | @ |",
+        lambda: row_of_b(1, 2),
+    ),
+    Claim(
+        PROBLEM,
+        "| 2 and 3 | 4×@ = @ | @ | **@** |",
+        lambda: ["1", *row_of_b(2, 3)[2:]],
+        lambda: row_of_b(2, 3)[4] == number(decided("B").payoff),
+    ),
+    Claim(
+        PROBLEM,
+        "Now a GPU costs @ everywhere. C would cost @ and is worth @",
+        lambda: [
+            *map(number, set(worked_example()[2][2])),
+            number(decided("C").rejection.smallest_utility),
+            number(worked_example()[0].jobs[2].utility(0)),
+        ],
+    ),
+    Claim(
+        PROBLEM,
+        "D costs @, is worth @, and runs in slots 2 and 3",
+        lambda: [number(decided("D").cost), number(decided("D").utility)],
+    ),
+    Claim(
+        PROBLEM,
+        "earned @ + @ + @ = @.",
+        lambda: [
+            number(value)
+            for value in (
+                *(decided(name).utility for name in ("A", "B", "D")),
+                worked_example()[1].total_utility,
+            )
+        ],
+    ),
+    Claim(
+        PROBLEM,
+        "@ + @ + @ + @ = @, the **optimum**",
+        lambda: ["30", "20", "9", "50", number(worked_example()[3])],
+        lambda: worked_example()[3] == 30 + 20 + 9 + 50,
+    ),
+    Claim(
+        PROBLEM,
+        "here @ / @ = @.",
+        lambda: [
+            number(worked_example()[3]),
+            number(worked_example()[1].total_utility),
+            f"{worked_example()[3] / worked_example()[1].total_utility:.3f}",
+        ],
+    ),
+    Claim(
+        PROBLEM,
+        "C is admitted, D finds no room, and the ratio is @",
+        lambda: [f"{worked_example()[3] / computed_prices().total_utility:.3f}"],
+        lambda: [made.admitted for made in computed_prices().decisions] == [True] * 3 + [False],
+    ),
+]
+
 THEORY_CLAIMS = [
-    says(THEORY, "two payoffs that differ by $10^{-@}$ of the job's utility", power(ULPS)),
     Claim(THEORY, "can be worth as little as $e^{-@}$", lambda: (-least_log_utility(),)),
     says(
         THEORY,
-        "`min_utility_fraction`, by default @, as a [study] chose",
+        "$\\varphi$ is `min_utility_fraction`, by default @ as a [study] chose",
         number(DEFAULT_MIN_UTILITY_FRACTION),
     ),
     Claim(
         THEORY,
-        "$(c - g)/w$ may be $@$ where @ workers fit",
+        "$(c-g)/w$ may be $@$ where @ workers fit",
         lambda: (repr(0.3 / 0.1), word(floor(0.3 / 0.1))),
     ),
-    says(THEORY, r"forgives $10^{-@} \max(1, |x|)$", power(TOLERANCE)),
-    says(THEORY, "lets every row exceed its limit by $10^{-@}$", power(FEASIBILITY)),
-    says(THEORY, "Rows of capacities are therefore multiplied by @ for", number(ROW_SCALE)),
-    says(
-        THEORY,
-        "It has @ seconds for that",
-        word(ConfigurationParams().mix_limit),
-    ),
-    says(THEORY, "(together @ thousandths of what", word(1000 * patterns.LIFTING_TRACE)),
-    holds(THEORY, "taken if it is at least half as deep", lambda: parts(2, PARAMS.cuts.deep)),
-    says(
-        THEORY,
-        "with a tolerance of $10^{-@}$, HiGHS's own for mixed-integer models",
-        power(WIDE),
-    ),
+    says(THEORY, r"forgives $10^{-@}\max(1,|x|)$", power(TOLERANCE)),
+    says(THEORY, "each row may exceed its limit by $10^{-@}$", power(FEASIBILITY)),
+    says(THEORY, "Rows of capacities are therefore multiplied by @,", number(ROW_SCALE)),
+    says(THEORY, "The master is solved with $10^{-@}$, which only widens it", power(WIDE)),
     says(THEORY, "With $10^{-@}$, which the compact model needs", power(FEASIBILITY)),
-    says(THEORY, "so the objective is multiplied by @.", number(WIDE_SCALE)),
     says(
         THEORY,
-        "stops when @ tenths of the open interval are left to it",
-        word(10 * decomposition.FIRST_GAP),
-    ),
-    Claim(THEORY, "each up to two slots later", holds=lambda: MASTER.window == 2),
-    holds(THEORY, "grows by half in each round", lambda: PARAMS.shortfall.growth == 1.5),
-    holds(THEORY, "After every third round", lambda: PARAMS.shortfall.patience == 3),
-    says(
-        THEORY,
-        "costs at most @ tenths of what the plan is worth more",
-        word(10 * PARAMS.shortfall.concession),
-    ),
-    says(
-        THEORY,
-        "Over a horizon of more than @ slots this holds in a window of @",
-        *[REPLANNING.span] * 2,
-    ),
-    holds(THEORY, "gains a quarter of what is left to gain", lambda: parts(4, replanning.AMBITION)),
-    holds(
-        THEORY,
-        "change a twentieth of the counts at most, then a tenth and a fifth",
-        lambda: parts(20, REPLANNING.radius) and REPLANNING.most_radius == 4 * REPLANNING.radius,
-    ),
-    says(THEORY, "mixed with the best schedule over up to @ slots", REPLANNING.span),
-    says(
-        THEORY,
-        "completions of the relaxation if there are no more than @ slots",
-        REPLANNING.span,
-    ),
-    says(
-        THEORY,
-        "over more than @ slots the horizon is cut into periods of about @ slots",
+        "Over more than @ slots, the horizon is cut into periods of about @ slots",
         REPLANNING.span,
         PARAMS.periods.slots,
     ),
-    holds(
-        THEORY,
-        "differ by less than a five-hundredth of the job's best",
-        lambda: parts(500, PARAMS.periods.step),
-    ),
-    Claim(
-        THEORY,
-        "Where the jobs have up to @ slots to run in, over all of them",
-        lambda: (MASTER.whole_size,),
-    ),
-    says(
-        THEORY,
-        "for @ tenths of the time left and a minute at most",
-        word(10 * decomposition.WHOLE_SHARE),
-    ),
-    holds(THEORY, "of the time left and a minute at most", lambda: MASTER.whole_limit == 60),
     says(THEORY, "schedule and bound agree to $10^{-@}$ of", power(PROOF)),
-    says(THEORY, "a checked schedule by up to $10^{-@}$ (`TRUST`)", power(TRUST)),
-    says(THEORY, r"rounded outward by $@ \cdot 10^{-@}$", number(OUTWARD * 1e10), 10),
+    says(THEORY, "below a checked schedule by up to $10^{-@}$", power(TRUST)),
+    says(THEORY, r"rounded outward by $@\cdot10^{-@}$", number(OUTWARD * 1e10), 10),
     holds(
         THEORY,
         "up to two billionths of the largest coefficient",
@@ -226,7 +338,7 @@ RECOURSE_CLAIMS = [
     says(RECOURSE, "where the first @ agree", word(futures.EARLIEST)),
     says(
         RECOURSE,
-        "worth at least @ of what it is worth then",
+        "worth at least @ of its planned utility",
         number(futures.DEFAULT_PROMISE_SHARE),
     ),
     holds(RECOURSE, "The share was chosen on the instances of this table", promises_decide),
@@ -245,7 +357,7 @@ RECOURSE_CLAIMS = [
     ),
     holds(
         "docs/commitment.md",
-        "A plan for later counts a little less than one for now (`discount`)",
+        "because a plan for later counts a little less than one for now (`discount`",
         lambda: 0.9 < RecourseParams().discount < 1,
     ),
     Claim(
@@ -262,7 +374,45 @@ RECOURSE_CLAIMS = [
     ),
 ]
 
+
+def gpu_workers_that_fit() -> list[str | int]:
+    instance = oasis.generate("paper", seed=0, machines="as_printed")
+    room = instance.cluster.worker_capacity[:, 0].max()
+    return [sum(job.worker["gpu"] <= room for job in instance.jobs), len(instance.jobs)]
+
+
+def shares_of_durations(preset: str) -> list[str]:
+    """Percent of a thousand jobs that take longer than the horizon, and that can meet a target."""
+    instance = oasis.generate(preset, jobs=1000, seed=0)
+    shortest = np.array([job.shortest_duration(instance.slot_seconds) for job in instance.jobs])
+    target = max(job.utility.target for job in instance.jobs)
+    shares = (shortest > instance.horizon).mean(), (shortest <= target).mean()
+    return [f"{100 * share:.1f}" for share in shares]
+
+
 ERRATA_CLAIMS = [
+    Claim(ERRATA, "with seed 0, @ of the @ jobs fit", gpu_workers_that_fit),
+    Claim(
+        ERRATA,
+        "of 1000 jobs with seed 0, @ % take longer than the horizon, and @ % can complete within",
+        lambda: shares_of_durations("paper"),
+    ),
+    holds(
+        ERRATA,
+        "In the latter, all jobs can",
+        lambda: shares_of_durations("calibrated") == ["0.0", "100.0"],
+    ),
+    Claim(
+        ERRATA,
+        "With the printed weights @, @ and @, a container adds at most @, so all scores together "
+        "are at most @",
+        lambda: [
+            *(number(weight) for weight in SpeCon().parameters["weights"]),
+            number(max(SpeCon().parameters["weights"])),
+            number(30 * max(SpeCon().parameters["weights"])),
+        ],
+        lambda: 30 * max(SpeCon().parameters["weights"]) < 63 + 88 + 92 + 72,
+    ),
     says(ERRATA, "Length of a slot (@ s here)", number(SIMULATION.slot_seconds)),
     says(ERRATA, "storage of the machines (@ GB)", number(STORAGE_GB)),
     says(
@@ -273,7 +423,7 @@ ERRATA_CLAIMS = [
     ),
     says(
         ERRATA,
-        r"@ times as much, where $\alpha = \ln 4 = @$",
+        r"@ times as much, where $\alpha=\ln4=@$",
         "three",
         f"{math.log(4):.2f}",
     ),
@@ -349,6 +499,7 @@ KUBERNETES_CLAIMS = [
 ]
 
 CLAIMS: list[Claim] = [
+    *PROBLEM_CLAIMS,
     *THEORY_CLAIMS,
     *RECOURSE_CLAIMS,
     *ERRATA_CLAIMS,
@@ -378,64 +529,65 @@ ALLOWED: dict[str, dict[str, str]] = {
     "CONTRIBUTING.md": {
         "mostly 150 to 600 lines; no function body over 60 lines": "a rule",
     },
+    PROBLEM: {
+        "two workers do four in two slots": DEFINED,
+        "in slots 0 and 1, where": "the picture, which is compared with the run",
+        "runs in slots 2 and 3": "the picture, which is compared with the run",
+        "B waits for slots 2 and 3": "the picture, which is compared with the run",
+        "with each of the four GPUs": "the claim beside it",
+        "20 if complete in slot 1": "the claim of the same row",
+        "It is 1 at best": DEFINED,
+    },
     THEORY: {
-        "A minimum above 1": DEFINED,
-        "OSDI 2020) and Sia (Jayaram Subramanya and others, SOSP 2023)": REFERENCE,
+        "Statements are numbered from 5 on": DEFINED,
+        "`min_workers`, 1 in the paper": PAPER,
         "in its slot of arrival has delay 0": DEFINED,
-        "equals that of four other searches": "the table at the end names them",
-        "rests on three observations": "they follow",
         "chose; 0 is the printed form": DEFINED,
-        "A price is 0 where there is enough": DEFINED,
-        "each needs three GPUs of a server that has four": CELL,
-        "which takes exactly four GPUs": "two thirds of two times three",
-        "*J. Heuristics* 4(2), 1998": REFERENCE,
-        "To set one to 0 or 1": DEFINED,
-        "Fischetti and Monaci 2014": REFERENCE,
-        "Fischetti and Lodi 2003": REFERENCE,
-        "Geoffrion 1974": REFERENCE,
-        "Hence three rules": "they follow",
-        "one server with 1000 GPUs, two jobs of 510 one-GPU workers": CELL,
-        "is worth a million times as much": CELL,
+        "two jobs that need three GPUs on a server with four": CELL,
         "and $G$ to 0": DEFINED,
-        "against five others": "the sentence names them",
+        "against four other searches": "their tests are in the file that is named",
+        "Three rules follow": "they follow",
+        "ITOR, 1997": REFERENCE,
+        "J. Computing, 2018": REFERENCE,
+        "Math. Programming, 2003": REFERENCE,
+        "programming.*](https://doi.org/10.1007/BFb0120690) 1974": REFERENCE,
     },
     SEARCH: {
-        "(0 where a completion is impossible": DEFINED,
-        "no cost is below 0": DEFINED,
-        "Raise each count between 0 and $m_i$": DEFINED,
+        "(0 where that is impossible": DEFINED,
+        "No cost is below 0": DEFINED,
+        "Raising each count between 0 and $m_i$": DEFINED,
         "the second term is 0 outside the window": DEFINED,
     },
     ERRATA: {
-        "$w / c = 0.001$, two jobs, ratio $10^6$": CELL,
-        r"worth 1 and 7: ratio 7 against $2 \ln 28$. With 6 in place of 7 the printed form": CELL,
+        "With demands of a thousandth, two jobs have ratio $10^6$": CELL,
+        r"worth 1 and 7: ratio 7 against $2\ln28$. With 6 in place of 7": "the test named below",
         "on a server with three": CELL,
         "it ends below $10^6$": "asserted by the cell",
         "three slots of one worker": "two chunks of one and a half worker-slots",
         "with slots 1 to $T$": PAPER,
+        "with seed 0": "the claim beside it",
+        "of 1000 jobs": "the claim beside it",
         "with 30 jobs on four workers:": PAPER,
         '"the scores of Worker-1,-2,-3,-4 were 63, 88, 92, 72"': PAPER,
-        "adds at most 2 to the score of its worker, with the printed weights 2, 1.5 and 1, so that "
-        "all scores together are at most 60": CELL,
-        "for slots 0 to $T - 1$": DEFINED,
+        "for slots 0 to $T-1$": DEFINED,
         "A deadline before the end makes it 0": DEFINED,
     },
     "docs/notation.md": {
-        "counts slots 1 to $T$, the code 0 to $T - 1$": DEFINED,
+        "counts slots 1 to $T$, the code 0 to $T-1$": DEFINED,
         "| 1 | the loop over arrivals": PAPER,
         "| 1, l. 5–7 |": PAPER,
         "| 1, l. 8–12 |": PAPER,
         "| 2 | loop over completion slots": PAPER,
         "| 2, DP_COST |": PAPER,
         "| 2, COST_t |": PAPER,
-        "| 1, optimality of the search": PAPER,
-        "| 2, feasibility": PAPER,
-        "| 4, competitive ratio": PAPER,
     },
-    RECOURSE: {"Its slot 0": DEFINED, "2006); a heuristic": REFERENCE},
+    RECOURSE: {"its slot 0": DEFINED, "Optimization*, 2006": REFERENCE},
     "docs/commitment.md": {
-        "`long` needs slots 0 to 2, `short` needs slot 1": CELL,
+        "(`discount`, 1 to avoid that)": "the test named on the page",
+        "one needs slots 0 to 2 of a GPU, the other slot 1": "tests/paper/test_recourse_loses.py",
+        "by 1 + c": DEFINED,
         "With three jobs it loses": CELL,
-        "Koren and Shasha 1995": REFERENCE,
+        "Computing* 24, 1995": REFERENCE,
     },
     "docs/kubernetes-submit.md": {
         "can use all eight GPUs": "the object below, on two nodes of four GPUs",

@@ -16,6 +16,7 @@ from experiments import CompetitiveRatio, competitive_ratio
 from experiments.cli import console, exit_codes, progress
 from experiments.cli.commands import sweep as sweep_command
 from experiments.cli.commands import whatif as whatif_command
+from experiments.cli.options import limits_of
 from experiments.evaluation import intervals
 from experiments.evaluation.limits import read_share
 from experiments.evaluation.whatif import SHORTEST, machine_list
@@ -165,14 +166,6 @@ START = [
     ),
     Claim(TUTORIAL, "schedule for all @ jobs", lambda: (spelled(len(congested().jobs)),)),
     Claim(TUTORIAL, "and the exit code is @", lambda: (exit_codes.LIMIT,)),
-    Claim(
-        TUTORIAL,
-        "so the exponential $e^x$ in it is large, and the bound is far above the proven ratio",
-        holds=lambda: (
-            solved().certificate is not None
-            and solved().certificate.ratio_bound > 10 * solved().upper  # type: ignore[union-attr]
-        ),
-    ),
     Claim(TUTORIAL, "The cheapest schedule completes in slot @ and", lambda: (cheapest_slot(),)),
     Claim(TUTORIAL, "(here @)", lambda: (fixed(refused().utility_factor or 0.0, 2),)),
     Claim(
@@ -252,7 +245,7 @@ GLOSSARY = "docs/glossary.md"
 CHOICES = [
     Claim(
         CHOOSING,
-        """a job of @ GPU-hours worth @ gives way to @ jobs of @ GPU-hours worth @ each""",
+        "A job of @ GPU-hours worth @ gives way to @ jobs of @ GPU-hours worth @ each",
         lambda: ("400", "100", "ten", "40", "20"),
         lambda: 400 == 10 * 40 and 100 < 10 * 20,
     ),
@@ -265,15 +258,18 @@ CHOICES = [
     ),
     Claim(
         CHOOSING,
-        "@ jobs on @ GPUs, in time units",
-        lambda: ("Sixteen", "eight"),
-        lambda: has(CHOOSING, r"for k in range\(16\)") and has(CHOOSING, r"gpus=8, slot_hours"),
+        "@ jobs of @ to @ hours in slots of @ lengths",
+        lambda: ("sixteen", "0.6", "3.2", "four"),
+        lambda: (
+            has(CHOOSING, r"uniform\(0\.6, 3\.2, size=16\)")
+            and has(CHOOSING, r"in \(15, 30, 60, 120\)")
+        ),
     ),
     Claim(
         CHOOSING,
-        """**@ times what a change costs**, at least: if starting or moving a job takes a minute, a
-        slot of @ minutes loses a tenth""",
-        lambda: ("Ten", "ten"),
+        """At least @ times what a change costs | If starting a job takes a minute, a slot of @
+        minutes loses a tenth""",
+        lambda: ("ten", "ten"),
     ),
     Claim(GLOSSARY, "The paper's jobs have @.", lambda: (congested().jobs[0].min_workers,)),
     Claim(GLOSSARY, "to one part in a million", holds=lambda: PROOF == 1e-6),
@@ -292,36 +288,27 @@ def seconds(value: float) -> str:
 
 COMMANDS = [
     Claim(WHAT_IF, "durations below @ s count as @ s", lambda: (f"{SHORTEST:g}",) * 2),
-    Claim(WHAT_IF, "the fewest of @ GPUs that hold", lambda: (str(whatif_command.SIZE),)),
+    Claim(WHAT_IF, "the fewest machines of @ GPUs that hold", lambda: (str(whatif_command.SIZE),)),
     Claim(
         WHAT_IF,
         "@ machines of @ GPUs; a CSV",
         lambda: (len(machine_list("16x8")), machine_list("16x8")[0]),
     ),
-    Claim(WHAT_IF, "divided by the duration, at least @", lambda: ("1",)),
+    Claim(WHAT_IF, "divided by duration, at least @", lambda: ("1",)),
     Claim(CLI, "once they have taken @ seconds", lambda: (seconds(console.PATIENCE_SECONDS),)),
-    Claim(CLI, "at most one a second", holds=lambda: progress.LOG_SECONDS == 1.0),
-    Claim(CLI, "what is known by then and exit code @", lambda: (exit_codes.LIMIT,)),
-    Claim(CLI, "A second one quits at once, with exit code @", lambda: (exit_codes.INTERRUPTED,)),
-    Claim(CLI, "on a terminal after @ seconds", lambda: (seconds(console.PATIENCE_SECONDS),)),
-    Claim(CLI, "done every @ seconds", lambda: (seconds(sweep_command.LOG_SECONDS),)),
-    Claim(CLI, "by a thousandth of itself", holds=lambda: LEAST_PROGRESS == 1e-3),
+    Claim(CLI, "at most one line a second", holds=lambda: progress.LOG_SECONDS == 1.0),
+    Claim(CLI, "report every @ seconds", lambda: (seconds(sweep_command.LOG_SECONDS),)),
+    Claim(CLI, "by less than a thousandth of itself", holds=lambda: LEAST_PROGRESS == 1e-3),
     Claim(CLI, "| @ | done |", lambda: (exit_codes.DONE,)),
     Claim(CLI, "| @ | bad usage", lambda: (exit_codes.BAD_INPUT,)),
-    Claim(CLI, "| @ | the result is printed, but it is not whole", lambda: (exit_codes.LIMIT,)),
-    Claim(
-        CLI,
-        "the exit code is @. If no policy is done, there is no result, and the exit code is @.",
-        lambda: (exit_codes.LIMIT, exit_codes.INTERRUPTED),
-    ),
-    Claim(CLI, "`--gap 5%` for @. A", lambda: (f"{read_share('5%'):g}",)),
-    Claim(CLI, "off a terminal it has @ columns", lambda: (Console(_environ={}).width,)),
-    Claim(CLI, "| @ | the result of a sweep", lambda: (exit_codes.FAILED_CELLS,)),
-    Claim(CLI, "| @ | interrupted by", lambda: (exit_codes.INTERRUPTED,)),
-    Claim(CLI, "the file, and the exit code is @", lambda: (exit_codes.BAD_INPUT,)),
-    Claim(CLI, "gives an interval and exit code @", lambda: (exit_codes.LIMIT,)),
+    Claim(CLI, "| @ | the result is printed but incomplete", lambda: (exit_codes.LIMIT,)),
+    Claim(CLI, "`5%` or `@` |", lambda: (f"{read_share('5%'):g}",)),
+    Claim(CLI, "default @ s |", lambda: (f"{limits_of(None, None)['time_limit']:g}",)),
+    Claim(CLI, "the terminal, or @ columns elsewhere", lambda: (Console(_environ={}).width,)),
+    Claim(CLI, "| @ | some cells of a sweep", lambda: (exit_codes.FAILED_CELLS,)),
+    Claim(CLI, "| @ | interrupted without", lambda: (exit_codes.INTERRUPTED,)),
     Claim(CLI, "ends the command with exit code @", lambda: (exit_codes.BAD_INPUT,)),
-    Claim(CLI, "gives means, with @ % intervals", lambda: (confidence(),)),
+    Claim(CLI, "draw at random, with @ % intervals", lambda: (confidence(),)),
     Claim(CLI, "size at most @, such as ten jobs", lambda: (AutoParams().compact_size,)),
     Claim(CLI, "counts above @, such as 400 jobs", lambda: (f"{LONG_COUNTS:,}",)),
     Claim(CLI, "counts above @, such as a hundred", lambda: (f"{AutoParams().counts_size:,}",)),
@@ -346,7 +333,7 @@ COMMANDS = [
     ),
     Claim(
         FIELD,
-        "may be left out, then @ |",
+        "or none; default @ |",
         lambda: (late_job().min_workers,),
     ),
     Claim(FIELD, "go up to $10^{@}$", lambda: (f"{np.log10(LARGEST_AMOUNT):.0f}",)),
@@ -461,7 +448,7 @@ DRAWN = [
     Claim(WORKLOADS, "so on), @ cores and @ GB, chosen", lambda: ends(KINDS_SHAPE[1:])),
     Claim(
         WORKLOADS,
-        "targets are @-@ slots. Each job is of one of @ models",
+        "targets are @-@ slots. Each job is one of @ models",
         lambda: (*ends(PRESETS["kinds"].target), spelled(len(STEPS_PER_SECOND))),
     ),
     Claim(
@@ -516,13 +503,13 @@ DRAWN = [
     ),
     Claim(
         WORKLOADS,
-        """The worker machines of the testbed have @ cores, @ GB and @ GB of storage, @ of the @
+        """Worker machines of the testbed have @ cores, @ GB and @ GB of storage, @ of the @
         with one GPU; the PS machines have @ cores, @ GB and @ GB""",
         testbed_machines,
     ),
     Claim(
         WORKLOADS,
-        "@-@ GB for each worker and PS as printed",
+        "@-@ GB per worker and PS as printed",
         lambda: ends(PAPER.worker["storage_gb"]),
         lambda: (
             PAPER.worker["storage_gb"] == PAPER.ps["storage_gb"] == TESTBED.worker["storage_gb"]
@@ -543,28 +530,16 @@ DRAWN = [
     ),
     Claim(
         WORKLOADS,
-        "2 e / b > @, then tau is log-uniform on [@, min(@, delta",
-        lambda: ends((PAPER.minibatch_time[0],), PAPER.minibatch_time),
-    ),
-    Claim(
-        WORKLOADS,
         "@ workers of @ GPUs each do not fit on @ machines",
         lambda: (PAPER.chunks[1], PAPER.worker["gpu"][1], PAPER.worker_servers),
     ),
-    Claim(WORKLOADS, "for D in @..@ slots", lambda: TESTBED.duration),
     Claim(
         WORKLOADS,
-        "is D slots, @ minutes to @ hours",
-        lambda: ends((TESTBED.duration[0] * 20, TESTBED.duration[1] * 20 / 60)),
+        "@ minutes to @ hours are read as the shortest duration of a job, @ to @ slots",
+        lambda: ends((TESTBED.duration[0] * 20, TESTBED.duration[1] * 20 / 60), TESTBED.duration),
         lambda: TESTBED.slot_seconds == 20 * 60,
     ),
-    Claim(
-        WORKLOADS,
-        "(@ GPUs, @ cores for parameter servers)",
-        lambda: ("four", int(TESTBED.ps_servers * 8)),
-    ),
     Claim(WORKLOADS, "within @ slots and before", lambda: (TESTBED.duration[1],)),
-    Claim(WORKLOADS, "drawn from [b_i, @]", lambda: ends((TESTBED.ps_bandwidth[1],))),
     Claim(
         WORKLOADS,
         '("@ jobs arrive in the first @ slots")',
@@ -596,32 +571,31 @@ def first_and_last(seeds: list[int]) -> tuple[int, int]:
 
 
 RESULTS = [
-    Claim(PLOTS, "schedule of more than @ jobs", lambda: (schedule.TOO_MANY,)),
+    Claim(PLOTS, "| @ jobs | the schedule", lambda: (schedule.TOO_MANY,)),
     Claim(
         PLOTS,
-        "On more than @ slots or @ servers",
+        "| @ slots or @ servers |",
         lambda: (canvas.MOST_COLUMNS, canvas.MOST_ROWS),
     ),
-    Claim(PLOTS, "Utilities of more than @ jobs", lambda: (utilities.TOO_MANY,)),
-    Claim(PLOTS, "Of more than @ jobs that completed", lambda: (utilities.MOST_DOTS,)),
+    Claim(PLOTS, "| @ jobs | utilities", lambda: (utilities.TOO_MANY,)),
+    Claim(PLOTS, "| @ completed jobs |", lambda: (utilities.MOST_DOTS,)),
     Claim(PLOTS, "with @ % intervals", lambda: (confidence(),)),
     Claim(SWEEPS, "for @ % confidence", lambda: (confidence(),)),
-    Claim(SWEEPS, "more than a factor of @,", lambda: (f"{intervals.WIDEST:,.0f}",)),
-    Claim(SWEEPS, "Default `[0]` |", holds=lambda: seeds_of() == [0]),
-    Claim(SWEEPS, "`seeds = 5` is the seeds @ to @.", lambda: first_and_last(seeds_of(5))),
+    Claim(SWEEPS, "more than a factor of @.", lambda: (f"{intervals.WIDEST:,.0f}",)),
+    Claim(SWEEPS, "Default `[0]`.", holds=lambda: seeds_of() == [0]),
+    Claim(SWEEPS, "`5` is the seeds @ to @;", lambda: first_and_last(seeds_of(5))),
     Claim(
         SWEEPS,
-        "`{first = 3, count = 5}` is @ to @, and",
+        "`{first = 3, count = 5}` is @ to @;",
         lambda: first_and_last(seeds_of({"first": 3, "count": 5})),
     ),
+    Claim(SWEEPS, "The exit code is @ also without proofs", lambda: (exit_codes.DONE,)),
+    Claim(SWEEPS, "go on, and the exit code is @.", lambda: (exit_codes.FAILED_CELLS,)),
     Claim(
         SWEEPS,
-        'such as @ or `"5%"`',
-        lambda: (f"{read_share('5%'):g}",),
+        "answers within @ seconds, the command fails",
+        lambda: (seconds(Dask("").connect_seconds),),
     ),
-    Claim(SWEEPS, "ends with exit code @: the rows", lambda: (exit_codes.DONE,)),
-    Claim(SWEEPS, "the exit code is then @.", lambda: (exit_codes.FAILED_CELLS,)),
-    Claim(SWEEPS, "within @ seconds is an error", lambda: (seconds(Dask("").connect_seconds),)),
     Claim(LIBRARY, "@ instances of the offline problem", lambda: (len(Library().records()),)),
     Claim(
         LIBRARY,
@@ -647,8 +621,8 @@ CLAIMS: list[Claim] = [*START, *NOTEBOOKS, *CHOICES, *COMMANDS, *DRAWN, *RESULTS
 # page -> words of the page with a number that cannot be wrong -> why it cannot
 ALLOWED: dict[str, dict[str, str]] = {
     WHAT_IF: {
-        "Three commands:": "they follow",
-        "**Load x 1.5** is the same jobs, with the times between submissions divided by 1.5": (
+        "The 40 jobs of the example": "its output says how many",
+        "load x 1.5 | The same jobs, with the times between submissions divided by 1.5": (
             "a definition"
         ),
     },
@@ -660,53 +634,45 @@ ALLOWED: dict[str, dict[str, str]] = {
     "docs/index.md": {"arXiv 1801.00936": "the number of a paper", "INFOCOM\n  2018": "a year"},
     TUTORIAL: {
         "1 would be perfect": "what a ratio is",
-        "2 alpha, with": "the name of the line",
-        "It approaches 2 alpha": "the name of the line",
     },
     CHOOSING: {
-        "worth a thousand times as much": "an example, not a result",
         "not six.": "advice",
         "a priority of a billion": "an example, not a result",
-        "**Between 10 and 300 slots to the horizon.**": "advice; how-long has what was measured",
+        "| Between 10 and 300 slots to the horizon |": "advice; how-long has what was measured",
     },
     GLOSSARY: {"has delay 0": "a definition", "It is 1 at best": "what a ratio is"},
     CLI: {
         "such as ten jobs on six servers with eight slots each": "an example",
         "such as 400 jobs over 300 slots": "an example",
         "such as a hundred jobs over 300 slots": "an example",
-        "would reach below 0,": "what a utility cannot be",
-        "| 1 | a fault of the program": "what Python ends with after a traceback",
-        "where it is not 0, `mean_completion`": "none",
+        "would reach below 0 is": "what a utility cannot be",
+        "`--work-limit` | `20` |": "an example",
+        "| 1 | a bug": "what Python ends with after a traceback",
+        "if not 0, completion times": "none",
     },
     FIELD: {
         "slots are 0 to $T - 1$": "a definition",
         "0 where left out": "a definition; test_instance_file reads such servers",
-        "($10^6$ bytes)": "a unit",
+        "of $10^6$ bytes": "a unit",
+        "4 GPUs, 2 hours, worth 50": "an example",
+        "its `gradient_mb` is 0": "test_job refuses others",
         "| integer, 1 to `chunks`": "the range; an error of the page's table is outside it",
         "the deadline, then 0": "a definition",
-        "`form`, where that is not 0": "a definition",
+        "`form`, unless that is 0": "a definition",
     },
     WORKLOADS: {
         "ResNet-50/101/152, VGG-11": "names of networks",
-        '"Each job runs 40 minutes to two hours"': "the paper's words",
         "dual-port 10 GbE card": "the paper's",
-        "machines with GPUs of three kinds": "the claim of their names",
+        "GPUs of three kinds": "the claim of their names",
         "K80, P100 and V100": "names of GPUs",
         '`labels: {"gpu": "k80"}`': "a name",
-        "multiple of a P100": "a name",
+        "relative to a P100": "a name",
         "OSDI 2020": "a year",
         "for ResNet-50, twice for A3C": "names of networks",
-        "with 200 jobs gives the 100 + 100 jobs of": "shares of one half each",
-        "delta / (E M) - 2 e / b": "the formula of kappa: gradients there and back",
-        "length / (E M) - 2 e / b": "the same",
-        "(D - 1, D]": "a formula",
-        "t s / 3600 to (t + 1) s / 3600": "seconds of an hour",
     },
     SWEEPS: {
-        "they are cut off at 0, of a share also at 1": "what amounts and shares can be",
-        "cut off at 1; where": "what a ratio can be",
-        "and its interval is 0": "equal results",
-        "how many there are, from 0 on,": "the seeds of the claims below it",
+        "such as a utility below 0": "what a utility cannot be",
+        "`5` is the seeds": "the claim of its seeds",
     },
     "docs/own-policy.md": {"`job.utility` is 1 at": "a definition; test_policy_check looks at it"},
     "docs/gallery/own-trace.md": {"Above 100 %": "what a percentage is"},

@@ -53,7 +53,10 @@ NOT_PROSE = (
 CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 FORMULA = re.compile(r"\$+[^$]+\$+")
 
-NUMBERED = "Theorems?|Lemmas?|Algorithms?|Figs?\\.|Figures?|Tables?|Eq\\.|[Ss]tep"
+NUMBERED = (
+    "Theorems?|Lemmas?|Propositions?|Definitions?|Algorithms?"
+    "|Figs?\\.|Figures?|Tables?|Eq\\.|[Ss]tep"
+)
 ALWAYS = {
     r"\(\d+[a-z]?\)(?:[–-]\(\d+\))?": "equation of the paper",
     rf"(?:{NUMBERED}) \d+(?: (?:and|to) \d+)?": "numbered in the paper or on the page",

@@ -1,4 +1,4 @@
-"""No policy is below the bound on the mean of rigid jobs, nor is any schedule that can be tried."""
+"""No policy passes the bounds on the mean and the utility of rigid jobs, no schedule the first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 
 from experiments.evaluation.comparison import PLAIN
 from experiments.evaluation.policies import entry_of
-from experiments.evaluation.whatif import CHOSEN
+from experiments.evaluation.whatif import CHOSEN, JobColumns, utility_bound
+from oasis.model.utility import UtilityColumns
 from oasis.simulator import PlainJob, replay, rigid_workload
 from offline.rigid_bound import rigid_mean_bound
 
@@ -47,16 +48,23 @@ def bound_of(jobs: list[PlainJob], gpus: int) -> float:
 def test_no_policy_is_below_the_bound(name: str) -> None:
     """On 200 random workloads for what is run by default, on 40 for the others."""
     for seed in range(WORKLOADS if name in CHOSEN else 40):
-        jobs, gpus, bound = bounded(seed)
+        jobs, gpus, bound, worth, most = bounded(seed)
         outcome = replay(rigid_workload(jobs, 1, gpus), entry_of(name).make(None, {}))
         if not outcome.unfinished:
             assert outcome.mean_completion >= bound, seed
+        ends = [math.inf if job.end is None else job.end - job.arrival for job in outcome.jobs]
+        assert worth(np.array(ends)).sum() <= most, seed
 
 
 @cache
-def bounded(seed: int) -> tuple[list[PlainJob], int, float]:
+def bounded(seed: int) -> tuple[list[PlainJob], int, float, UtilityColumns, float]:
+    """Jobs in order of submission, GPUs, the bound of the mean, utilities and their bound."""
     jobs, gpus = drawn(seed)
-    return jobs, gpus, bound_of(jobs, gpus)
+    columns = JobColumns.of(jobs).with_drawn_worth(seed)
+    assert columns.worth is not None
+    most = utility_bound(columns, gpus)
+    assert most is not None
+    return jobs, gpus, bound_of(jobs, gpus), columns.worth, most
 
 
 def test_the_bound_is_more_than_the_durations_where_jobs_must_wait() -> None:

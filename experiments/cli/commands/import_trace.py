@@ -152,7 +152,7 @@ OF_JOBS: tuple[tuple[JobTrace, str], ...] = (
 
 
 def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
-    """The subcommand of a trace whose rows are jobs; `text` is its help."""
+    """Build the subcommand of a trace whose rows are jobs; `text` is its help."""
 
     def command(
         *,

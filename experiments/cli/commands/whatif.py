@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +35,7 @@ from experiments.cli.options import (
     Set,
     Style,
     choose_options,
+    is_given,
     known,
     known_policies,
     naming_flags,
@@ -67,6 +69,12 @@ SIZE = 8  # GPUs of a machine, unless the user says otherwise
 LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
+GIVEN, DRAWN, NONE = UTILITIES = ("given", "drawn", "none")
+DRAWN_TEXT = (
+    "drawn with seed {seed} as `oasis import` does: priority / (1 + exp(decay (d - target))) of "
+    "the time d from submission to end, in units of 30 min; priority 1 to 100, decay 0 (10 % of "
+    "the jobs), 0.01 to 1 (55 %) or 4 to 6 (35 %), target 1.5 x duration, at least 1"
+)
 PAGE = (".html", ".htm")
 TITLE = "Which scheduler would serve these jobs best?"
 
@@ -100,6 +108,16 @@ def command(
             show_default=False,
         ),
     ] = None,
+    utilities: Annotated[
+        str | None,
+        typer.Option(
+            help=f"What jobs are worth: {', '.join(UTILITIES)}. given: by the columns worth and "
+            "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
+            "given, where the table has such a column]",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of --utilities drawn.", min=0)] = 0,
     fewer: Annotated[
         str | None,
         typer.Option(
@@ -165,6 +183,10 @@ def command(
     placement = known(placement, ("pooled", "whole"), "--placement")
     if format is not None:
         format = known(format, FORMATS, "--format")
+    if utilities is not None:
+        utilities = known(utilities, UTILITIES, "--utilities")
+    if is_given(context, "seed") and utilities != DRAWN:
+        raise InputError("--seed", "expected --utilities drawn beside it")
     if style is not None and not _is_page(output):
         raise InputError("--style", "expected -o PAGE.html beside it")
     more = _numbers(loads, "--loads"), _numbers(fewer, "--fewer", whole=True)
@@ -175,18 +197,21 @@ def command(
     given = {"virtual_cluster": virtual_cluster, **reading}
     limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
     trace = read_jobs(source, format, given, expected=EXPECTED, **limits)
-    jobs = JobColumns.of(trace.jobs)
+    jobs, worth = _valued(JobColumns.of(trace.jobs), utilities, seed)
     about = {
         "jobs": len(jobs),
         "format": trace.format,
         "kept": trace.kept,
         "placement": placement,
+        "utilities": worth,
         "trace": file_reference(file),
         "command": again(context),
         "version": oasis.__version__,
     }
     scenarios = _scenarios(jobs, machines, placement, *more, many=len(names))
     say_how_it_was_read(trace, is_guessed=format is None)
+    if worth:
+        console.note(f"utility: {worth}")
     if policies == ",".join(CHOSEN):
         console.note(tables.left_out_note(names))
     rows = cells_of(jobs, scenarios, chosen, each=bool(files))
@@ -200,6 +225,19 @@ def command(
     rest = None if _is_page(output) else output
     deliver(found.to_dict, lambda: show(found), as_json=as_json, output=rest)
     return _exit_code(found)
+
+
+def _valued(jobs: JobColumns, utilities: str | None, seed: int) -> tuple[JobColumns, str | None]:
+    """The jobs with what they are worth, and in words how that is known."""
+    if utilities == DRAWN:
+        return jobs.with_drawn_worth(seed), DRAWN_TEXT.format(seed=seed)
+    if utilities == NONE:
+        return replace(jobs, worth=None), None
+    if jobs.worth is None:
+        if utilities == GIVEN:
+            raise InputError("--utilities", "expected a table with a column worth or deadline")
+        return jobs, None
+    return jobs, "what the table says each job is worth, if it ends by its deadline"
 
 
 def _is_page(output: Path | None) -> bool:
@@ -307,7 +345,8 @@ def _found(
             figures[RECORDED] = recorded_figures(jobs, sum(scenario.machines))
         least = records.get(bound.key)
         value = least.figures["mean_completion"] if least and least.status != FAILED else None
-        setting = Setting(scenario.load, scenario.machines, value, figures)
+        most = least.figures["utility"] if least and least.status != FAILED else None
+        setting = Setting(scenario.load, scenario.machines, value, figures, most)
         settings.append(setting)
         for cell in runs:
             record = records.get(cell.key)

@@ -15,7 +15,7 @@ from oasis.online.dp.lagrangian import Envelope, Slots, Split, repair
 
 
 def costs_of_work(rows: FloatArray, least: int, work: int) -> FloatArray:
-    """What 0, 1, .. worker-slots cost in a slot that has no worker, or `least` at least.
+    """Cost of 0, 1, .. worker-slots in a slot with no worker, or with at least `least`.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def costs_of_work(rows: FloatArray, least: int, work: int) -> FloatArray:
 
 
 def workers_for(counts: IntArray, least: int, work: int | None) -> IntArray:
-    """Workers of each slot in which so many worker-slots are to be done.
+    """Number of workers of each slot that does these worker-slots.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def smallest_factor(
 
 
 def falls_after(utility: FloatArray, slot: int) -> bool:
-    """Whether every later completion is worth less, even if this one cost next to nothing."""
+    """Return whether every later completion is worth less, even at almost no cost."""
     soon = float(utility[slot])
     return soon > 0 and _later(utility, slot) + noise_of(utility) < soon
 

@@ -1,4 +1,4 @@
-"""Who is promised a completion at arrival."""
+"""Admission rules: which jobs are promised a completion at arrival."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AdmissionRule(Protocol):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What distinguishes this rule from another, as plain data."""
+        """Options of the rule, as plain data."""
         ...
 
     @property
@@ -41,12 +41,12 @@ class AdmissionRule(Protocol):
 
     @property
     def arrived(self) -> int:
-        """How many jobs have arrived in this run."""
+        """Number of jobs that have arrived in this run."""
         ...
 
     @property
     def shared(self) -> Iterable[object]:
-        """What a copy may share with the original because nobody changes it."""
+        """Immutable parts that a copy may share with the original."""
         ...
 
     def reset(
@@ -57,7 +57,7 @@ class AdmissionRule(Protocol):
         seen: Iterable[Job] = (),
         arrived: int = 0,
     ) -> None:
-        """Begin a new run, or go on with one in which `arrived` jobs came, `seen` the last.
+        """Start a run, or resume one after `arrived` arrivals, the last of them `seen`.
 
         `horizon` and `patience` are those of `Planner`.
         """
@@ -71,7 +71,7 @@ class AdmissionRule(Protocol):
         ...
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
-        """Whether `live`, for which `plan` now has a schedule, gets its promise."""
+        """Return whether `live`, scheduled in `plan`, gets its promise."""
         ...
 
 
@@ -135,12 +135,12 @@ class AtPrices:
 
     @property
     def arrived(self) -> int:
-        """How many jobs have arrived in this run."""
+        """Number of jobs that have arrived in this run."""
         return self._arrived
 
     @property
     def shared(self) -> Iterable[object]:
-        """What a copy may share with the original because nobody changes it."""
+        """Immutable parts that a copy may share with the original."""
         return [self._given, *self._seen]
 
     def reset(
@@ -151,7 +151,7 @@ class AtPrices:
         seen: Iterable[Job] = (),
         arrived: int = 0,
     ) -> None:
-        """Begin a new run, or go on with one in which `arrived` jobs came, `seen` the last."""
+        """Start a run, or resume one after `arrived` arrivals, the last of them `seen`."""
         self._cluster, self._horizon, self._rolling = cluster, horizon, patience is not None
         self._arrived = arrived
         self._seen: deque[Job] = deque(seen, maxlen=self._memory)

@@ -125,12 +125,12 @@ class SampledFutures:
 
     @property
     def shared(self) -> Iterable[object]:
-        """What a copy may share with the original because nobody changes it."""
+        """Immutable parts that a copy may share with the original."""
         return [self._learned, self._past, *(live for _, live in self._known)]
 
     @property
     def arrived(self) -> int:
-        """How many jobs have arrived in this run."""
+        """Number of jobs that have arrived in this run."""
         return self._arrived
 
     def reset(
@@ -141,7 +141,7 @@ class SampledFutures:
         seen: Iterable[Job] = (),
         arrived: int = 0,
     ) -> None:
-        """Begin a new run, or go on with one in which `arrived` jobs came, `seen` the last."""
+        """Start a run, or resume one after `arrived` arrivals, the last of them `seen`."""
         if self._learned is not None:
             self._learned.check_resources(cluster.resources, cluster.slot_seconds)
         self._cluster, self._horizon, self._patience = cluster, horizon, patience
@@ -159,7 +159,7 @@ class SampledFutures:
         self._arrived += 1
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
-        """Whether `live` is worth more than its schedule takes from the sampled futures."""
+        """Return whether `live` is worth more than its schedule costs the sampled futures."""
         schedule = live.schedule
         assert schedule is not None
         # A generator of its own for each decision: how many numbers
@@ -260,7 +260,7 @@ class SampledFutures:
 
 
 def is_gain(gain: float, takes_ties: bool) -> bool:
-    """Whether a trade is accepted."""
+    """Return whether a trade is accepted."""
     return gain > 0 or (takes_ties and gain == 0)
 
 

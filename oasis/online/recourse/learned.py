@@ -1,4 +1,4 @@
-"""What past days teach: prices by slot of the day, U and L, and the jobs that arrived."""
+"""Prices by slot of the day, U and L, and arrivals, learned from past days."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REST = (*GROUPS, "bounds", "jobs")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LearnedPrices(Summarised):
-    """What `offline.learn_prices` found in past days, for the days to come.
+    """Prices that `offline.learn_prices` found in past days, applied to later days.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class LearnedPrices(Summarised):
 
     @property
     def name(self) -> str:
-        """What results call these prices where no file is known: their digest."""
+        """Name of these prices in results where no file is known: their digest."""
         return f"sha256:{self.digest}"
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -311,12 +311,12 @@ class AtLearnedPrices:
 
     @property
     def arrived(self) -> int:
-        """How many jobs have arrived in this run."""
+        """Number of jobs that have arrived in this run."""
         return self._arrived
 
     @property
     def shared(self) -> Iterable[object]:
-        """What a copy may share with the original because nobody changes it."""
+        """Immutable parts that a copy may share with the original."""
         return [self._learned]
 
     def reset(
@@ -327,7 +327,7 @@ class AtLearnedPrices:
         seen: Iterable[Job] = (),
         arrived: int = 0,
     ) -> None:
-        """Begin a new run, or go on with one in which `arrived` jobs came."""
+        """Start a run, or resume one after `arrived` arrivals."""
         self._learned.check_resources(cluster.resources, cluster.slot_seconds)
         self._cluster, self._arrived = cluster, arrived
 
@@ -336,12 +336,12 @@ class AtLearnedPrices:
         self._arrived += 1
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
-        """Whether the planned completion is worth more than the schedule costs."""
+        """Return whether the planned completion is worth more than the schedule costs."""
         assert live.schedule is not None
         return live.utility_at(live.schedule.completion) > self.cost(live.job, live.schedule)
 
     def cost(self, job: Job, schedule: Schedule) -> float:
-        """What `schedule` costs at the learned prices."""
+        """Cost of `schedule` at the learned prices."""
         cost = 0.0
         for group in GROUPS:
             rows = group.placed(schedule)

@@ -24,7 +24,7 @@ MANTISSA = 53  # bits of a float
 
 @dataclass(frozen=True, slots=True)
 class GridJob(Job):
-    """A job whose demands are multiples of one small power of two for each resource.
+    """A job with demands in multiples of a small power of two per resource.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class LiveJob:
         return slot + int((worth >= share * worth[0]).sum()) - 1  # no utility grows with time
 
     def rest(self, now: int, until: int, lift: float = 0.0, work: int | None = None) -> Rest:
-        """What is left of a job of one form, or `work`, with completions up to `until`.
+        """Remaining work of a job of one form, or `work`, with completions up to `until`.
 
         Each is worth `lift` more than it is.
         """

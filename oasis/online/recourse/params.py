@@ -13,7 +13,7 @@ Commitment = Literal["arrival", "start", "none"]
 
 @dataclass(frozen=True, slots=True)
 class RecourseParams:
-    """How plans are searched for and compared.
+    """Parameters of the search for plans and of their comparison.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
 
 
 def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -> bool:
-    """Plan all live jobs anew in order of density; undone if that is worse.
+    """Replan all live jobs in order of density; the old plan is restored if it is better.
 
     Once `is_over` says so, which is asked before each job, the others stay unplanned.
     """
@@ -98,7 +98,7 @@ LATE = "can no longer complete in time to be worth anything"
 
 
 class Planner:
-    """The plan of all live jobs, made again at each event.
+    """The plan of all live jobs, recomputed at each event.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class Planner:
     def replan(
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int] | None = None
     ) -> dict[int, str]:
-        """Plan everything again, with new jobs by key; who is turned away or given up, and why.
+        """Replan all jobs with new ones by key; return rejected and abandoned jobs with reasons.
 
         What is left of a job that ran in one of several forms has the index of it in `forms`.
         """
@@ -285,7 +285,7 @@ class Planner:
         return gone | self.give_up()
 
     def give_up(self) -> dict[int, str]:
-        """Let go of the jobs that can earn nothing any more; who they are, and why."""
+        """Remove the jobs that can no longer earn anything; return them with reasons."""
         now = self.plan.now
         hopeless = [live for live in self.plan.unplanned() if live.earliest(now) > live.last]
         for live in hopeless:
@@ -438,7 +438,7 @@ class Planner:
         return False, tries
 
     def _break_promises(self) -> None:
-        """Who cannot be planned within its promise any more is told so, and stays as it is."""
+        """Release the promises that can no longer be met, and insert their jobs once more."""
         for live in self.plan.unplanned():
             if live.promise is not None:
                 self.record.broken.append(live.job.id)

@@ -242,7 +242,7 @@ class Recourse:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What distinguishes this run from another, as plain data."""
+        """Options of the policy, as plain data."""
         own = {"commitment": self.commitment, "seed": self._seed, "seconds": self._seconds}
         if self.lookahead is not None:
             own |= {
@@ -341,7 +341,7 @@ class Recourse:
         return answer
 
     def _pass(self, now: int, finished: list[int]) -> bool:
-        """Let time pass, and jobs go; whether one left room that was planned for it."""
+        """Advance to this slot, and return whether a job left planned capacity unused."""
         planner, changed = self._planner, False
         planner.advance(now)
         for index in (*self.withdrawn, *finished):
@@ -360,7 +360,7 @@ class Recourse:
         return changed
 
     def _follow_work(self, view: View, planner: Planner) -> bool:
-        """Where costs or speeds made work slower or faster than planned, the plan must change."""
+        """Revise the remaining work of jobs where it differs; return whether any was revised."""
         changed = False
         for job in view.jobs():
             live = planner.plan.live.get(job.index)
@@ -396,7 +396,7 @@ class Recourse:
     def _renewed(
         self, view: View, planner: Planner, forms: dict[int, int]
     ) -> tuple[dict[int, Job], set[int]]:
-        """What is left of the jobs whose patience is over, as jobs that arrive now, by index.
+        """Remaining work of jobs that have waited long enough, as new arrivals, by index.
 
         Also those among them that were still promised a completion. Notes in `forms` in which form
         they are.
@@ -421,7 +421,7 @@ class Recourse:
         return renewed, promised & gone.keys()
 
     def _note(self, view: View, planner: Planner, gone: Mapping[int, str], broken: int) -> None:
-        """Keep what is asked for after a decision: how it went with arrivals and promises."""
+        """Record arrivals and promises after a decision."""
         self._decided = {job.index: self._decision(job.index, job.id, gone) for job in view.arrived}
         fresh = set(planner.record.broken[broken:])
         self.late = {job.index for job in view.jobs() if job.id in fresh} if fresh else set()
@@ -429,7 +429,7 @@ class Recourse:
             planner.record = PromiseRecord(cut_short=planner.record.cut_short)
 
     def _decision(self, index: int, job_id: str, gone: Mapping[int, str]) -> Decision:
-        """What was decided on a job that has just arrived."""
+        """The decision on a job that has just arrived."""
         if index in gone:
             return Decision(job_id, False, reason=gone[index])
         live = self._planner.plan.live[index]
@@ -440,7 +440,7 @@ class Recourse:
         return Decision(job_id, True, utility, utility, 0.0, completion, live.schedule)
 
     def _carry_out(self, view: View, planner: Planner, answer: Plan) -> None:
-        """What each job holds in this slot, and when that will change next."""
+        """Add the allocations of this slot, and the slot of the next change, to the answer."""
         now, next_change = planner.now, None
         for job in view.jobs():
             live = planner.plan.live.get(job.index)
@@ -461,7 +461,7 @@ class Recourse:
     # -- looking -----------------------------------------------------------------------------------
 
     def last_decisions(self) -> Mapping[int, Decision]:
-        """What was decided on the jobs that arrived last, by index."""
+        """Decisions on the latest arrivals, by index of the job."""
         return self._decided
 
     def promised(self, job: PolicyJob) -> int | None:
@@ -470,7 +470,7 @@ class Recourse:
         return None if live is None else live.promise
 
     def ahead(self, slots: int) -> Mapping[int, list[tuple[int, Allocation]]]:
-        """What each job is planned to hold in the next `slots` slots, by index of the job."""
+        """Planned allocations of each job in the next `slots` slots, by index of the job."""
         plan = self._planner.plan
         return rolling.held_ahead(plan.live, plan.now + slots, self._site)
 
@@ -479,7 +479,7 @@ class Recourse:
         return rolling.planned(self._planner.plan.live.values())
 
     def foresee(self, job: Job, now: int) -> Quote:
-        """What would happen to `job`, and to the others, if it arrived in slot `now`.
+        """Return the effects of an arrival of `job` in slot `now`, on it and on the others.
 
         Nothing changes. With a limit in seconds the decision itself may still be another.
         """
@@ -522,7 +522,7 @@ class Recourse:
     # -- what lasts --------------------------------------------------------------------------------
 
     def making(self) -> dict[str, Any] | None:
-        """What `made` needs to make the same policy again, as plain data.
+        """Plain data from which `made` builds the same policy.
 
         None if admission is a rule of one's own: whoever goes on brings a policy with that rule.
         """
@@ -559,7 +559,7 @@ class Recourse:
         return cls(**given)
 
     def state(self) -> dict[str, Any]:
-        """Plain data from which `restore` goes on."""
+        """Return plain data that `restore` accepts."""
         planner, plan, rule = self._planner, self._planner.plan, self._planner.admission
         return {
             "cluster": cluster_to_dict(self._cluster),

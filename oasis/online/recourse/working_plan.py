@@ -114,7 +114,7 @@ class WorkingPlan:
         return math.fsum(live.value for live in self.live.values())
 
     def worth(self, live: LiveJob, completion: int) -> float:
-        """What completing `live` in a slot is worth when plans are compared."""
+        """Value of completing `live` in a slot when plans are compared."""
         # Giving up a job that has run wastes its work; the bonus is the price of that.
         bonus = 1.0 + self.params.started_bonus if live.started else 1.0
         # A plan far ahead may still be displaced by jobs to come, so it counts for less.

@@ -242,3 +242,59 @@ def test_pictures_and_section_of_a_result_of_one_policy(run: Run, trace: Path) -
     assert loads_figure(found).axes
     with pytest.raises(InputError, match="settings"):
         WhatIf.from_dict(document | {"settings": []})
+
+
+def test_utilities_of_the_table_are_added_and_bounded(run: Run, tmp_path: Path) -> None:
+    """Two jobs that cannot both be in time: the second is worth more, and FIFO misses it."""
+    table = tmp_path / "jobs.csv"
+    table.write_text(
+        "id,submitted,duration,gpus,owner,prize,due\na,0,60,8,ann,3,\nb,0,60,8,bob,5,60\n"
+    )
+    options = ("--map", "worth=prize,deadline=due", "--machines", "1x8", "--loads", "1")
+    options = (*options, "--policies", "fifo", "--csv", tmp_path / "my")
+    code, out, _ = run("whatif", table, *options, "-o", tmp_path / "page.html")
+    assert code == 0
+    assert "What the jobs are worth" in out
+    assert "fifo earns most: 3," in " ".join(out.split())
+    assert "What the jobs are worth" in (tmp_path / "page.html").read_text()
+    assert [row["utility"] for row in read(tmp_path / "my-jobs.csv")] == ["3.0", "0.0"]
+    assert [row["utility"] for row in read(tmp_path / "my-owners.csv")] == ["3.0", "0.0"]
+    document = json.loads(run("whatif", table, *options, "--json")[1])
+    (setting,) = document["settings"]
+    assert setting["policies"]["fifo"]["utility"] == 3.0
+    assert 8.0 <= setting["utility_bound"] <= 8.0001  # a has no deadline, so b could go first
+    assert WhatIf.from_dict(document).to_dict() == document
+
+
+def test_utilities_are_drawn_by_a_rule_that_is_printed(run: Run, trace: Path) -> None:
+    base = ("whatif", trace, "--machines", "2x8", "--policies", "fifo,srsf", "--loads", "1")
+    code, out, err = run(*base, "--utilities", "drawn", "--seed", 3)
+    assert code == 0
+    assert "drawn with seed 3 as `oasis import` does" in " ".join(out.split())
+    assert "drawn with seed 3" in err
+    assert "in reality" in out
+    settings = [
+        json.loads(run(*base, "--utilities", "drawn", "--seed", n, "--json")[1])["settings"][0]
+        for n in (3, 3, 4)
+    ]
+    assert settings[0] == settings[1] != settings[2]
+    for row in settings[0]["policies"].values():
+        assert 0 < row["utility"] <= settings[0]["utility_bound"]
+    code, out, _ = run(*base)
+    assert "worth" not in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--utilities", "given"), "--utilities: expected a table with a column worth or deadline"),
+        (("--utilities", "mine"), "--utilities: expected"),
+        (("--seed", "3"), "--seed: expected --utilities drawn beside it"),
+    ],
+)
+def test_which_utilities_are_refused(
+    run: Run, trace: Path, options: tuple[str, ...], message: str
+) -> None:
+    code, out, err = run("whatif", trace, *options)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.errors import InstanceError
-from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
+from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility, UtilityColumns
 from tests.strategies import utilities
 
 DELAYS = np.arange(0, 40)
@@ -131,3 +131,14 @@ def test_bad_parameters_are_named(kind: Any, arguments: tuple[Any, ...], message
     with pytest.raises(InstanceError) as caught:
         kind(*arguments)
     assert str(caught.value) == message
+
+
+def test_columns_of_utilities_are_worth_what_each_of_them_is() -> None:
+    some = [Sigmoid(9.0, 0.3, 5.0), Deadline(4.0, 7.0), Constant(2.0), Sigmoid(3.0, 500.0, 2.0)]
+    columns = UtilityColumns.of(some)
+    delays = np.array([0.0, 2.0, 5.0, 7.0, 7.1, 1e4])
+    table = columns(np.tile(delays, (len(some), 1)))
+    for row, utility in zip(table, some, strict=True):
+        assert row == pytest.approx(utility(delays))
+    assert columns.rows() == some
+    assert columns.part(np.array([1])).rows() == [some[1]]

@@ -1,4 +1,4 @@
-"""What is on a cluster, and why: ``status``, ``explain``, ``plan``, ``quote`` and ``import``."""
+"""Reports on a cluster: ``status``, ``explain``, ``plan``, ``quote`` and ``import``."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def status(
 
 
 def summary(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said about one object, as plain data."""
+    """Summary of one object, as plain data."""
     status, meta = item.get("status") or {}, item["metadata"]
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
     return {
@@ -392,7 +392,7 @@ def read_object(file: Path) -> dict[str, Any]:
 
 
 def planner_of(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
-    """The policy that the controller remembers, to be asked.
+    """Restore the policy of the controller's checkpoint, for queries.
 
     Raises
     ------

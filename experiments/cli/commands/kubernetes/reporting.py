@@ -287,7 +287,7 @@ def measured(
     limits: Mapping[str, Any],
     seed: int,
 ) -> tuple[Comparison, list[str]]:
-    """What happened beside the policies and the optimum, and notes on it."""
+    """Measured cluster run beside the policies and the optimum, with notes."""
     best = BestRun()
     comparison = run_policies(instance, {name: {} for name in policies}, {}, best)
     comparison = with_actual(comparison, actual)

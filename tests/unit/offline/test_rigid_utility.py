@@ -1,0 +1,83 @@
+"""No schedule of rigid jobs earns more than the bound on their utility: every one is tried."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+
+from baselines import EASY, FIFO, SJF, SRSF, SRTF
+from oasis.model.utility import Constant, Deadline, Sigmoid, UtilityColumns
+from oasis.simulator import PlainJob, replay, rigid_workload
+from offline.rigid_utility import rigid_utility_bound
+
+WORKLOADS = 200
+Worth = Sigmoid | Constant | Deadline
+
+
+def bound_of(jobs: list[PlainJob], worth: list[Worth], gpus: int) -> float:
+    columns = [np.array([getattr(job, name) for job in jobs]) for name in ("submitted", "duration")]
+    wide = np.array([job.gpus for job in jobs])
+    return rigid_utility_bound(*columns, wide, UtilityColumns.of(worth), float(gpus))
+
+
+def most_worth(jobs: list[tuple[int, int, int]], worth: list[Worth], gpus: int) -> float:
+    """The most that integer jobs can earn, by trying in each second every set that fits."""
+    last = max(came for came, _, _ in jobs) + sum(lasts for _, lasts, _ in jobs)
+    table = [worth[k](np.arange(last + 1.0)).tolist() for k in range(len(jobs))]
+
+    @cache
+    def best(now: int, left: tuple[int, ...]) -> float:
+        there = [k for k, rest in enumerate(left) if rest and jobs[k][0] <= now]
+        if now == last:
+            return 0.0
+        found = best(now + 1, left)
+        for count in range(1, len(there) + 1):
+            for run in combinations(there, count):
+                if sum(jobs[k][2] for k in run) <= gpus:
+                    rest = tuple(each - (k in run) for k, each in enumerate(left))
+                    ended = sum(table[k][now + 1 - jobs[k][0]] for k in run if not rest[k])
+                    found = max(found, ended + best(now + 1, rest))
+        return found
+
+    return best(0, tuple(lasts for _, lasts, _ in jobs))
+
+
+def drawn_worth(rng: np.random.Generator, lasts: float) -> Worth:
+    value = float(rng.integers(1, 20))
+    match rng.integers(3):
+        case 0:
+            return Deadline(value, float(np.ceil(lasts * rng.uniform(0.8, 3.0))))
+        case 1:
+            return Constant(value)
+        case _:
+            return Sigmoid(value, float(rng.choice([0.0, 0.3, 2.0])), float(rng.integers(1, 12)))
+
+
+def test_bound_optimum_and_policies_are_in_this_order() -> None:
+    """On integer jobs that change at whole seconds, which these policies keep."""
+    closest = []
+    for seed in range(WORKLOADS):
+        rng = np.random.default_rng(seed)
+        gpus = int(rng.integers(1, 5))
+        rows = [
+            (int(rng.integers(0, 4)), int(rng.integers(1, 4)), int(rng.integers(1, gpus + 1)))
+            for _ in range(int(rng.integers(2, 5)))
+        ]
+        rows.sort()
+        worth = [drawn_worth(rng, lasts) for _, lasts, _ in rows]
+        jobs = [PlainJob(f"j{k}", *map(float, row[:2]), row[2]) for k, row in enumerate(rows)]
+        most = most_worth(rows, worth, gpus)
+        bound = bound_of(jobs, worth, gpus)
+        assert bound >= most, seed
+        closest.append(most / bound)
+        for policy in (FIFO(), SJF(), SRTF(), SRSF(), EASY()):
+            outcome = replay(rigid_workload(jobs, 1, gpus), policy)
+            earned = sum(
+                float(worth[int(job.job_id[1:])](job.end - job.arrival))
+                for job in outcome.jobs
+                if job.end is not None
+            )
+            assert earned <= most + 1e-9, (seed, policy.name)
+    assert np.mean(closest) > 0.9
