@@ -7,14 +7,12 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
 from oasis.driver.books import BooksView
-from oasis.online.assignment import largest_assignment
 from oasis.online.recourse import policy as module
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import Plan
@@ -153,21 +151,6 @@ def test_no_task_moves_that_could_stay(seed: int, commitment: Any) -> None:
 def test_equal_machines_are_told_apart_by_who_is_there() -> None:
     """An arrival that is worth more takes the free machine, not the one that is in use."""
     Watched.moves = Watched.stays = 0
-    for seed in range(30):
+    for seed in range(8):
         oasis.simulate(cluster_of_equals(seed), Watched())
-    assert Watched.stays > 100  # otherwise nothing was looked at
-
-
-@fewer(1)
-@given(
-    st.integers(1, 6).flatmap(lambda n: st.lists(st.integers(0, 5), min_size=n * n, max_size=n * n))
-)
-def test_the_assignment_is_the_best_of_all(entries: list[int]) -> None:
-    n = int(len(entries) ** 0.5)
-    weight = np.array(entries).reshape(n, n)
-    found = largest_assignment(weight)
-    assert sorted(found.tolist()) == list(range(n))
-    best = max(weight[range(n), list(order)].sum() for order in itertools.permutations(range(n)))
-    assert weight[range(n), found].sum() == best
-    if weight.trace() == best:
-        assert found.tolist() == list(range(n))
+    assert Watched.stays > 30  # otherwise nothing was looked at

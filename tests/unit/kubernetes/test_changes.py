@@ -83,7 +83,9 @@ def test_what_changes_took_is_measured_told_and_known_to_the_policy() -> None:
         assert played.workers(first) == 0
         played.opens = lambda pod: True
         for pod in of_first().values():
-            ready = [{"type": "Ready", "status": "True", "lastTransitionTime": time_text(played.now())}]
+            ready = [
+                {"type": "Ready", "status": "True", "lastTransitionTime": time_text(played.now())}
+            ]
             pod["status"] = {"phase": "Running", "conditions": ready}
         played.reconciler.note(first, of_first(), played.now() + 24.0)
     changes = played.reconciler.meter.changes
