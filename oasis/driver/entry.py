@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
+from oasis.scheduling.calendar import EVER_OPEN, Calendar
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 
 # A job that trains for weeks would otherwise fill memory and checkpoints with its losses.
@@ -146,6 +147,15 @@ class Entry(Generic[Spec]):
         self.form, self.job = form, self.forms[form]
         self.work = self.left = self.works[form]
 
+    def hold(self, allocation: Allocation, slot: int, minimum_run: int) -> None:
+        """Hold something else from `slot` on, for so many slots at least if it is not nothing."""
+        self.allocation, self.kept_until = allocation, 0.0
+        if allocation.workers:
+            self.waiting_since, self.given = None, allocation.worker_count
+            self.kept_until = float(slot + minimum_run) if minimum_run else 0.0
+        elif self.waiting_since is None:
+            self.waiting_since = slot
+
     def settle(self) -> None:
         """At the end of a boundary: count what changed, if the job had begun before."""
         if self.allocation != self.settled and self.allocation.workers:
@@ -260,6 +270,8 @@ class Facts(Generic[Spec]):
         Uids of jobs that say themselves that they are done.
     down : frozenset of int
         Machines that cannot be used now.
+    calendar : Calendar
+        Machines that are closed, or partly kept from jobs, in this slot and in later ones.
     costs : mapping of str to float
         Slots without work that a change of a job is expected to take, by uid, where it is known.
     """
@@ -269,6 +281,7 @@ class Facts(Generic[Spec]):
     losses: Mapping[str, float] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
     down: frozenset[int] = frozenset()
+    calendar: Calendar = EVER_OPEN
     costs: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -324,3 +337,16 @@ class Decided(Generic[Spec]):
                     found.remove(uid)
             for said in (self.rejected, self.given_up, self.retried, self.entries, self.failed):
                 said.pop(uid, None)
+
+
+def differs(one: Submitted, other: Submitted) -> bool:
+    """Whether an edit, or a change of what is around the job, changes what a policy plans with."""
+    # Cheap, and true at almost every boundary.
+    if one is other or (one.generation == other.generation and one.job is other.job):
+        return False
+    return (one.job, one.initial_workers) != (other.job, other.initial_workers)
+
+
+def was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
+    """Whether a job differs from the one that the state of its entry tells of."""
+    return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])

@@ -19,6 +19,7 @@ from oasis.online.recourse.params import Commitment, RecourseParams, check_commi
 from oasis.online.recourse.staying import goes_on, in_the_way
 from oasis.online.recourse.working_plan import WorkingPlan
 from oasis.online.rejection import Reason
+from oasis.scheduling.calendar import Calendar
 
 
 def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
@@ -120,7 +121,7 @@ class Planner:
         Used under commitment on arrival. Default: `SampledFutures`.
     patience : int, optional
         Makes the horizon roll: there is no last slot, and the plan always reaches `horizon` slots
-        ahead. A completion then counts if it comes within so many slots from the arrival on.
+        ahead. A completion then counts in this number of slots after the arrival.
 
     Attributes
     ----------
@@ -133,8 +134,8 @@ class Planner:
     rounds_done : int
         Rounds of ruin and recreate in the last decision.
     rounds_given : int or None
-        Exactly so many rounds are done in the next decisions, whatever time they take: it repeats
-        a decision that was made under a limit in seconds.
+        Exact number of rounds of the next decisions, whatever time they take: it repeats a
+        decision that was made under a limit in seconds.
     """
 
     def __init__(
@@ -250,6 +251,24 @@ class Planner:
             servers.set_capacity(server, capacity, group.of(bounds) if bounds else None)
         else:
             servers.lose(server)
+
+    def plan_around(self, calendar: Calendar) -> bool:
+        """Plan around `calendar`, and return whether it is another one than before.
+
+        Jobs that are planned where less is left now leave the plan until `replan`.
+        """
+        ledger = self.plan.ledger
+        if calendar == ledger.calendar:
+            return False
+        ledger.keep(calendar, self.plan.bounds)
+        crowded = [
+            live
+            for live in self.plan.planned()
+            if live.schedule is not None and ledger.crowded(live.schedule)
+        ]
+        for live in crowded:
+            self.plan.remove(live)
+        return True
 
     def replan(
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int] | None = None

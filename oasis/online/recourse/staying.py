@@ -126,6 +126,10 @@ def _relabel(
     }
     concerned = _connected(pairs, [live.key for live in moving], len(kinds))
     concerned[sorted(group.of(plan.ledger).lost)] = False  # nothing is planned there
+    # Servers of which a calendar keeps something are equal to no other.
+    first = len(plan.cluster.worker_ids) if group is TaskGroup.PS else 0
+    for window in plan.ledger.calendar.windows:
+        concerned[[k - first for k in window.machines if 0 <= k - first < len(kinds)]] = False
     for live in plan.planned():
         if live.held is not None and live.is_kept(plan.now):
             concerned[group.placed(live.held)[:, 0]] = False

@@ -275,10 +275,10 @@ class WorkingPlan:
         best: tuple[Search, Split] | None = None
         for form in live.in_forms:
             # A job that would be late even alone needs no search.
-            rest = form.rest(now, last, lift, work)
-            if rest.ends.first > last:
+            remaining = form.remaining_work(now, last, lift, work)
+            if remaining.ends.first > last:
                 continue
-            search = Search(form.job, self.ledger, rest=rest, form=form.form)
+            search = Search(form.job, self.ledger, remaining=remaining, form=form.form)
             split = search.best() if self.bounds is not None else self._earliest(search, last)
             self.insertions += 1
             if split is None:

@@ -150,6 +150,9 @@ ADVICE = {
     "BudgetSpent": "its namespace has paid what it may in this time: it waits, or claims less",
     "Overrun": "spec.work says less than the job needs: an edit of it has the job planned anew",
     "Underestimated": "more is planned for it; a better spec.work, or reports, make better plans",
+    "Maintenance": "it goes on when the window is over, and keeps its work; "
+    "`kubectl get capacitywindows` lists what is planned",
+    "Reserved": "the capacity is kept for others until then: ask for less, or wait",
     "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
     "more workers",
     "LeftToScheduler": "if its pods find no room, see `kubectl describe pod`: the plan may send "
