@@ -66,8 +66,7 @@ class Driver(Generic[Spec]):
     """
 
     def __init__(self, policy: Policy, site: Site, minimum_run: int = 0) -> None:
-        self.policy = policy
-        self.minimum_run = minimum_run
+        self.policy, self.minimum_run = policy, minimum_run
         self.slot: int | None = None
         self.entries: dict[int, Entry[Spec]] = {}
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
@@ -505,8 +504,8 @@ class Driver(Generic[Spec]):
     def _is_due(self, slot: int, view: BooksView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
         woken = self._wake_at is not None and slot >= self._wake_at
-        often = self.policy.slotted or self.minimum_run  # when that ends, nothing else happens
-        return bool(happened or woken or often or self._withdrawn())
+        often = self.policy.slotted or self.minimum_run or self._withdrawn()
+        return bool(happened or woken or often)
 
     def _withdrawn(self) -> bool:
         return isinstance(self.policy, Withdrawing) and bool(self.policy.withdrawn)
