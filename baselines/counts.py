@@ -1,4 +1,4 @@
-"""How many tasks a job runs with, and what policies share about where they go."""
+"""Numbers of tasks of jobs, and the choice of a placement rule, shared by policies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FixedCounts:
     min(n, N_i) and the parameter servers are clipped to [ceil(n b_i / B_i), n], so that (3), (6)
     and (7) hold, and a job that needs none has none; counts that the empty cluster cannot hold
     shrink, workers first, until it can, because a request that can never be met would block the
-    queue for ever. The draws follow the order of arrival: the same seed gives a job the same counts
+    queue. The draws follow the order of arrival: the same seed gives a job the same counts
     under every policy.
 
     Three kinds of job draw nothing. Jobs that say with how many workers they are to run (rigid
@@ -111,12 +111,12 @@ class Placing:
         return placement_named(self.name, site)
 
     def empty(self, site: Site) -> EmptyCluster:
-        """What the empty cluster holds under this rule."""
+        """The empty cluster under this placement rule."""
         return EmptyCluster(site, partial(self.on, site))
 
 
 class Gpus:
-    """GPUs of a job with so many workers; its workers where it needs no GPU.
+    """Number of GPUs of a job with this many workers; its workers if it needs no GPU.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Gpus:
 
 
 def on_node(room: Room, job: PolicyJob, workers: int, ps: int, machine: int) -> Allocation | None:
-    """All tasks on `machine`; None, and `room` as it was, if they do not fit there.
+    """Place all tasks on `machine`; None, with `room` unchanged, if they do not fit there.
 
     Where it may host no parameter servers, as on an instance of the model, these go on the first
     machine that has room for all of them.

@@ -1,4 +1,4 @@
-"""Dorm: the cluster is partitioned among the jobs, and partitioned anew by an MILP."""
+"""Dorm: an MILP partitions the cluster among the jobs at each event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oasis.model.errors import InputError
 from oasis.model.extras import require
 from oasis.scheduling import Allocation, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
 
-IDLE = "an answer with which nobody runs"
+IDLE = "an answer that runs no job"
 
 
 class Dorm(BasePolicy):
@@ -44,8 +44,8 @@ class Dorm(BasePolicy):
     fairness loss is charged (`restricted`). A job left out that waits is then started with its
     fewest workers where it fits and the fairness limit allows. It stops after `node_limit` nodes
     with the best answer it has (`node_limit`): never after seconds, so that runs repeat. Without an
-    answer, or if it is that nobody runs, the partitions stay, and waiting jobs are started as
-    before but whatever the fairness loss: nobody waits on an idle cluster (`fell_back`, with the
+    answer, or an answer that runs no job, the partitions stay, and waiting jobs are started as
+    before but whatever the fairness loss: no job waits on an idle cluster (`fell_back`, with the
     reason).
 
     Parameters
@@ -104,7 +104,7 @@ class Dorm(BasePolicy):
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """What became of the MILPs: optimal, stopped by the node limit, or answered by nobody."""
+        """Numbers of MILPs by result: optimal, stopped by the node limit, or without an answer."""
         found = Counter(self.outcomes)
         answered = {name: found.pop(name, 0) for name in ("optimal", "node_limit")}
         return {
@@ -170,7 +170,7 @@ class Dorm(BasePolicy):
     def _solve(
         self, view: View, before: Mapping[int, Allocation], fairness: Fairness
     ) -> dict[int, Allocation] | None:
-        """What the MILP gives to the jobs that it decides on; None if it gives no answer."""
+        """Allocations of the MILP for the jobs that it decides on; None without an answer."""
         from baselines.partition import Candidate  # noqa: PLC0415 (needs an extra)
 
         chosen = self._choose(before, fairness)
@@ -218,5 +218,5 @@ class Dorm(BasePolicy):
         return chosen
 
     def _start(self, job: PolicyJob, room: Room) -> Allocation | None:
-        """Put the fewest tasks of `job` into `room`; None if they do not fit."""
+        """Place the fewest tasks of `job`; None if they do not fit."""
         return self._placing.on(self._site).place(room, job, *self._book.counts[job.index])

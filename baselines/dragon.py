@@ -30,7 +30,7 @@ from oasis.scheduling.policy import View
 
 
 class IdleClock:
-    """Since when how much of one resource has been free on each machine, without a break.
+    """Time since which each amount of one resource has been free on each machine.
 
     What was idle last is taken into use first, so that the rest keeps its age; `use` takes what has
     been idle for longest.
@@ -72,7 +72,7 @@ class IdleClock:
             levels.append((free, since))
 
     def use(self, machine: int, free: int) -> None:
-        """What has been idle for longest on `machine` is used, until `free` is left."""
+        """Use the capacity of `machine` that has been idle for longest, until `free` is left."""
         levels = self._levels[machine]
         # The other way round: what alarms gave away was the part that had been idle for longest.
         used = (levels[-1][0] if levels else 0) - free
@@ -84,7 +84,7 @@ class IdleClock:
         return amounts[-1] if amounts else 0
 
     def next_passing(self, machine: int, limit: float, now: float) -> float:
-        """When some of `machine` will next have been free for `limit`; infinity: never."""
+        """Next time at which some of `machine` has been free for `limit`; infinity: never."""
         return min(
             (since + limit for _, since in self._levels[machine] if since + limit > now),
             default=math.inf,
@@ -166,7 +166,7 @@ class LocalityAware(GangController):
         self._queue.launch_all(lambda job: (job.index,), self._launch, self._hopeless)
 
     def _begin(self, view: View) -> None:
-        """Enter what happened (OnAdd and OnDelete of Fig. 5) and look at the residual capacity."""
+        """Enter the events (OnAdd and OnDelete of Fig. 5) and the residual capacity."""
         super()._begin(view)
         self._hopeless.clear()
 
@@ -325,10 +325,10 @@ class Dragon(LocalityAware):
             self._set(job, made[1])
 
     def launch_in_rounds(self, now: float) -> None:
-        """The public code's rounds, one after the other until one changes nothing.
+        """Repeat the rounds of the public code until one changes nothing.
 
         Each cuts running jobs or launches one. In the code they are seconds apart, here they take
-        no time. Whoever was cut and finds that nobody took what it gave then takes it back.
+        no time. A job that was cut takes back what no other job took.
         """
         one_round = self._round_of_the_code if self.reading == CODE else self._round_of_the_release
         before: Changes = {}
@@ -367,7 +367,7 @@ class Dragon(LocalityAware):
         """Cut for the smallest urgent job, or launch the first that fits; whether it did anything.
 
         No job is urgent for which the last cut was made. If all have more workers to spare than
-        the urgent job's fewest, free GPUs aside, nobody is launched in this round.
+        the urgent job's fewest, free GPUs aside, no job is launched in this round.
         """
         urgent = smallest_urgent(
             self._queue.sizes(),
@@ -446,7 +446,7 @@ class Dragon(LocalityAware):
         return [m for m, row in enumerate(free) if row[gpu] and self._running.growing_on(m)]
 
     def _can_grow(self) -> bool:
-        """Whether the public code would find room for one more worker of a running job."""
+        """Return whether the public code would place one more worker of a running job."""
         room, growing = self._room, self._running.growing()
         if self.reading == CODE:
             held = self._running.held
@@ -461,13 +461,13 @@ class Dragon(LocalityAware):
                 heappush(self._becoming_urgent, (view.now + self._theta, job.index))
 
     def _next_alarm(self, now: float) -> float | None:
-        """When theta or lambda passes next, if anything could be done then."""
+        """Next time at which theta or lambda passes, if that could change anything."""
         times = []
         soon = self._becoming_urgent
         # An alarm of the past has been answered, and one of a job that was launched has no object.
         while soon and (soon[0][0] <= now or soon[0][1] not in self._queue):
             heappop(soon)
-        if soon and self._running.shrinking():  # with nobody to shrink, an alarm changes nothing
+        if soon and self._running.shrinking():  # with no job to shrink, an alarm changes nothing
             times.append(soon[0][0])
         if self.reading == TEXT:
             machines = self._machines()

@@ -1,4 +1,4 @@
-"""Where DRAGON puts the tasks of a job: as its paper says, and as its two public versions do."""
+"""Placement rules of DRAGON: that of its paper and those of its two public versions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FewestNodes:
     name = "fewest-nodes"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all tasks into `room`; return None and change nothing if they do not fit."""
+        """Place all tasks; None, with `room` unchanged, if they do not fit."""
         found = OneNode().place(room, job, workers, ps)
         if found is not None:
             return found
@@ -108,7 +108,7 @@ class Ladder:
     name = "ladder"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put `workers`, or as few as the job works with, into `room`; None if not even they fit.
+        """Place `workers`, or the fewest that the job works with; None if not even these fit.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class FullestStart:
     name = "fullest-start"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all tasks, or as many workers as fit, into `room`; None and no change if too few.
+        """Place all tasks, or as many workers as fit; None, unchanged, if these are too few.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class FullestStart:
 
     @staticmethod
     def _take(room: Room, job: PolicyJob, machine: int, left: tuple[int, int]) -> tuple[int, int]:
-        """Parameter servers and workers that go on `machine`: no worker before the last server."""
+        """Tasks that go on `machine`: no worker before the last parameter server."""
         workers, ps = left
         site = room.site
         servers = room.count(machine, job.ps, ps) if machine in site.machines_for("ps") else 0
@@ -213,7 +213,7 @@ def _filled(order: Sequence[int], most: Mapping[int, int], workers: int) -> Coun
 
 
 def _beside(room: Room, job: PolicyJob, placed: Counts, ps: int) -> Counts | None:
-    """Take room for these workers, and for parameter servers beside as many of them as they can.
+    """Place these workers, and parameter servers beside as many of them as possible.
 
     Returns where those are; None, and `room` as it was, if there is no room for all of them.
     """

@@ -117,7 +117,7 @@ def make_room(
 
 
 def take_back(room: Room, job: PolicyJob, now: Allocation, before: Allocation) -> bool:
-    """Let `job`, which holds `now`, hold what it held before, if there is room; whether there was.
+    """Restore the earlier allocation of `job`, which now holds `now`; return whether it fits.
 
     Examples
     --------

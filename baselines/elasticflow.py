@@ -57,7 +57,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is left to do for a job, and until when.
+    """Remaining work of a job, and its deadline.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ Shape = list[int]
 
 
 class FreeSlots:
-    """What all machines together have free in each slot from now on.
+    """Free capacity of all machines together in each slot from now on.
 
     Parameters
     ----------
@@ -116,13 +116,13 @@ class FreeSlots:
         self._free: list[dict[int, int]] = []
 
     def span(self, slot: int) -> tuple[float, float]:
-        """When `slot` begins, counted from now, and how long it lasts."""
+        """Begin of `slot`, counted from now, and its length."""
         if not slot:
             return 0.0, self._first
         return self._first + (slot - 1) * self._length, self._length
 
     def fits(self, slot: int, size: Size) -> bool:
-        """Whether so many tasks are free in `slot`, wherever they are."""
+        """Return whether these tasks fit the total free capacity of `slot`."""
         free = self._free[slot] if slot < len(self._free) else self._totals
         return all(free.get(pool, 0) >= amount for pool, amount in size.load)
 
@@ -212,7 +212,7 @@ def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int,
 def share_out(
     claims: Iterable[Claim], slots: FreeSlots, shapes: dict[int, Shape]
 ) -> dict[int, Size | None]:
-    """What each job is to have in the present slot.
+    """Choose the allocation of each job in the present slot.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def share_out(
     known = {claim.index: claim for claim in claims}
     having = {index: shape[0] for index, shape in shapes.items()}
     best_effort = [index for index in known if index not in shapes]
-    for index in best_effort:  # everybody a little, in order of arrival
+    for index in best_effort:  # a little to each job, in order of arrival
         having[index] = int(slots.fits(0, known[index].sizes[0]))
         if having[index]:
             slots.take(0, known[index].sizes[0])
@@ -291,7 +291,7 @@ def _marginal_return(
 
 
 class Compact:
-    """All tasks on one machine, else on those with most room, else wherever they fit."""
+    """All tasks on one machine, or on the idlest machines, or wherever they fit."""
 
     name = "compact"
 
@@ -313,7 +313,7 @@ class ElasticFlow(BasePolicy):
     ends by its deadline (progressive filling); a new job is admitted if then every job meets its
     deadline, else it is dropped. GPUs that are left in the present slot go, step by step, to the
     job with the largest marginal return: the least GPU time in all, if with more now it has its
-    minimum share of what is left after this slot; nobody gets more than makes it faster. Jobs
+    minimum share of what is left after this slot; no job gets more than makes it faster. Jobs
     without a deadline (best effort) get what the minimum shares leave. Numbers of workers are
     powers of two, and jobs are placed on subtrees of machines by buddy allocation, with migration,
     so that no room is lost in pieces. (The two algorithms are read from descriptions of the paper.)
@@ -329,9 +329,9 @@ class ElasticFlow(BasePolicy):
     return before jobs with deadlines grow. An admitted job whose deadline cannot be met any more,
     because changes or lost machines cost it time, goes
     on as best effort. If no power of two is among the numbers of workers of a job, it has its
-    fewest. Buddy allocation: who keeps its size keeps its place; the others are placed in order of
-    size, the largest first, each on the fewest machines; if one of them then has to spread or to
-    shrink, all are placed so, and move where they must.
+    fewest. Buddy allocation: a job that keeps its size keeps its place; the others are placed in
+    order of size, the largest first, each on the fewest machines; if one of them then has to spread
+    or to shrink, all are placed so, and move where they must.
 
     Parameters
     ----------
@@ -423,7 +423,7 @@ class ElasticFlow(BasePolicy):
         return plan
 
     def _minimum_shares(self, view: View) -> tuple[FreeSlots, dict[int, Shape]]:
-        """Of the jobs admitted before; those that come too late are best effort from now on."""
+        """Shares of admitted jobs; those that miss their deadlines become best effort."""
         slots = self._slots(view)
         shapes, late = minimum_shares(self._due(view), slots)
         for index in late:
@@ -492,7 +492,7 @@ class ElasticFlow(BasePolicy):
     def _packed(
         self, view: View, sizes: Mapping[int, Size | None], *, stay: bool
     ) -> tuple[dict[int, Allocation], int]:
-        """Where jobs go, and how many of them shrink or are on more machines than they need.
+        """Places of all jobs, and how many shrink or are spread over more machines than needed.
 
         Parameters
         ----------
@@ -531,7 +531,7 @@ class ElasticFlow(BasePolicy):
         return None
 
     def _is_tight(self, job: PolicyJob, size: Size, given: Allocation) -> bool:
-        """Whether `given` has this size on no more machines than it would have on empty ones."""
+        """Return whether `given` uses no more machines than this size does on empty ones."""
         if _counts(given) != _counts(size):
             return False
         key = (job.worker, job.ps, *_counts(size))

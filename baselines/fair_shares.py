@@ -68,11 +68,11 @@ class Pools:
         self.totals = self.sums([machine.amounts for machine in site.machines])
 
     def place(self, group: str, resource: int) -> int:
-        """Where the `resource` of the machines that host `group` is among the K."""
+        """Index among the K pools of `resource` on the machines that host `group`."""
         return self._offsets[group] + resource
 
     def sums(self, rows: Sequence[Sequence[float]]) -> FloatArray:
-        """What all machines have together, shape (K,), from what each of them has, (R,)."""
+        """Capacity of each pool, shape (K,), from the capacities (R,) of machines."""
         amounts: list[list[float]] = [[] for _ in range(self._size)]
         for machine, row in zip(self._site.machines, rows, strict=True):
             # A set, so that a machine that hosts both groups is
@@ -115,25 +115,25 @@ class Shares:
         self._totals = (self._pools.totals * site.grid).tolist()
 
     def dominant(self, job: PolicyJob, workers: int, ps: int) -> float:
-        """Largest share of a resource that so many workers and parameter servers take."""
+        """Dominant share of these numbers of workers and parameter servers."""
         taken: dict[int, int] = {}
         self.add(taken, job, workers, ps)
         return self.largest(taken)
 
     def add(self, taken: dict[int, int], job: PolicyJob, workers: int, ps: int) -> None:
-        """Add what so many tasks of `job` take to amounts that are `taken`, in grid units."""
+        """Add these tasks of `job` to the amounts `taken`, in grid units."""
         for group, count in zip(GROUPS, (workers, ps), strict=True):
             for resource, amount in group.of(job) if count else ():
                 place = self._pools.place(group, resource)
                 taken[place] = taken.get(place, 0) + count * amount
 
     def largest(self, taken: Mapping[int, int]) -> float:
-        """The dominant share of who has `taken` such amounts."""
+        """Dominant share of the amounts `taken`."""
         return max((amount / self._totals[place] for place, amount in taken.items()), default=0.0)
 
 
 class MachineShares:
-    """What tasks ask for, as shares of what the largest machine has of each resource.
+    """Demands of tasks as shares of the largest capacity of a machine, by resource.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ NEGLIGIBLE = 1e-12
 
 
 class Portions:
-    """What one worker takes of the cluster, with the part of a parameter server that it needs.
+    """Share of the cluster of one worker with its part of a parameter server.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class Portions:
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """How far jobs are from the dominant shares that are fair at one moment.
+    """Distances of jobs from their fair dominant shares at one moment.
 
     Parameters
     ----------
@@ -232,14 +232,14 @@ class Fairness:
     def among(
         cls, jobs: Mapping[int, PolicyJob], portions: Portions, capacity: Sequence[tuple[int, ...]]
     ) -> Fairness:
-        """Of `jobs` on machines of `capacity`."""
+        """Build it from `jobs` on machines of `capacity`."""
         workers = {index: portions.of_worker(job) for index, job in jobs.items()}
         most = {index: job.max_workers for index, job in jobs.items()}
         fair = fair_shares(workers, most, portions.supply(capacity))
         return cls({index: float(portion.max()) for index, portion in workers.items()}, fair)
 
     def loss(self, index: int, workers: int) -> float:
-        """Distance of a job with so many workers from its fair share."""
+        """Distance of a job with this many workers from its fair share."""
         return abs(self.per_worker[index] * workers - self.fair[index])
 
     def total(self, held: Mapping[int, Allocation]) -> float:
@@ -289,7 +289,7 @@ def fair_shares(
         left = np.maximum(0.0, left - step * drain)
         for index in growing:
             shares[index] = min(level, caps[index])
-        # Exhausted but for rounding: otherwise steps of 1e-17 would go on for ever.
+        # Exhausted but for rounding: otherwise steps of 1e-17 would never end.
         empty = left <= NEGLIGIBLE
         growing = [
             index
@@ -326,7 +326,7 @@ class DRF(BasePolicy):
     Parameters
     ----------
     by : {"job", "owner"}
-        Whose dominant shares are made equal: of jobs, or of those who submitted them.
+        Entities with equal dominant shares: jobs, or their owners.
     placement : str or None
         Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
         instances, best fit elsewhere.
@@ -369,7 +369,7 @@ class DRF(BasePolicy):
         return plan
 
     def _fill(self, room: Room) -> dict[int, Allocation]:
-        """Progressive filling of `room`."""
+        """Fill `room` progressively."""
         how, jobs = self._placing.on(self._site), self._book.jobs
         held: dict[int, tuple[dict[int, int], dict[int, int]]] = {i: ({}, {}) for i in jobs}
         lines: dict[object, list[Entry]] = {}
@@ -407,7 +407,7 @@ class DRF(BasePolicy):
     def _grow(
         self, job: PolicyJob, workers: int, ps: int, room: Room, how: Placement
     ) -> Allocation | None:
-        """Put the next task of `job` into `room`; None if it fits nowhere."""
+        """Place the next task of `job`; None if it fits nowhere."""
         # A gang works with its minimum or not at all: its first task is the whole of it.
         more = 1 if workers else job.min_workers
         ps_more = max(0, job.ps_needed(workers + more) - ps)
@@ -430,8 +430,8 @@ class FinishTimeFairness(Ordered):
     GPUs, but the largest rho goes first (equal to 12 digits: in order of arrival); T_sh is the age
     of a job and what it has left to run; T_id is its whole run time, multiplied by N s where its
     dominant share s is more than 1/N; N is the mean since its arrival of the jobs that were there;
-    a job that holds a lease keeps its machines; a lease that ends while nobody waits goes on until
-    somebody does; new jobs are offered at once what is free; the rest as in `Ordered`.
+    a job that holds a lease keeps its machines; a lease that ends while no job waits continues
+    until one does; new jobs are offered at once what is free; the rest as in `Ordered`.
 
     Parameters
     ----------
@@ -485,7 +485,7 @@ class FinishTimeFairness(Ordered):
         self._leases: dict[int, float] = {}  # end of the lease of each job that runs
 
     def before_serving(self, view: View) -> None:
-        """Count those who were there, and rank those who wait: all become less fair with time."""
+        """Update the jobs present, and sort those that wait: fairness changes with time."""
         # The book still has the jobs of the time that passed: it is updated after this.
         self._job_time += len(self._book.jobs) * (view.now - self._now)
         self._now = view.now
@@ -494,7 +494,7 @@ class FinishTimeFairness(Ordered):
         self.rank_anew(view)
 
     def after_serving(self) -> None:
-        """A new lease for everybody who begins, or goes on after the end of a lease."""
+        """Give a lease to jobs that start, or that continue after one ended."""
         end = self._now + self._length
         self._leases = {
             index: old if (old := self._leases.get(index, end)) > self._now else end
@@ -519,5 +519,5 @@ class FinishTimeFairness(Ordered):
         return (age + view.remaining(job) / workers) / alone if alone else math.inf
 
     def wake_at(self, view: View) -> float | None:
-        """When the next lease ends, if anybody waits."""
+        """End of the next lease, if any job waits."""
         return min(self._leases.values(), default=None) if self._waiting else None

@@ -1,4 +1,4 @@
-"""What controllers of whole gangs share: the queue, the running jobs, one task more or less."""
+"""Shared parts of gang controllers: the queue, running jobs, changes by one task."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class GangQueue:
         del self._jobs[job.index]
 
     def size(self, job: PolicyJob) -> Size:
-        """What jobs have in common that fit or do not fit together."""
+        """Key of jobs that fit or do not fit together."""
         return job.worker, job.ps, job.min_workers, *self._counts(job)
 
     def sizes(self) -> Iterator[Iterator[PolicyJob]]:
@@ -118,7 +118,7 @@ class GangQueue:
         hopeless : set
             Sizes known not to fit, which are passed over; those found not to fit are added.
         most : int or None
-            Stop after so many; None: go through all.
+            Number after which to stop; None: all.
 
         Returns
         -------
@@ -152,7 +152,7 @@ class GangQueue:
 
 
 class RunningJobs:
-    """Jobs that run, in order of launch; whom a controller may resize is known without a search.
+    """Running jobs in order of launch, with indices of those that may be resized.
 
     Attributes
     ----------
@@ -358,7 +358,7 @@ def _allocation(workers: WorkerCounts, servers: WorkerCounts) -> Allocation:
 
 
 class GangController(BasePolicy):
-    """The jobs of such a controller: who waits, who runs where, and what is free meanwhile.
+    """Base of gang controllers: waiting jobs, running jobs and free capacity.
 
     Chosen: a job asks for `initial_workers`, and for the fewest that it works with if its owner
     names no number; a request that the empty cluster cannot hold shrinks until it can; a job that
@@ -403,7 +403,7 @@ class GangController(BasePolicy):
         self._plan = Plan()
 
     def request(self, job: PolicyJob) -> Counts | None:
-        """What `job` asks for; None if not even the fewest tasks fit the empty cluster."""
+        """Number of tasks that `job` asks for; None if the empty cluster cannot hold its fewest."""
         asked = job.min_workers if job.initial_workers is None else job.initial_workers
         # A request that never fits would block a queue for ever.
         for workers in range(asked, job.min_workers - 1, -1):
@@ -413,7 +413,7 @@ class GangController(BasePolicy):
         return None
 
     def _begin(self, view: View) -> None:
-        """Enter what happened and look at what is free."""
+        """Enter the events and the free capacity."""
         self._plan = Plan()
         for job in (*view.finished, *view.evicted):
             # A job that its owner took back may be in either;
@@ -426,7 +426,7 @@ class GangController(BasePolicy):
         self._room = Room(self._site, view.free(), self._down)
 
     def _launch(self, job: PolicyJob) -> Allocation | None:
-        """Give `job` room for its request; None if there is none."""
+        """Place the request of `job`; None if it does not fit."""
         found = self._rule.place(self._room, job, *self._book.counts[job.index])
         if found is not None:
             self._set(job, found)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from baselines.counts import FixedCounts, Placing
-from baselines.preemptive import Turns, significant
+from baselines.preemptive import PreemptiveCapacity, significant
 from oasis.model.errors import InputError
 from oasis.model.extras import require
 from oasis.model.groups import GROUPS
@@ -87,7 +87,7 @@ class Kinds:
         return [kind for kind, k in first if k in hosts and admits(demand, k)]
 
     def totals(self, capacity: Sequence[Sequence[int]]) -> list[list[int]]:
-        """What each kind has of each resource, from what each machine has."""
+        """Capacity of each kind by resource, from the capacities of machines."""
         return [
             [sum(column) for column in zip(*(capacity[k] for k in machines), strict=True)]
             for machines in self.machines
@@ -175,7 +175,7 @@ def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int
 def _load(
     way: Way, on: Sequence[int | None], totals: Sequence[Sequence[int]]
 ) -> dict[tuple[int, int], float] | None:
-    """What the tasks take of each resource of their kinds; None where one has none of it."""
+    """Use of the resources of their kinds by the tasks; None if a kind lacks one of them."""
     load: dict[tuple[int, int], float] = {}
     for group, kind, count in zip(GROUPS, on, (way.workers, way.ps), strict=True):
         if kind is None:
@@ -286,12 +286,12 @@ class Gavel(BasePolicy):
         return plan
 
     def _waits(self, job: int, form: int) -> bool:
-        """Whether a later round may run a job otherwise: it runs not, or could in another form."""
+        """Return whether a later round may help: the job does not run, or could in another form."""
         running = self._running.get(job)
         return running is None or (running != form and self._jobs[job].may_switch)
 
     def _update(self, view: View, plan: Plan) -> bool:
-        """Take in who left and who came; whether anybody new can run."""
+        """Enter departures and arrivals; return whether a new job can run."""
         for job in (*view.finished, *view.evicted):
             self._running.pop(job.index, None)
         for job in view.finished:
@@ -308,10 +308,10 @@ class Gavel(BasePolicy):
         return came
 
     def _ways(self) -> list[Way]:
-        """Of each job those that it still may run in."""
+        """Remaining ways to run each job."""
         found = []
         for index, job in self._jobs.items():
-            first, begun = job.in_forms[0], self._begun.get(index)  # who may switch begins in none
+            first, begun = job.in_forms[0], self._begun.get(index)  # none if it may switch
             for form, (workers, ps) in self._tasks[index].items():
                 if begun in (None, form):
                     seen = job.in_forms[form]
@@ -334,19 +334,19 @@ class Gavel(BasePolicy):
         ways = {(way.job, way.form): way for way in self._ways()}
         due = [key for key in ways if self._shares.get(key, 0.0) > LEAST]
         running = [ways[key].seen for key in self._running.items()]
-        turns = Turns(self._site, self._placement, view, running)
+        capacity = PreemptiveCapacity(self._site, self._placement, view, running)
         before, self._running = self._running, {}
         for key in sorted(due, key=self._rank):
             way, goes_on = ways[key], before.get(key[0]) == key[1]
             if way.job in self._running:
                 continue
-            if goes_on and turns.keep(way.seen):
+            if goes_on and capacity.keep(way.seen):
                 self._running[way.job] = way.form
-            elif found := turns.start(way.seen, way.workers, way.ps):
+            elif found := capacity.start(way.seen, way.workers, way.ps):
                 plan.changes[way.job] = found._replace(form=way.form)
                 self._running[way.job] = way.form
                 if way.job in before:  # it is not where it was, or in another form
-                    turns.leave(ways[way.job, before[way.job]].seen)
+                    capacity.leave(ways[way.job, before[way.job]].seen)
                 if way.job not in self._begun and not self._jobs[way.job].may_switch:
                     self._begun[way.job] = way.form
                     self._is_stale |= len(self._tasks[way.job]) > 1

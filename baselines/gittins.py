@@ -1,4 +1,4 @@
-"""The Gittins index of jobs whose service is not known but drawn from what others had."""
+"""The Gittins index of jobs whose service is drawn from that of earlier jobs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from baselines.preemptive import Levels, Ordered, check_levels, significant
+from baselines.preemptive import Ordered, ServiceLevels, check_levels, significant
 from baselines.queues import STRICT
 from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE
@@ -81,7 +81,7 @@ class Gittins(Ordered):
 
     def reset(self, site: Site) -> None:
         super().reset(site)
-        self._levels = Levels(self.levels, site)
+        self._levels = ServiceLevels(self.levels, site)
         self._known = Services(self._levels.ends)
         for hours in self.history:
             self._known.add(hours * 3600.0 / site.unit_seconds)
@@ -118,12 +118,12 @@ class Gittins(Ordered):
         return -self._indices[self._levels.level(service)]
 
     def wake_at(self, view: View) -> float | None:
-        """When the next running job reaches the end of its level, if anybody waits for it."""
+        """Next end of a level of a running job, if a waiting job could take its place."""
         return self._levels.next_end(self.running(), view) if self._waiting else None
 
 
 class Services:
-    """How much service jobs took in all, by level.
+    """Total service of finished jobs, by level.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Services:
         self._total = [0.0] * (len(ends) + 1)
 
     def add(self, service: float) -> None:
-        """A job took `service`; one that took just as much as a level has belongs to it."""
+        """Add a finished job with this `service`; the end of a level belongs to the level."""
         if not service:
             return  # it was never in any level
         # Services are sums of floats: a job that ended at the end
@@ -158,7 +158,7 @@ class Services:
         self._total[level] += service
 
     def indices(self) -> list[float]:
-        """The Gittins index at the beginning of each level; 0 where nobody went so far."""
+        """Gittins index at the begin of each level; 0 beyond the longest job."""
         return [self._index(level) for level in range(len(self._count))]
 
     def _index(self, level: int) -> float:
@@ -168,7 +168,7 @@ class Services:
         spent = list(accumulate(self._total[level:]))
         best = 0.0
         for count, total, end in zip(ended, spent, [*self._ends[level:], math.inf], strict=True):
-            beyond = ended[-1] - count  # who takes more than this
+            beyond = ended[-1] - count  # jobs with more service than this
             # E min(S - a, d) times the number of jobs: what those took that end
             # by then, and d for each other. The last end is infinite and no job
             # is beyond it: 0 times infinity would be nan.

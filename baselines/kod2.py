@@ -96,7 +96,7 @@ class Weights:
 
 
 class AffinityPlacement:
-    """All tasks on one machine if one has room, else together on those with most idle resources.
+    """All tasks on one machine if possible, otherwise together on the idlest machines.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class AffinityPlacement:
     name = "affinity"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all tasks into `room`; return None and change nothing if they do not fit."""
+        """Place all tasks; None, with `room` unchanged, if they do not fit."""
         found = OneNode().place(room, job, workers, ps)
         if found is not None:
             return found
@@ -377,7 +377,7 @@ class Kod2(GangController):
         return math.inf if job.index in self._starving else self._raw[job.index]
 
     def state_of(self, job: PolicyJob) -> JobState:
-        """Which of the four states of Fig. 5 `job` is in since the last call of the policy."""
+        """State of `job` (Fig. 5) since the last call of the policy."""
         if job.index in self._finished:
             return JobState.COMPLETED
         if job.index in self._running:
@@ -457,7 +457,7 @@ class Kod2(GangController):
                 heappush(self._limits, (view.now + self._limit, job.index))
 
     def _next_starving(self, now: float) -> float | None:
-        """When a job next begins to starve."""
+        """Next time at which a job begins to starve."""
         while self._limits and self._limits[0][1] not in self._queue:
             heappop(self._limits)
         # with `printed`, those whose limit has passed may still be there
@@ -487,5 +487,5 @@ class Kod2(GangController):
 
 
 def _entered(job: PolicyJob) -> tuple[float, int]:
-    """When a job first entered the waiting queue, and its place among those that came with it."""
+    """Time at which a job first entered the queue, and its place among simultaneous ones."""
     return job.arrival, job.index

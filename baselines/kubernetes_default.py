@@ -156,7 +156,7 @@ class KubernetesDefault(BasePolicy):
                     self._enter([Pod(self._book.jobs[index], group)] * pods)
 
     def _room(self, view: View) -> Room:
-        """What is free, less what is set aside for bound pods that their job does not hold yet."""
+        """Free capacity without that of pods which are bound while their job does not run."""
         room = Room(self._site, view.free(), view.down())
         if not self._site.partial_gangs:
             for index in self._bound:

@@ -1,4 +1,4 @@
-"""Optimus: workers and parameter servers one by one to whom they help most, by learned speeds."""
+"""Optimus: tasks go one by one to the job with the largest marginal gain, by learned speeds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FEWEST_LOSSES = 3
 
 
 def terms(workers: int, ps: int, training: str) -> list[float]:
-    """What the coefficients of the speed model are multiplied with; the sum is the time of a step.
+    """Features of the speed model; their weighted sum is the time of a step.
 
     Synchronous training of w workers with p parameter servers takes t0 / w + t1 + t2 w / p + t3 w +
     t4 p for a step of all of them, asynchronous training (t0 + t1 w / p + t2 w + t3 p) / w for one
@@ -75,7 +75,7 @@ def fitted(pairs: Mapping[Counts, float], training: str) -> tuple[float, ...]:
 
 
 def speed_of(coefficients: Sequence[float], counts: Counts, training: str) -> float:
-    """Speed of so many workers and parameter servers by the model."""
+    """Speed of these numbers of workers and parameter servers by the model."""
     step = math.fsum(t * x for t, x in zip(coefficients, terms(*counts, training), strict=True))
     return 1.0 / step if step > 0 else math.inf
 
@@ -165,7 +165,7 @@ def _even(machines: Sequence[int], count: int) -> Tasks:
 
 @dataclass(slots=True)
 class Known:
-    """What is known of a job.
+    """Observations and model of a job.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Known:
 
 
 class Optimus(BasePolicy):
-    """One worker or parameter server at a time goes to the job whose remaining time it cuts most.
+    """Tasks go one by one to the job whose remaining time they cut most.
 
     Peng, Bao, Chen, Wu and Guo (EuroSys 2018, "Optimus: an efficient dynamic resource scheduler for
     deep learning clusters") fix: the speed f(p, w) of a job by its workers and parameter servers is
@@ -221,7 +221,7 @@ class Optimus(BasePolicy):
     A job that gets the numbers that it has stays where it is, and the others are placed around it;
     if one fits in no even parts it goes wherever there is room, with fewer workers if there is too
     little. An interval is at least a slot; one begins at once when machines go or come back, or
-    nobody runs; within it, a job that waits begins with its fewest as soon as these are free.
+    no job runs; within it, a job that waits begins with its fewest as soon as these are free.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ class Optimus(BasePolicy):
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
-        # First who left: a job that is shown in another form leaves and comes in one call.
+        # Departures first: a job that is shown in another form leaves and comes in one call.
         for job in view.finished:
             self._known.pop(job.index, None)
         for job in self._book.update(view, plan):
@@ -315,7 +315,7 @@ class Optimus(BasePolicy):
                     plan.changes[index] = given
 
     def _sampled(self, job: PolicyJob) -> Known:
-        """What sampling runs tell of a new job."""
+        """Speeds of a new job from its sampling runs."""
         most = min(self.samples, job.max_workers) if job.speedup else 1
         pairs = {(n, job.ps_needed(n)): job.speed(n) for n in range(1, most + 1)}
         return Known(pairs, fitted(pairs, self.training))
@@ -401,7 +401,7 @@ class Optimus(BasePolicy):
         return significant(saved / share)
 
     def _take(self, free: dict[int, int], job: PolicyJob, counts: Counts) -> bool:
-        """Take room for so many tasks, wherever they are; nothing if there is not enough."""
+        """Place these tasks anywhere; place none if they do not all fit."""
         taken: dict[int, int] = {}
         self._shares.add(taken, job, *counts)
         if any(free[pool] < amount for pool, amount in taken.items()):
@@ -413,7 +413,7 @@ class Optimus(BasePolicy):
     def _placed(
         self, view: View, counts: Mapping[int, Counts], held: Mapping[int, Allocation]
     ) -> dict[int, Allocation]:
-        """Where each job goes: those with the numbers that they have first, then by demand."""
+        """Places of all jobs: jobs with unchanged numbers first, then by demand."""
         jobs, room = self._book.jobs, Room(self.site, view.capacity(), view.down())
         found = dict.fromkeys(jobs, NOTHING)
 

@@ -60,7 +60,7 @@ class Candidate:
 
     @property
     def runs(self) -> bool:
-        """Whether it holds anything."""
+        """Whether it runs."""
         return bool(self.held.workers)
 
 
@@ -115,7 +115,7 @@ class Partition:
             self._require(row <= 1, f"capacity_{machine}_{resource}")
 
     def solve(self, node_limit: int) -> tuple[str, dict[int, Allocation] | None]:
-        """How the search ended, and what each candidate is to hold; None without an answer."""
+        """Return the status, and the allocation of each candidate; None without an answer."""
         solution = highs.solve(self.problem, node_limit=node_limit)
         if solution.status is Status.INTERRUPTED:  # the solver has swallowed Ctrl-C
             raise KeyboardInterrupt
@@ -191,7 +191,7 @@ class Partition:
         return count
 
     def _add_change(self, k: int, candidate: Candidate) -> list[pulp.LpVariable]:
-        """Whether a job that runs is adjusted: without that, every task stays where it is."""
+        """Add the variable that a running job is adjusted; otherwise every task stays."""
         change = self.problem.add_variable(f"change_{k}", 0, 1, pulp.LpInteger)
         for group, tasks, held in zip(
             GROUPS, self._tasks[-1], candidate.held.by_group, strict=True
@@ -209,7 +209,7 @@ class Partition:
         return [change]
 
     def _is_exact(self, answer: dict[int, Allocation]) -> bool:
-        """Whether counts and machines allow the answer to the last unit."""
+        """Return whether numbers are small enough for an answer exact to the unit."""
         room = Room(self._site, self._free.copy(), self._down)
         for candidate in self._candidates:
             job, given = candidate.job, answer[candidate.job.index]

@@ -16,7 +16,7 @@ from oasis.scheduling.policy import View
 
 
 class FirstNode:
-    """All tasks on the first machine that has room for all, else each on the first that has.
+    """All tasks on the first machine that fits all, otherwise each on the first that fits it.
 
     Read: the printed loop ends at the first machine on which a pod does not fit (line 12), takes
     what a pod asks for from a machine only if it does not fit there (lines 9 and 10), and so never
@@ -38,7 +38,7 @@ class FirstNode:
     name = "first-node"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all tasks into `room`; return None and change nothing if they do not fit."""
+        """Place all tasks; None, with `room` unchanged, if they do not fit."""
         # If even all machines together have too little room, no node needs to be tried.
         hosts = room.fitting(room.site.machines_for("worker"), job.worker)
         if sum(room.count(machine, job.worker, workers) for machine in hosts) < workers:
@@ -62,7 +62,7 @@ def scale_down(
     Read: the victims give workers one at a time, machine after machine where they have any, and
     after each the machine that gained is looked at; when "the number of worker of every job with
     lower priority has been reduced to its minimum value", a place anywhere is looked for; if there
-    is none either, scaling down has failed and nobody gives anything. See `scale_down_as_printed`
+    is none either, scaling down has failed and no job gives anything. See `scale_down_as_printed`
     for what the printed loop does.
 
     Parameters
@@ -347,7 +347,7 @@ class PriorityQueue(GangController):
 
         A job that is worth more than all that run is launched if it fits (lines 7-10), but scale-
         down is run for it all the same (line 11); if that succeeds, the first waiting job that then
-        fits is launched (lines 17-21), whoever it is, and nobody grows (line 22).
+        fits is launched (lines 17-21), and no job grows (line 22).
         """
         best = self._best_if_worth_most()
         if best is not None and self._launch(best) is not None:
@@ -409,7 +409,7 @@ class PriorityQueue(GangController):
         return -self.weighting(job)[0]
 
     def _request_share(self, job: PolicyJob) -> float:
-        """What all tasks of `job` ask for, in shares of the largest machine."""
+        """Demand of all tasks of `job`, as shares of the largest machine."""
         workers, ps = self._book.counts[job.index]
         asked = self._worker_shares.of(job.worker, job.worker_cpu, workers)
         if ps:

@@ -64,17 +64,17 @@ class Misfits:
         self._sizes: set[tuple[object, ...]] = set()
 
     def has(self, job: PolicyJob, workers: int, ps: int) -> bool:
-        """Whether a job of the size of `job`, with so many tasks, did not fit."""
+        """Return whether a job of this size has failed to fit."""
         # An empty set is the usual case; it is told apart before a key is built.
         return bool(self._sizes) and (job.worker, job.ps, workers, ps) in self._sizes
 
     def add(self, job: PolicyJob, workers: int, ps: int) -> None:
-        """Note that `job` did not fit with so many tasks."""
+        """Record that `job` with these numbers of tasks did not fit."""
         self._sizes.add((job.worker, job.ps, workers, ps))
 
 
 class OneLine(BasePolicy):
-    """What the policies share that serve jobs of fixed counts in one order.
+    """Base of policies that serve jobs of fixed counts in one order.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ Size = tuple[Demand, Demand, int, int]  # what a worker and a parameter server n
 class Queued(OneLine):
     """At every event, start the jobs that wait in order until one does not fit.
 
-    Nobody who runs is paused or moved. A job that lost a server returns to the line.
+    Running jobs are neither paused nor moved. A job that lost a server returns to the line.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class Queued(OneLine):
         self._from_the_head(room, plan)
 
     def _from_the_head(self, room: Room, plan: Plan) -> None:
-        """Start the jobs of a strict line in `room`, until one does not fit."""
+        """Start the jobs of a strict line until one does not fit."""
         jobs, counts, place = self._book.jobs, self._book.counts, self._placement.place
         line, waits = self._line, self._waits
         while line:
@@ -187,7 +187,7 @@ class Queued(OneLine):
             heappop(line)
 
     def _fit(self, room: Room, plan: Plan) -> list[Key]:
-        """Start whoever fits into `room`; those who do not."""
+        """Start all jobs that fit; return the others."""
         misfits, passed = Misfits(), []
         for key in self._line:
             job, tasks = self._book.jobs[key[1]], self._book.counts[key[1]]
@@ -210,7 +210,7 @@ class FIFO(Queued):
     counts (`FixedCounts`); a job that lost a server returns to its place in the line; plain jobs go
     best fit, lowest index first. With ``line="fit"`` a job that does not fit is passed: first fit
     in order of arrival (Feitelson, "A survey of scheduling in multiprogrammed parallel systems",
-    IBM RC 19790, 1994), which may keep wide jobs waiting for ever.
+    IBM RC 19790, 1994), under which wide jobs may never start.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class FIFO(Queued):
 
 
 class SJF(Queued):
-    """Of the jobs that wait, the shortest starts first; those that run go on to their end.
+    """The shortest waiting job starts first; running jobs continue to their end.
 
     The rule is textbook (Conway, Maxwell and Miller, "Theory of Scheduling", 1967, chapter 8: of
     the rules for one machine that never preempt it has the least mean). Chosen: the length of a job
@@ -418,7 +418,7 @@ class EASY(Queued):
             offer(number, index)
 
     def _may_fit(self, size: Size, now: Room) -> bool:
-        """Whether a job of this size may fit in what is free now; of one task alone it is known."""
+        """Return whether a job of this size may fit now; for a single task the answer is exact."""
         worker, _, workers, ps = size
         if workers != 1 or ps:
             return True
@@ -442,12 +442,12 @@ class EASY(Queued):
         return math.inf, later
 
     def _end(self, job: PolicyJob, view: View) -> float:
-        """When `job` ends if it runs from now on."""
+        """End of `job` if it runs from now on."""
         workers, _ = self._book.counts[job.index]
         return self._end_after(view.remaining(job), workers, view)
 
     def _end_after(self, work: float, workers: int, view: View) -> float:
-        """When so much work is done from now on."""
+        """Time at which this much work is done, from now on."""
         end = view.now + work / workers
         # A slot is held to its end, so that its machines come free with the slot.
         return float(rounding.ceil(end)) if self._site.slotted else end

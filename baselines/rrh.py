@@ -33,8 +33,8 @@ def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
     return worth
 
 
-class Prospects:
-    """Prospects of n jobs at one moment.
+class DelayCosts:
+    """Values of n jobs at one moment, and what delays of them cost.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Prospects:
         self.present = self._now_worth / (1 + discount * left)
 
     def cost(self, k: int) -> float:
-        """What the other jobs lose if they wait until job `k` is done, times the share it takes."""
+        """Loss of the other jobs if they wait for job `k`, times the share that it takes."""
         lost = self._lost(k)
         # A job does not compete with itself; of the others it holds
         # up as much as it takes of the cluster.
@@ -97,7 +97,7 @@ class Prospects:
         return float(value), float(sum(lost[j] for j in order[place + 1 :])) * self._shares[k]
 
     def _delay(self, order: Sequence[int]) -> float:
-        """When the last job of `order` starts, counted from now."""
+        """Start of the last job of `order`, counted from now."""
         running: list[tuple[float, float]] = []
         now, free = 0.0, 1.0
         # The cluster as one resource: each job waits until the shares before it leave enough.
@@ -110,7 +110,7 @@ class Prospects:
         return now
 
     def _lost(self, k: int) -> FloatArray:
-        """What each job loses if it is done `left` of job `k` later."""
+        """Loss of each job if it is delayed by `left` of job `k`."""
         return self._now_worth - self._at(self._ends + self.left[k])
 
     def _at(self, ends: FloatArray) -> FloatArray:
@@ -224,12 +224,12 @@ class RRH(BasePolicy):
 
     def _admit(self, job: PolicyJob, view: View, plan: Plan) -> None:
         self._tables[job.index] = worth_by_slot(job, self._site.horizon)
-        prospects = self._prospects(view)
-        rewards = prospects.rewards(self.weight).tolist()
+        delays = self._delay_costs(view)
+        rewards = delays.rewards(self.weight).tolist()
         newest = len(rewards) - 1
         # The candidate schedule: all accepted jobs and this one, by reward, early arrivals first.
         order = sorted(range(len(rewards)), key=lambda k: (-rewards[k], k))
-        value, cost = prospects.candidate(newest, order)
+        value, cost = delays.candidate(newest, order)
         # A job that earns nothing is refused at a negative threshold, too.
         if value - cost <= self.threshold or value <= 0:
             self._strike(job)
@@ -245,19 +245,19 @@ class RRH(BasePolicy):
         if not self._jobs:
             return
         room = Room(self._site, view.capacity(), view.down())
-        found = self._prospects(view).rewards(self.weight).tolist()
+        found = self._delay_costs(view).rewards(self.weight).tolist()
         rewards = dict(zip(self._jobs, found, strict=True))
         for index in sorted(rewards, key=lambda index: (-rewards[index], index)):
             job = self._jobs[index]
             held = view.allocation(job)
             if held.workers and room.hold(job, held):
-                continue  # nobody before it needed its place: moving it would gain nothing
+                continue  # no job before it needed its place: moving it would gain nothing
             found = self._placement.place(room, job, *self._needs[index]) or NOTHING
             if found != held:
                 plan.changes[index] = found
 
-    def _prospects(self, view: View) -> Prospects:
-        return Prospects(
+    def _delay_costs(self, view: View) -> DelayCosts:
+        return DelayCosts(
             view.now,
             np.array([view.remaining(j) / self._needs[i][0] for i, j in self._jobs.items()]),
             [self._tables[index] for index in self._jobs],

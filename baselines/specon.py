@@ -16,7 +16,7 @@ from oasis.scheduling.policy import View
 
 
 class Category(StrEnum):
-    """How fast a container progresses (section V-A): PC, WC and CC of the paper."""
+    """Progress categories of a container (section V-A): PC, WC and CC of the paper."""
 
     PROGRESSING = "progressing"
     WATCHING = "watching"
@@ -132,7 +132,7 @@ Size = tuple[Demand, Demand, int, int]
 
 
 class InTurn:
-    """A whole job on the next machine in turn that has room for it.
+    """Round-robin over machines: a whole job on the next machine that fits it.
 
     The paper puts containers 1, 2, 3, 4 on workers 1, 2, 3, 4 and then begins again (section
     VI-C2), under both of the schedulers that it compares. A job too large for any machine, which
@@ -158,7 +158,7 @@ class InTurn:
         self._small: dict[Size, bool] = {}
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Put all tasks into `room`; return None and change nothing if they do not fit."""
+        """Place all tasks; None, with `room` unchanged, if they do not fit."""
         machines = len(room.site.machines)
         hosts = set(room.fitting(room.site.machines_for("worker"), job.worker))
         for step in range(machines):
@@ -174,7 +174,7 @@ class InTurn:
         return self._by_task.place(room, job, workers, ps)
 
     def _fits_one_machine(self, room: Room, job: PolicyJob, workers: int, ps: int) -> bool:
-        """Whether the job would fit on a machine with nobody on it."""
+        """Return whether the job fits an empty machine."""
         size = (job.worker, job.ps, workers, ps)
         if size not in self._small:
             empty = Room(room.site, [machine.capacity for machine in room.site.machines])
@@ -192,7 +192,7 @@ On = Mapping[int, Sequence[Container]]
 
 
 def count(containers: Sequence[Container], *categories: Category) -> int:
-    """How many of `containers` are in one of `categories`."""
+    """Number of `containers` in any of `categories`."""
     return sum(container.category in categories for container in containers)
 
 
@@ -322,10 +322,9 @@ class SpeCon(GangController):
     Each job is one container on one worker, and containers share the CPU of their worker
     (`PolicyJob.worker_cpu`). A new one goes to the next worker in turn (`InTurn`), and waits if
     none has room for what it reserves. Then `look_at_containers`, Algorithm 1, finds in every
-    interval who still makes progress; `reallocate`, Algorithm 2, moves who has converged, once in
-    its life; and `even_out`, Algorithm 3, rebalances the workers. A moved
-    container is saved and resumed: its allocation changes, and what that costs is up to the
-    workload.
+    interval the jobs that still make progress; `reallocate`, Algorithm 2, moves converged ones,
+    once in its life; and `even_out`, Algorithm 3, rebalances the workers. A moved container is
+    saved and resumed: its allocation changes, and what that costs is up to the workload.
 
     Read, beside what is said at the algorithms: all containers are looked at before any is moved,
     at the multiples of the interval; after that, a request needs ``|PC| + |WC| > 1`` (line 15),
@@ -335,7 +334,7 @@ class SpeCon(GangController):
     ``rebalancing="converged"``, when all containers have converged, as the text of section V-C has
     it; R(w, t), which the paper does not define, is what the tasks on a worker would
     keep busy of its cores, and what they reserve, as shares of what it has. Jobs that span machines
-    never move. Where nobody looks at a job (`View.observed`), it counts as progressing.
+    never move. Where a job is not observed (`View.observed`), it counts as progressing.
 
     Nothing bounds how long a container waits for a worker with room: smaller ones that come later
     may be placed before it.
@@ -433,7 +432,7 @@ class SpeCon(GangController):
         self.place_in_turn()
         decided, interval = len(self.log), self.interval / self._site.unit_seconds
         if self._looks * interval <= view.now:
-            # Looks that nobody was there for are skipped: only the next multiple counts.
+            # Looks at times without jobs are skipped: only the next multiple counts.
             self._looks = max(self._looks, int(view.now // interval))
             while self._looks * interval <= view.now:
                 self._looks += 1
@@ -454,7 +453,7 @@ class SpeCon(GangController):
         self._queue.launch_all(by_arrival, self._launch, set())
 
     def look_at_containers(self, view: View) -> list[Container]:
-        """Algorithm 1, the container monitors: who asks to be moved (lines 3-16)."""
+        """Algorithm 1, the container monitors: return containers to be moved (lines 3-16)."""
         asking = []
         for index in sorted(self._watched):
             container = self._containers[index]
@@ -556,7 +555,7 @@ class SpeCon(GangController):
         return True
 
     def _usage(self, machine: int) -> float:
-        """R(w, t): what is asked of its cores, and what is reserved, as shares of what it has."""
+        """R(w, t): demand and reservations of its cores, as shares of them."""
         cores = []
         for container in self._at(machine):
             job, held = container.job, self._running.held[container.job.index]

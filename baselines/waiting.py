@@ -60,7 +60,7 @@ class Waiting:
         self._set(bisect_left(self._indices, index), math.inf)
 
     def has_after(self, index: int) -> bool:
-        """Whether a job with a larger index waits."""
+        """Return whether a job with a larger index waits."""
         return self._find(index, _waits) is not None
 
     def next(
@@ -82,7 +82,7 @@ class Waiting:
         return self._least[self._leaves + bisect_left(self._indices, index)]
 
     def _rebuild(self, index: int) -> None:
-        """Make the tree anew with a place for `index`, without those that do not wait any more."""
+        """Rebuild the tree with a leaf for `index`, without jobs that no longer wait."""
         works = self._least[self._leaves : self._leaves + len(self._indices)]
         kept = {i: work for i, work in zip(self._indices, works, strict=True) if _waits(work)}
         self._indices = sorted((*kept, index))
@@ -104,7 +104,7 @@ class Waiting:
             node //= 2
 
     def _find(self, after: int, fits: Callable[[float], bool]) -> int | None:
-        """The first job behind `after` whose work `fits`, as all less work does."""
+        """First job behind `after` whose work `fits`; with a work all smaller ones fit, too."""
         place = bisect_right(self._indices, after)
         if place == len(self._indices):
             return None
@@ -122,7 +122,7 @@ class Waiting:
 
 
 class Ends:
-    """When each running job ends at the soonest; the ends themselves are asked for in order.
+    """Earliest ends of running jobs; exact ends are computed in order, on request.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class Ends:
     def in_order(
         self, more: Sequence[tuple[float, int]], end: Callable[[int], float]
     ) -> Iterator[tuple[float, int]]:
-        """All jobs and `more` by their ends; `end` is asked of no more jobs than are taken."""
+        """All jobs and `more` by their ends; `end` is called only for the jobs that are taken."""
         found, bounds = list(more), iter(self._bounds)
         heapify(found)
         following = next(bounds, None)

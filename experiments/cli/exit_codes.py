@@ -1,4 +1,4 @@
-"""How a command can end."""
+"""Exit codes of the commands."""
 
 DONE = 0
 BUG = 1  # anything but an `OasisError`, or a file that cannot be read or written

@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process, also if Ctrl-C left HiGHS at work (`oasis.solvers.highs`)."""
+    """End the process, even if Ctrl-C left HiGHS running (`oasis.solvers.highs`)."""
     if any(thread.name == "HiGHS" for thread in threading.enumerate()):
         # its next call of Python would come while the interpreter is being taken down
         sys.stdout.flush()
@@ -109,7 +109,7 @@ def _leave(code: int) -> NoReturn:
 
 
 def _bug(error: Exception, *, is_verbose: bool) -> int:
-    """Say that the program is at fault, with the traceback if it was asked for."""
+    """Report a fault of the program, with the traceback on request."""
     if is_verbose:
         _show(error)
     more = "" if is_verbose else "; run again with --verbose for the traceback"

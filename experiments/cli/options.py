@@ -31,6 +31,12 @@ from oasis.model.files import check_writable, is_standard_output
 from oasis.model.validation import LARGEST_SEED
 
 Command = Callable[..., Any]
+PAGE = (".html", ".htm")
+ENDINGS = (  # of kinds of files
+    *PAGE,
+    *(".json", ".csv", ".tsv", ".parquet", ".xlsx", ".md", ".tex", ".toml", ".yaml", ".yml"),
+    *(".pdf", ".png", ".svg", ".jpg", ".jpeg", ".eps", ".gz", ".bz2", ".xz", ".zst", ".zip"),
+)
 
 
 def with_options(
@@ -252,7 +258,7 @@ def limits_of(
     gap: float | None = None,
     no_improvement: float | None = None,
 ) -> dict[str, Any]:
-    """What ends an offline solve: limits, after a minute if there is none, and criteria."""
+    """Limits and criteria that end an offline solve; a minute if the user gave no limit."""
     if work_limit is not None and isinstance(no_improvement, Duration):
         raise InputError("--no-improvement", "expected units of work with --work-limit, got a time")
     criteria = {"gap": gap, "no_improvement": no_improvement}
@@ -284,7 +290,7 @@ def known(name: str, among: Iterable[str], option: str) -> str:
 
 
 def is_given(context: typer.Context, name: str) -> bool:
-    """Whether the user gave this parameter, be it with the value of its default."""
+    """Return whether the user gave this parameter, even with its default value."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
@@ -297,7 +303,7 @@ def refuse_given(context: typer.Context, names: Iterable[str], why: str) -> None
 
 
 def is_stdout(path: Path | None) -> bool:
-    """Whether ``-o`` asks for standard output: by ``-``, or by naming the file that it is."""
+    """Return whether ``-o`` means standard output: by ``-``, or by the file that it is."""
     return path is not None and (str(path) == "-" or is_standard_output(path))
 
 
@@ -305,6 +311,31 @@ def output_file(path: Path | None) -> Path | None:
     """`path` if it can be written: said before the work, not after it."""
     if path is not None and not is_stdout(path):
         check_writable(path)
+    return path
+
+
+def json_file(path: Path | None) -> Path | None:
+    """`path` if JSON can be written to it, and its ending does not name another kind of file."""
+    return _ending_in(path, (".json",), "JSON")
+
+
+def page_file(path: Path | None) -> Path | None:
+    """`path` if a page can be written to it, and its ending does not name another kind of file."""
+    return _ending_in(path, PAGE, "a page")
+
+
+def result_or_page(path: Path | None) -> Path | None:
+    """`path` for a page or else for JSON, by its ending."""
+    return _ending_in(path, (*PAGE, ".json"), "a page or JSON")
+
+
+def _ending_in(path: Path | None, endings: tuple[str, ...], what: str) -> Path | None:
+    output_file(path)
+    # Other endings, such as those of mktemp, name no kind of file.
+    if path is not None and path.suffix.lower() in ENDINGS and path.suffix.lower() not in endings:
+        raise typer.BadParameter(
+            f"expected {' or '.join(endings)}, as {what} is written, got {str(path)!r}"
+        )
     return path
 
 
@@ -388,7 +419,7 @@ Output = Annotated[
     typer.Option(
         "-o",
         "--output",
-        callback=output_file,
+        callback=json_file,
         help="File to write; -: standard output.",
         show_default=False,
     ),
@@ -398,7 +429,7 @@ ResultFile = Annotated[
     typer.Option(
         "-o",
         "--output",
-        callback=output_file,
+        callback=json_file,
         help="Also write the JSON result to this file; -: print it instead, as --json does.",
     ),
 ]
@@ -463,7 +494,7 @@ Chosen = dict[str, dict[str, Any]]
 def known_policy(
     name: str, option: str, among: Sequence[str] = tuple(POLICIES), *, own: bool = True
 ) -> str:
-    """`name` if it is a policy; one of somebody's own, ``module:Name``, only where `own` says so.
+    """Return `name` if it is a policy; ``module:Name`` is accepted only if `own` is set.
 
     Raises
     ------
@@ -547,7 +578,7 @@ def read_assignments(
 
 
 def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, Any] | None:
-    """What ``--set METHOD.NAME=VALUE`` says of the parameters of an offline method, checked.
+    """Parse and check the parameters of an offline method from ``--set METHOD.NAME=VALUE``.
 
     Parameters
     ----------
@@ -609,7 +640,7 @@ def choose_options(
     oasis: Mapping[str, Any] | None = None,
     shared: Mapping[str, Any] | None = None,
 ) -> Chosen:
-    """What the user has set of each policy that a command runs, checked.
+    """Parse and check the options that the user set for the policies of a command.
 
     Parameters
     ----------

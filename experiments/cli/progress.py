@@ -1,4 +1,4 @@
-"""A long solve on standard error: a live line on a terminal, now and then a line elsewhere."""
+"""Progress of a long solve on standard error: a live line on a terminal, log lines elsewhere."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def deliver(
     draw: Callable[[], Figure] | None = None,
     style: str | None = None,
 ) -> None:
-    """Write a result to the files that were asked for, and print it.
+    """Print a result, and write it to the requested files.
 
     Standard output gets either what `show` prints or, with `as_json` or where `output` is standard
     output, exactly one JSON document. It gets that also if a file cannot be written.
@@ -116,12 +116,12 @@ def deliver(
 
 
 def write_instance(instance: oasis.Instance, output: Path) -> None:
-    """Write an instance to the file that was asked for, which may be standard output."""
+    """Write an instance to the requested file, which may be standard output."""
     write_document(instance_to_dict(instance), output)
 
 
 def write_picture(draw: Callable[[], Figure], output: Path, style: str | None = None) -> None:
-    """Draw in a style, and write the picture to the file that was asked for."""
+    """Draw in a style, and write the picture to the requested file."""
     failures: list[OSError] = []
     _draw(failures, draw, output, style)
     refuse(failures)
@@ -138,7 +138,7 @@ def _draw(
 
 
 def write_document(document: dict[str, Any], output: Path) -> None:
-    """Write one JSON document to the file that was asked for, which may be standard output."""
+    """Write one JSON document to the requested file, which may be standard output."""
     if is_stdout(output):
         console.print_json(document)
         return
@@ -148,7 +148,7 @@ def write_document(document: dict[str, Any], output: Path) -> None:
 
 
 def write_page(page: str, output: Path) -> None:
-    """Write text to the file that was asked for, which may be standard output."""
+    """Write text to the requested file, which may be standard output."""
     if is_stdout(output):
         console.print_text(page.rstrip("\n"))
         return
@@ -179,7 +179,7 @@ Command = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Where a result goes.
+    """Destinations of a result.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class Delivery:
         show: Callable[[], None],
         draw: Callable[[], Figure],
     ) -> None:
-        """Write a result to the files that were asked for, and print it.
+        """Print a result, and write it to the requested files.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ def deliver_comparison(
     title: str,
     delivery: Delivery,
 ) -> int:
-    """Print a comparison as a table with its notes, or as its document, and write what was asked.
+    """Print a comparison as a table or document, and write the requested files.
 
     Returns the exit code, which says whether Ctrl-C has left policies out, or the optimum of which
     shares are shown is not proven.

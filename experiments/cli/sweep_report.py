@@ -1,4 +1,4 @@
-"""What ``oasis sweep`` prints: its cells, and the means over the seeds."""
+"""Output of ``oasis sweep``: its cells, and the means over the seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``oasis --version`` prints; a file of its own, since no command need be loaded for it."""
+"""Output of ``oasis --version``; a file of its own, as no command need be loaded for it."""
 
 from oasis.version import __version__
 

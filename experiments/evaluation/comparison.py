@@ -75,7 +75,7 @@ class Comparison(Summarised):
 
     @property
     def missing(self) -> list[str]:
-        """Policies that were asked for and are not there, because Ctrl-C ended the comparison."""
+        """Requested policies without a result because Ctrl-C ended the comparison."""
         return list(self.about.get(MISSING, ()))
 
     def summary(self) -> tuple[str, Facts]:
@@ -141,7 +141,7 @@ class Comparison(Summarised):
 
 
 class ReadRow(dict[str, Any]):
-    """Figures of a policy in a document; one that is asked for and is not there is bad input.
+    """Figures of a policy in a document; a missing requested figure is bad input.
 
     Documents of earlier versions lack some, and not every table needs all.
     """
@@ -217,7 +217,7 @@ def _mean(part: Callable[[JobTimes], float]) -> Figure:
 
 
 def _total(part: Callable[[JobTimes], int]) -> Figure:
-    """How often something was done to the jobs, all together."""
+    """Number of such events over all jobs."""
     return lambda outcome: sum(map(part, outcome.jobs))
 
 

@@ -77,7 +77,7 @@ class CompetitiveRatio(Summarised):
 
     @property
     def proven(self) -> bool:
-        """Whether the offline optimum is proven, and the online run complete."""
+        """Whether the offline optimum is proven and the online run is complete."""
         return self.offline.status is Status.OPTIMAL and self.is_complete
 
     @property
@@ -108,7 +108,7 @@ class CompetitiveRatio(Summarised):
 
     @property
     def corrected_ratio_bound(self) -> float | None:
-        """What the corrected Theorem 4 bounds the ratio by; None without or where it overflows."""
+        """Bound on the ratio by the corrected Theorem 4; None without one, or if it overflows."""
         return None if self.certificate is None else self.certificate.ratio_bound
 
     def _over_online(self, value: float) -> float | None:

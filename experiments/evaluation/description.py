@@ -1,4 +1,4 @@
-"""What an instance asks for and what there is, before any policy runs on it."""
+"""Demand and capacity of an instance, before any policy runs on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from oasis.model.rounding import FloatArray, IntArray, units
 
 @dataclass(frozen=True, slots=True)
 class OfferedLoad:
-    """How much of one resource is wanted.
+    """Demand for one resource in relation to its capacity.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ class OfferedLoad:
 
     @property
     def mean(self) -> float:
-        """What is wanted over the whole horizon, as a multiple of what there is."""
+        """Demand over the whole horizon divided by capacity."""
         return self._share(float(self.wanted.mean()))
 
     @property
     def peak(self) -> float:
-        """What is wanted in the slot with the highest demand, as a multiple of what there is."""
+        """Demand divided by capacity in the slot with the highest demand."""
         return self._share(float(self.wanted.max()))
 
     @property
@@ -71,8 +71,8 @@ class OfferedLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
-    """What one job could do if the cluster were its own.
+class StandaloneRun:
+    """Possible completion and utility of one job on an empty cluster.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Alone:
     form: int = 0
 
 
-def run_alone(job: Job, instance: Instance) -> Alone:
+def run_alone(job: Job, instance: Instance) -> StandaloneRun:
     """Run `job` on an empty cluster in its best form, with as many workers as it may have.
 
     Examples
@@ -119,23 +119,23 @@ def run_alone(job: Job, instance: Instance) -> Alone:
     )
 
 
-def _alone(job: Job, instance: Instance) -> Alone:
-    """What a job of one form could do."""
+def _alone(job: Job, instance: Instance) -> StandaloneRun:
+    """Possible completion and utility of a job of one form on an empty cluster."""
     workers, hosts = (_room(job, group, instance.cluster, job.chunks) for group in GROUPS)
     counts = np.arange(min(workers, job.chunks) + 1)
     needed: IntArray = job.ps_needed(counts)
     most = int(counts[needed <= hosts][-1])
     if most < job.min_workers:
-        return Alone(0, 0, None, 0.0)
+        return StandaloneRun(0, 0, None, 0.0)
     # The slot of the last work: ceil(W / n) slots, the first one being that of arrival.
     last = job.arrival - (-job.work(instance.slot_seconds) // most) - 1
     if last >= instance.horizon:
-        return Alone(most, int(needed[most]), None, 0.0)
-    return Alone(most, int(needed[most]), last, float(job.utility(last - job.arrival)))
+        return StandaloneRun(most, int(needed[most]), None, 0.0)
+    return StandaloneRun(most, int(needed[most]), last, float(job.utility(last - job.arrival)))
 
 
 def is_wide(job: Job, cluster: Cluster) -> bool:
-    """Whether a worker fits on some server, but two of them on none."""
+    """Return whether one worker fits some server, but two fit none."""
     return all(max(_tasks(form, TaskGroup.WORKER, cluster, 2)) == 1 for form in job.in_forms)
 
 
@@ -165,7 +165,7 @@ class Description:
     ----------
     instance : Instance
         The instance.
-    alone : tuple of Alone
+    alone : tuple of StandaloneRun
         For each job, in the order of the instance.
     demand : mapping of str to ndarray
         By group: shape (T, R), amounts in use in each slot if every job ran from
@@ -183,7 +183,7 @@ class Description:
     """
 
     instance: Instance
-    alone: tuple[Alone, ...]
+    alone: tuple[StandaloneRun, ...]
     demand: Mapping[TaskGroup, FloatArray]
     capacity: Mapping[TaskGroup, FloatArray]
 
@@ -194,12 +194,12 @@ class Description:
 
     @property
     def most_utility(self) -> float:
-        """What all jobs would earn if none stood in another's way; nothing can earn more."""
+        """Total utility if every job had the cluster to itself; an upper bound."""
         return sum(entry.utility for entry in self.alone)
 
     @property
     def loads(self) -> list[OfferedLoad]:
-        """Each resource that somebody wants, the scarcest first."""
+        """Demanded resources, the scarcest first."""
         found = []
         for group in GROUPS:
             for k, resource in enumerate(self.instance.cluster.resources):

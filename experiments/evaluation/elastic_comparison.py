@@ -200,7 +200,7 @@ class ElasticModel:
         return best_rates(self.made, job)[asked] / asked * self.length
 
     def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
-        """What the model has of one form."""
+        """The model of one form."""
         asked = job.worker.requires if isinstance(job.worker, LimitedDemand) else ANY_MACHINE
         return {
             "chunks": job.max_workers,
@@ -223,7 +223,7 @@ class ElasticModel:
 
 
 class SlotView:
-    """What the scheduler in slots sees at the beginning of a slot, as far as it looks."""
+    """View of the scheduler in slots at the begin of a slot, as far as it is used."""
 
     def __init__(self, policy: Slotted, view: View, now: int) -> None:
         self._policy, self._view = policy, view
@@ -237,7 +237,7 @@ class SlotView:
         return [seen.job for seen in self._policy.seen.values()]
 
     def capacity(self) -> list[tuple[int, ...]]:
-        """Of each machine that is there."""
+        """Capacity of each available machine."""
         machines, down = self._policy.model.site.machines, self._view.down()
         return [(0,) * len(m.capacity) if k in down else m.capacity for k, m in enumerate(machines)]
 
@@ -246,7 +246,7 @@ class SlotView:
         return self._view.down()
 
     def allocation(self, job: PolicyJob) -> Allocation:
-        """What `job` was to hold in the slot that ended."""
+        """Planned allocation of `job` in the slot that ended."""
         return self._policy.wanted.get(job.index, NOTHING)
 
     def remaining(self, job: PolicyJob) -> float:
@@ -262,7 +262,7 @@ class SlotView:
         return self._view.attained(self._policy.real[job.index])
 
     def was_admitted(self, job: PolicyJob) -> bool:
-        """Whether `job` was accepted before: no job comes twice here."""
+        """Whether `job` was admitted before; here no job arrives twice."""
         return False
 
 
@@ -398,7 +398,7 @@ def _in(form: int, found: Allocation) -> Allocation:
 
 
 def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
-    """Room for so many workers or for the fewest, by best fit; nothing if there is none."""
+    """Place this number of workers, or the fewest, by best fit; empty if they do not fit."""
     for count in dict.fromkeys((max(workers, job.min_workers), job.min_workers)):
         found = BestFit().place(room, job, count, job.ps_needed(count))
         if found is not None:
@@ -482,7 +482,7 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
 
 
 def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
-    """What the jobs that finished are worth at their delays; None if some job has no utility."""
+    """Total utility of the finished jobs; None if some job has no utility."""
     jobs = {job.id: job for job in made.workload.jobs}
     if not all(job.has_utility for job in jobs.values()):
         return None
@@ -515,7 +515,7 @@ def elastic_figures(
 
 
 def _share(utility: float | None, bound: ElasticBound | None) -> float | None:
-    """What part of the bound was earned; None if there is no utility, or nothing to earn."""
+    """Earned share of the bound; None without utilities, or if nothing can be earned."""
     if utility is None or bound is None or bound.value == 0:
         return None
     return utility / bound.value

@@ -70,7 +70,7 @@ def read_interval(data: Any) -> Mapping[str, Any]:
 
 
 def scale_of(figure: str) -> str:
-    """What values a figure can have, by its name: a key of `LIMITS`.
+    """Return the range of a figure by its name: a key of `LIMITS`.
 
     Examples
     --------
@@ -124,7 +124,7 @@ ROUNDING = 1e-5  # of a ratio whose two sides are equal but for what solvers rou
 
 
 def _infinite_mean(values: Sequence[float]) -> float:
-    """Of values of which some are infinite: inf or -inf; NaN if there are both."""
+    """Mean of values of which some are infinite: inf or -inf; NaN if there are both."""
     ends = {value for value in values if math.isinf(value)}
     return ends.pop() if len(ends) == 1 else math.nan
 
@@ -162,7 +162,7 @@ def mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _quantile(n: int) -> float:
-    """How many standard errors of `n` values half of the interval is (Student's t)."""
+    """Half width of the interval in standard errors of `n` values (Student's t)."""
     require("an interval over seeds", "scipy")
     from scipy.special import stdtrit  # noqa: PLC0415 (needs an extra)
 

@@ -1,4 +1,4 @@
-"""Where the optimum and a policy part, job by job."""
+"""Differences between the optimum and a policy, job by job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAKEN_BY = ("offline", "online", "both", "neither")
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """When a job ends in one of the two solutions, and what it earns there.
+    """Completion and utility of a job in one of the two solutions.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class JobComparison:
 
     @property
     def taken_by(self) -> str:
-        """Which of the two solutions admits the job, one of `TAKEN_BY`."""
+        """The solutions that admit the job: one of `TAKEN_BY`."""
         if self.online is None:
             return "neither" if self.offline is None else "offline"
         return "online" if self.offline is None else "both"

@@ -107,7 +107,7 @@ def live_recourse(
 
 
 def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]) -> Quote:
-    """What would become of `job`, and of the others, after the jobs that arrive no later than it.
+    """Quote `job` after the jobs that arrive no later, with the effects on the others.
 
     The jobs run as in a service: the plan reaches as far ahead as the instance has slots, and the
     end of the instance is no end.
@@ -138,7 +138,7 @@ def cluster_policy(
     horizon: int | None = None,
     bounds: Bounds | None = None,
 ) -> Callable[[], Policy]:
-    """How to make a policy for a cluster, again and again.
+    """Return a function that builds a policy for a cluster.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a cluster earned: by namespace, and as one more policy beside the simulated ones."""
+"""Earnings of a cluster: by namespace, and beside the simulated policies."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, 
 
 
 def _promise(job: Mapping[str, Any]) -> str:
-    """What became of the promised completion of a job."""
+    """Result of the promised completion of a job."""
     if job["late"] or job["phase"] not in ("Completed", *LIVE):
         return "broken"
     return "kept" if job["phase"] == "Completed" else "open"

@@ -28,7 +28,7 @@ NOT_FINITE = ("inf", "-inf", "nan")
 
 
 def is_not_finite(value: Any) -> bool:
-    """Whether a value is infinite or no number, which JSON cannot say but as text."""
+    """Return whether a value is infinite or NaN, which JSON can express only as text."""
     return isinstance(value, float) and not math.isfinite(value)
 
 
@@ -67,7 +67,7 @@ class Option:
 
     @property
     def is_row(self) -> bool:
-        """Whether one value consists of several numbers."""
+        """Whether a value consists of several numbers."""
         return get_origin(without_none(self.kind)) is tuple
 
     def check(self, value: Any) -> Any:
@@ -266,7 +266,7 @@ _FROM_PRESET = "[default: the preset's]"
 
 @dataclass(frozen=True, slots=True)
 class GenerateOptions:
-    """What an instance is drawn from; `oasis.generate` checks it.
+    """Arguments of a random instance; `oasis.generate` checks them.
 
     Parameters
     ----------

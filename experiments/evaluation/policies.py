@@ -54,7 +54,7 @@ OF_A_FILE = "policy file "  # before the name of a module that is named by its f
 
 
 def is_import_name(name: str) -> bool:
-    """Whether `name` has the form ``module:Name``."""
+    """Return whether `name` has the form ``module:Name``."""
     return ":" in name
 
 
@@ -111,7 +111,7 @@ def _is_policy(found: object) -> TypeGuard[type[Policy]]:
 
 
 def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., Policy]:
-    """What makes an object of somebody's own class from its options.
+    """Return the function that builds an object of a user's class from its options.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., 
 
 
 def code_files(policy: type) -> list[dict[str, str]]:
-    """The files of somebody's own code that a policy is made of, with the digests of their bytes.
+    """Source files of a user's policy, with their digests.
 
     These are the modules of the class and its bases, and all that they import in turn and that are
     part neither of the toolkit, nor of Python, nor of an installed package.
@@ -226,7 +226,7 @@ def _imported(name: str) -> Any:
 
 
 def _loaded(file: Path) -> Any:
-    """The module of a file; made anew if the file is another or has changed."""
+    """Load the module of a file; reload it if the file has changed."""
     whole = file.resolve()
     # a name of its own, so that a file random.py is not taken for the module of Python
     name, state = f"{OF_A_FILE}{whole.stem}", (str(whole), _digest(whole))
@@ -288,7 +288,7 @@ PRINTED_FLOOR = 0.0  # the paper has no utility floor
 
 @dataclass(frozen=True, slots=True)
 class OasisOptions:
-    """Options of OASiS on an instance whose price bounds it may compute.
+    """Options of OASiS on an instance from which its price bounds may be computed.
 
     Parameters
     ----------
@@ -447,7 +447,7 @@ class PolicyEntry:
         return found | ({"policy_files": files} if files else {})
 
     def files(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Files that a run depends on: the code of somebody's own class, and what options name.
+        """Files that a run depends on: the code of a user's class, and files that options name.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What a result was made from, so that it can be made again from itself."""
+"""Origin of a result, from which it can be reproduced."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def file_reference(file: Path) -> dict[str, str | None]:
 
 
 def check_digest(instance: Instance, sha256: str) -> None:
-    """Check that `instance` is the one whose digest a result has.
+    """Check that `instance` has the digest that a result records.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def check_digest(instance: Instance, sha256: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to make the result of ``oasis run`` again.
+    """Command and arguments from which a result of ``oasis run`` is reproduced.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ OF_THE_SOURCE = ("instance", "seed", "version")
 
 
 def check_reproduced(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> None:
-    """Check that a run that was made again gives what its result holds, measured times aside.
+    """Check that a repeated run agrees with its recorded result, measured times aside.
 
     Measured times are ``decision_seconds`` and all entries of the policy's own report whose names
     end in ``seconds``. Keys that the result does not have, because the version that made it did not

@@ -1,4 +1,4 @@
-"""What results say, as rows of text: the commands print them, reports show them.
+"""Results as rows of text, for commands and reports.
 
 Each column is a heading, and whether it holds numbers.
 """
@@ -86,7 +86,7 @@ Utilisation = Mapping[str, Mapping[str, float | None]]
 
 
 def run_facts(run: Run, utilisation: Utilisation) -> Facts:
-    """What ``oasis run`` says of a run, and the shares of the servers that were in use."""
+    """Facts of ``oasis run`` about a run, with the shares of the servers that were in use."""
     latency = run.latency
     facts = [
         ("total utility", number(run.total_utility)),
@@ -110,7 +110,7 @@ def run_facts(run: Run, utilisation: Utilisation) -> Facts:
 
 
 def solve_facts(result: OfflineResult) -> Facts:
-    """What ``oasis solve`` says of an offline result."""
+    """Facts of ``oasis solve`` about an offline result."""
     return [
         ("status", str(result.status)),
         ("objective", number(result.objective)),
@@ -125,7 +125,7 @@ def solve_facts(result: OfflineResult) -> Facts:
 
 
 def _unfinished(run: Run) -> Facts:
-    """How many admitted jobs did not finish; nothing if all did."""
+    """Number of admitted jobs that did not finish; empty if all did."""
     if not run.admitted_unfinished:
         return []
     left = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
@@ -133,7 +133,7 @@ def _unfinished(run: Run) -> Facts:
 
 
 def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
-    """What ``oasis ratio`` says of a ratio of the policy that is called `who`, on so many jobs."""
+    """Facts of ``oasis ratio`` about the ratio of the policy `who`, on this many jobs."""
     run, offline, latency = result.run, result.offline, result.run.latency
     facts = [
         ("competitive ratio", _ratio(who, result)),
@@ -157,7 +157,7 @@ def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
 
 
 def theory_facts(who: str, result: CompetitiveRatio) -> Facts:
-    """What Theorem 4 says of the run; the names are those of the JSON document, in words."""
+    """Constants and bounds of Theorem 4; names are those of the JSON document, in words."""
     certificate = result.certificate
     if certificate is None:
         why = "has no prices" if result.is_complete else "did not come to its end"
@@ -214,7 +214,7 @@ def _optimum(result: CompetitiveRatio) -> str:
 
 
 def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
-    """When a job would run and what it would cost; or why not, and what would have to change."""
+    """Completion and cost of a quoted job, or the reason and remedy of its rejection."""
     schedule = decision.schedule
     if schedule is not None:
         came = "" if arrival is None else f"; arrives in slot {arrival}"

@@ -1,4 +1,4 @@
-"""Figures of papers, made again, and studies of our own (docs/figures)."""
+"""Figures of papers, reproduced, and studies of this project (docs/figures)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ LOOK = 30.0  # seconds between two values of the evaluation function
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a trace says of a job: when it came, seconds that it ran, and its GPUs."""
+    """Record of a job in a trace: submission, seconds that it ran, and GPUs."""
 
     submitted: float
     duration: float
@@ -53,7 +53,7 @@ class Recorded:
 
 
 def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> list[Recorded]:
-    """Window number `window` of a trace: so many distributed jobs that follow each other.
+    """Jobs of window number `window` of a trace: consecutive distributed jobs.
 
     Jobs with other counts of GPUs or other durations than those of this module are left out.
 
@@ -226,7 +226,7 @@ def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Ca
 
 
 @cache
-def world(
+def bounded_workload(
     trace: str | None, load: float, seed: int, worth: str = SIGMOID
 ) -> tuple[ElasticWorkload, ElasticBound, float]:
     """The jobs of a load and a seed, and the bounds on what they earn and on their mean time."""
@@ -238,7 +238,7 @@ def world(
 def run(case: Case) -> Row:
     """One run of one policy: the figures of its jobs."""
     trace = case["trace"]
-    made, bound, least = world(trace, case["load"], case["seed"], case["worth"])
+    made, bound, least = bounded_workload(trace, case["load"], case["seed"], case["worth"])
     policy = elastic_policy(case["policy"], OPTIONS.get(case["policy"], {}), made)
     outcome = replay(made.workload, policy, **made.options)
     found = elastic_figures(made, outcome, bound)

@@ -101,7 +101,7 @@ def for_people(row: Mapping[str, Any], column: str) -> str:
 
 
 def _short(value: float, digits: int = 3) -> str:
-    """Text with so many digits; below 100,000 with all that stand before the point."""
+    """Format with this number of digits; below 100,000 with all digits before the point."""
     return f"{value:.0f}" if 10**digits <= abs(value) < 100_000 else f"{value:.{digits}g}"
 
 
@@ -184,7 +184,7 @@ class PublishedFigure:
         return FigureSettings(seeds=own, preset=preset or self.preset, **others)
 
     def steps(self, settings: FigureSettings) -> int:
-        """How many runs the figure takes with these settings, offline solves included.
+        """Number of runs of the figure with these settings, offline solves included.
 
         Raises
         ------
@@ -198,7 +198,7 @@ class PublishedFigure:
         return len(cells) + len(shared)
 
     def note(self, settings: FigureSettings) -> str:
-        """What the picture says of the runs: settings, and what to know of the policies."""
+        """Text of the picture about the runs: settings, and remarks on the policies."""
         lines, run = [settings.describe()], self.grid(settings)["policies"]
         if [policy.get(FLOOR) for policy in run if policy["name"] == OASIS] == list(FORMS.values()):
             lines.append(FORMS_REMARK)
@@ -235,7 +235,7 @@ Case = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DirectFigure:
-    """A figure of a paper whose runs need no instance and no sweep.
+    """A figure whose runs need neither an instance nor a sweep.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class DirectFigure:
         return FigureSettings(seeds=self.seeds if seeds is None else seeds, **others)
 
     def steps(self, settings: FigureSettings) -> int:
-        """How many runs the figure takes.
+        """Number of runs of the figure.
 
         Raises
         ------
@@ -295,13 +295,13 @@ class DirectFigure:
         return len(self.runs(settings))
 
     def runs(self, settings: FigureSettings) -> list[Case]:
-        """What is to be run."""
+        """The runs of the figure."""
         if self.takes_trace:
             return self.cases(settings.seeds, settings.trace)
         return self.cases(settings.seeds)
 
     def note(self, settings: FigureSettings) -> str:
-        """What the picture says of the runs."""
+        """Text of the picture about the runs."""
         return f"{settings.seeds} seeds"
 
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
@@ -311,7 +311,7 @@ class DirectFigure:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """A figure that was made again.
+    """A reproduced figure.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The experiments of the KOD2 paper, made again: Figs. 4, 7 and 8."""
+"""The experiments of the KOD2 paper, reproduced: Figs. 4, 7 and 8."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def ten_jobs(
 
 
 def one_job(model: str, workers: int) -> ElasticWorkload:
-    """A job alone on the testbed with so many workers of two cores, as in Fig. 4.
+    """A job alone on the testbed with this many workers of two cores, as in Fig. 4.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def _cores(made: ElasticWorkload, progress: JobProgress) -> list[Step]:
 
 
 def _end(arrival: float, end: float | None, waited: float) -> float:
-    """When a job left; one that was terminated has only waited."""
+    """Time at which a job left; a terminated job has only waited."""
     return arrival + waited if end is None else end
 
 
@@ -290,7 +290,7 @@ def cases4(seeds: int) -> list[Case]:
 
 
 def run4(case: Case) -> Row:
-    """How long the job takes."""
+    """Duration of the job."""
     made = one_job(case["model"], case["workers"])
     (job,) = replay(made.workload, Kod2(), **made.options).jobs
     return {**case, "seconds": job.end}

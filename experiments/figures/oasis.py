@@ -72,7 +72,7 @@ TESTBED_JOBS = 12
 
 
 def published_mark() -> dict[str, Any]:
-    """How published numbers are marked, in the colours of the style that is in force."""
+    """Marker of published numbers, in the colours of the current style."""
     look = {"color": ink(), "markerfacecolor": paper()}
     return {"marker": "D", "markersize": 5, "zorder": 4, **look}
 
@@ -91,7 +91,7 @@ def paper_name(policy: str) -> str:
 
 
 def earned_most(cells: Sequence[Row]) -> Callable[[Row], bool]:
-    """Whether a cell earned most on its instance; no form of OASiS is compared with another."""
+    """Return whether a cell earned most on its instance; forms of OASiS are not compared."""
     played = groups(cells, "instance.jobs", "seed")
 
     def most(cell: Row) -> bool:

@@ -1,4 +1,4 @@
-"""What a figure can be asked for: how many seeds, how large, which preset, which policies."""
+"""Settings of a figure: number of seeds, scale, preset, policies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def policy_label(name: str, floor: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FigureSettings:
-    """How to reproduce a figure.
+    """Settings with which a figure is reproduced.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class FigureSettings:
         return plain
 
     def limits(self) -> dict[str, float | None]:
-        """What ends each offline solve; None for infinity, and without what nobody asked for."""
+        """Limits of each offline solve; None: infinity; limits not given are left out."""
         given = {"time_limit": self.time_limit}
         if self.no_improvement is not None:
             given["no_improvement"] = self.no_improvement
@@ -134,7 +134,7 @@ class FigureSettings:
 
     @property
     def full_size(self) -> bool:
-        """Whether there are as many jobs as in the paper, so that its numbers stand beside."""
+        """Whether there are as many jobs as in the paper, so its numbers are comparable."""
         return self.scale == 1.0
 
     def describe(self) -> str:
@@ -155,7 +155,7 @@ class FigureSettings:
         return max(1, round(self.scale * count))
 
     def job_counts(self, published: Sequence[int]) -> list[int]:
-        """Numbers of jobs: those asked for, or the published ones at this scale."""
+        """Numbers of jobs: the requested ones, or the published ones at this scale."""
         # At a small scale two counts may round to one, which is run once.
         return list(dict.fromkeys(self.jobs or map(self.scaled, published)))
 
@@ -185,7 +185,7 @@ class FigureSettings:
         return {"name": OASIS, **given, **axes}
 
     def forms(self, **axes: Any) -> list[dict[str, Any]]:
-        """OASiS as printed and with the package's default, or with the one floor asked for."""
+        """OASiS as printed and with the default floor, or with the requested floor."""
         if FLOOR in self.policy_options.get(OASIS, {}):
             return [self.oasis(**axes)]
         return [self.oasis(**{FLOOR: floor}, **axes) for floor in FORMS.values()]

@@ -21,7 +21,7 @@ def testbed() -> dict[str, Any]:
 
 
 def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) -> dict[str, Any]:
-    """Jobs on machines of both kinds, as many of the one as of the other, at the asked scale."""
+    """Jobs on equal numbers of machines of both kinds, at the requested scale."""
     machines = settings.scaled(servers)
     return {
         "preset": "calibrated",

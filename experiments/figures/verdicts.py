@@ -1,4 +1,4 @@
-"""What the OASiS paper says of its figures, and whether the data of the figures say so too."""
+"""Claims of the OASiS paper about its figures, tested on the data of the figures."""
 
 from __future__ import annotations
 
@@ -75,14 +75,8 @@ def _read(directory: Path, name: str) -> list[Row]:
     return read_csv(directory / f"{name}.csv")
 
 
-def over_published(directory: Path, figure: str, policy: str) -> list[float]:
-    """What a policy earns in Fig. 3 or Fig. 8 as multiples of the published numbers."""
-    own = [row for row in _read(directory, figure) if row["policy"] == policy]
-    return [row["utility"] / row["published"] for row in own]
-
-
 def judge_fig3(rows: Sequence[Row]) -> list[Judgement]:
-    """Total utility by number of jobs: who is first, the trend, and the levels."""
+    """Judge Fig. 3, total utility by number of jobs: first policy, trend, and levels."""
     found = []
     counts = list(dict.fromkeys(row["jobs"] for row in rows))
     for form in _forms(rows):
@@ -183,7 +177,7 @@ def judge_fig6(rows: Sequence[Row]) -> list[Judgement]:
 
 
 def judge_fig8(rows: Sequence[Row]) -> list[Judgement]:
-    """Total utility on the testbed: who is first, the order, and the levels."""
+    """Judge Fig. 8, total utility on the testbed: first policy, order, and levels."""
     found = []
     printed = sorted(FIG8, key=FIG8.__getitem__, reverse=True)
     for form in _forms(rows):
@@ -247,7 +241,7 @@ def _is_rival(policy: str) -> bool:
 
 
 def _leads(rows: Iterable[Row], own: Row) -> bool:
-    """Whether no rival earns more on average on the same instances."""
+    """Return whether no rival earns more on average on the same instances."""
     return all(
         row["utility"] <= own["utility"]
         for row in rows
@@ -256,7 +250,7 @@ def _leads(rows: Iterable[Row], own: Row) -> bool:
 
 
 def _geometric_mean(rows: Sequence[Row]) -> float:
-    """Of all ratios behind rows that have a geometric mean each."""
+    """Geometric mean of all ratios, from rows that have one each."""
     logarithms = sum(row["ratios"] * math.log(row["ratio"]) for row in rows)
     return math.exp(logarithms / sum(row["ratios"] for row in rows))
 

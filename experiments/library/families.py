@@ -209,7 +209,7 @@ def problem_named(name: str) -> Problem:
 
 
 def problems_like(patterns: Iterable[str]) -> list[Problem]:
-    """The instances whose name or family is like one of the patterns; all, if there are none.
+    """Instances whose name or family matches one of the patterns; all without patterns.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What makes the library better: passes of our own, and results of other people."""
+"""Improvement of the library: new solves, and results that others submit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ JOURNAL = "pass.jsonl"  # a file beside the table, with what the present pass ha
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How hard a pass tries.
+    """Limits of one pass over the library.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Effort:
 
     @property
     def stop(self) -> Stop:
-        """When a solve ends: by work if that is limited, else by time."""
+        """Criterion that ends a solve: work if it is limited, otherwise time."""
         if self.work_limit is not None:
             return Stop(work_limit=self.work_limit)
         return Stop(time_limit=self.time_limit)
@@ -75,7 +75,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """What a pass has made of one instance.
+    """Result of a pass on one instance.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class HandedIn:
 
     @property
     def verdict(self) -> str:
-        """How the value compares with the best known one: better, the same, worse, or the first."""
+        """Comparison of the value with the best known one: better, the same, worse or first."""
         if self.known is None:
             return "first"
         allowed = BETTER * abs(self.known.value)
@@ -268,12 +268,12 @@ class HandedIn:
 
     @property
     def refutes(self) -> bool:
-        """Whether the schedules are worth more than the best known bound, which is wrong then."""
+        """Whether the schedules are worth more than the best known bound, so that it is wrong."""
         return self.known is not None and self.known.is_refuted_by(self.value)
 
     @property
     def is_tighter(self) -> bool:
-        """Whether the bound that it states is lower than the best known one."""
+        """Whether its stated bound is lower than the best known one."""
         if self.bound is None:
             return False
         return self.known is None or self.bound < self.known.bound * (1 - BETTER)

@@ -176,7 +176,7 @@ class LibraryEntry:
 
     @property
     def proof(self) -> str:
-        """Whether the value is proven ``optimal``, or the question is ``open``."""
+        """``optimal`` if the value is proven, otherwise ``open``."""
         return OPTIMAL if self.gap <= PROOF else OPEN
 
     def to_row(self) -> dict[str, str]:
@@ -244,7 +244,7 @@ class LibraryEntry:
         return best
 
     def is_refuted_by(self, value: float) -> bool:
-        """Whether verified schedules of that value are worth more than the bound."""
+        """Return whether verified schedules of that value exceed the bound."""
         return self.bound < value - BETTER * abs(value)
 
     def _numbers(self) -> dict[str, float]:

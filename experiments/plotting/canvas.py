@@ -1,4 +1,4 @@
-"""What the plots share: figures without pyplot, marks that need no colour, thinned labels."""
+"""Shared parts of plots: figures without pyplot, markers readable without colour, labels."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def slot_axis(ax: Axes, horizon: int, step: int = 1) -> None:
 
 
 def step_of(count: int, most: int) -> int:
-    """How many of `count` become one, so that no more than `most` are left.
+    """Number of neighbours, of `count`, that are merged so that at most `most` are left.
 
     Examples
     --------

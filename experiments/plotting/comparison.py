@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is drawn: a title, the label of the axis, and one or more bars a policy.
+    """A drawn measure: title, label of the axis, and one or more bars per policy.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ MANY_UNITS = 3.0  # of a unit of time, from which it is used
 
 
 def measures_of(comparison: Comparison) -> Mapping[str, Measure]:
-    """What can be drawn of a comparison: on an instance, on elastic jobs, or on a trace."""
+    """Return the measures of a comparison: on an instance, on elastic jobs, or on a trace."""
     if comparison.kind == "replay":
         return TRACE_MEASURES
     return ELASTIC_MEASURES if "format" in comparison.about else MEASURES
@@ -93,7 +93,7 @@ def measures_of(comparison: Comparison) -> Mapping[str, Measure]:
 def plot_comparison(
     comparison: Comparison, *, measure: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Bars of one measure, a row a policy in the order they were asked for.
+    """Draw bars of one measure, one row per policy in the requested order.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def _draw_bars(
 
 
 def _errors(row: Mapping[str, Any], figure: str, factor: float) -> tuple[float, float]:
-    """How far the interval over seeds reaches below and above the mean; NaN where there is none."""
+    """Distances from the mean to the ends of its interval over seeds; NaN without one."""
     found = row.get("over_seeds", {}).get("figures", {}).get(figure)
     if found is None or found["low"] is None:
         return math.nan, math.nan

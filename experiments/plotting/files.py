@@ -1,4 +1,4 @@
-"""Where a picture goes: checked before the work, written whole, the same bytes every time."""
+"""Files of pictures: checked before the work, written atomically, equal bytes every time."""
 
 from __future__ import annotations
 

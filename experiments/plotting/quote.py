@@ -1,4 +1,4 @@
-"""What a quote says of a job: when it would run, or what it would have to be worth."""
+"""Picture of a quote: the schedule of the job, or the utility that it would need."""
 
 from __future__ import annotations
 

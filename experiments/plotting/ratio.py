@@ -138,7 +138,7 @@ TAKEN = {
 
 
 def difference(row: JobComparison) -> float:
-    """What a job earns in the offline schedule, less what it earns online."""
+    """Utility of a job in the offline schedule minus its utility online."""
     earned = [0.0 if side is None else side.utility for side in (row.offline, row.online)]
     return earned[0] - earned[1]
 

@@ -1,4 +1,4 @@
-"""Which job runs when: a Gantt chart."""
+"""Gantt chart of a schedule."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NAMES = ("time-critical", "time-sensitive", "time-insensitive")
 
 
 def urgency(job: Job) -> str:
-    """How much a job suffers from waiting: the classes of the paper's section V, else its kind.
+    """Class of time-sensitivity of a job, as in section V of the paper; otherwise its kind.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def plot_schedule(
 
 
 def form_name(job: Job, form: int) -> str:
-    """What a reader calls a form: the kinds of machines that it runs on, or its number.
+    """Name of a form: the kinds of machines that it runs on, or its number.
 
     Examples
     --------
@@ -388,7 +388,7 @@ def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, Held]]
 
 
 def _texts(held: Held) -> list[str]:
-    """What to write into a bar, from the most that can be said to the least."""
+    """Candidate labels of a bar, from the longest to the shortest."""
     by_node = ", ".join(f"{_tasks(*counts)} on {node}" for node, counts in sorted(held.items()))
     workers, servers = (sum(counts) for counts in zip(*held.values(), strict=True))
     total = _tasks(workers, servers)

@@ -1,4 +1,4 @@
-"""What finishing later is worth, and where each job ended."""
+"""Utilities by delay, and the completion of each job."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _draw_classes(ax: Axes, instance: Instance, class_of: ClassOf) -> float:
 
 
 def _draw_dots(ax: Axes, done: Sequence[Job], ended: Mapping[str, int]) -> None:
-    """Where jobs completed: all, or every so many if they would hide each other."""
+    """Mark completions; with many jobs only every n-th."""
     shown = done[:: step_of(len(done), MOST_DOTS)]
     label = "completed"
     if len(shown) < len(done):

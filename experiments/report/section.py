@@ -1,4 +1,4 @@
-"""What a page says of one result, and the page: HTML that needs nothing else."""
+"""Sections of a report, and the page: self-contained HTML."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ NOT_AGAIN = "not checked again, the instance is not there; the command did befor
 
 
 def proofs_of(kind: str, found: Any, instance: Instance | None) -> Facts:
-    """What is proven of a result, as pairs of a name and a text.
+    """Proofs of a result, as pairs of name and text.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def proofs_of(kind: str, found: Any, instance: Instance | None) -> Facts:
 
 
 def _of_offline(result: Any) -> Facts:
-    """A schedule that earns so much, and a bound that none exceeds."""
+    """Describe a schedule of this value and its bound."""
     agree = "they agree: optimal" if result.status is Status.OPTIMAL else f"{result.status}"
     return [
         ("a schedule earns", f"{number(result.objective)}, found by {result.objective_by or '-'}"),
@@ -283,7 +283,7 @@ VERIFIABLE = ("run", "solve", "ratio", SCHEDULES)
 def section_of(
     name: str, data: Mapping[str, Any], instance: Instance | None, *, number: int = 1
 ) -> Section:
-    """What a page says of a result.
+    """Build the section of a result.
 
     Parameters
     ----------
@@ -487,5 +487,5 @@ def _text(value: Any) -> str:
 
 
 def _count(value: Any) -> int:
-    """How many single values there are inside."""
+    """Number of single values inside."""
     return sum(map(_count, value.values())) if isinstance(value, Mapping) else 1

@@ -68,7 +68,7 @@ def _task(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _points(rows: Sequence[Row], prefix: str) -> list[dict[str, Any]]:
-    """What stands under names that begin with `prefix`, each once, in order of appearance."""
+    """Values under names that begin with `prefix`, without repeats, in order of appearance."""
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
         point = {
@@ -122,7 +122,7 @@ CHECKED = "the schedules of each run satisfied (2)-(13) before its cell was reco
 
 
 def is_table(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a Parquet file, by its name or by how it begins."""
+    """Return whether a file is a Parquet file, by name or first bytes."""
     file = Path(path)
     if file.suffix.lower() == ".parquet":
         return True
@@ -165,7 +165,7 @@ def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
 
 
 def sweep_section(name: str, found: pa.Table, *, number: int = 1) -> Section:
-    """What a page says of a sweep: its grid, means with intervals, pictures, how to make it again.
+    """Build the section of a sweep: grid, means with intervals, pictures, provenance.
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ class Cell:
 
     @cached_property
     def shared_cell(self) -> Cell | None:
-        """The cell whose figures this one needs, as do all of the same instance and seed."""
+        """The cell with figures that all cells of this instance and seed need."""
         task = self.task.shared
         if task is None:
             return None

@@ -1,4 +1,4 @@
-"""Where cells run: on the cores of this machine, or on a Dask cluster."""
+"""Executors of cells: the cores of this machine, or a Dask cluster."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SweepProgress:
-    """How far a sweep is, in cells.
+    """Progress of a sweep, in cells.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ class _Work:
 def _supplied(
     cells: Iterable[Cell], shared: Mapping[str, CellResult]
 ) -> tuple[list[Cell], list[tuple[Cell, CellResult]]]:
-    """Cells with the figures of their shared cells; and those whose shared cell has failed."""
+    """Cells with the figures of their shared cells, and cells whose shared cell has failed."""
     ready, lost = [], []
     for cell in cells:
         if cell.shared_cell is None:

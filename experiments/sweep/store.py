@@ -75,7 +75,7 @@ class ResultStore:
 
     @classmethod
     def beside(cls, output: str | os.PathLike[str]) -> ResultStore:
-        """Return the store of a sweep whose result is the file `output`."""
+        """Return the store of a sweep whose result file is `output`."""
         path = Path(output)
         return cls(path.with_name(f"{path.name}.cells"))
 
@@ -84,7 +84,7 @@ class ResultStore:
         return self.directory / f"{key}.json"
 
     def prepare(self) -> None:
-        """Make the directory, so that whoever may not write there hears of it before the work."""
+        """Create the directory, so that a missing permission is reported before the work."""
         self.directory.mkdir(exist_ok=True)
 
     def save(self, key: str, identity: Mapping[str, Any], record: CellResult) -> None:

@@ -164,7 +164,7 @@ def rows_of(table: pd.DataFrame, figures: Sequence[str]) -> list[tuple[str, ...]
 
 
 def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
-    """What the marks and the ratios in the table mean, where there are some."""
+    """Explanations of the marks and ratios in the table."""
     kinds = {kind for name in figures for kind in table[f"{name}.interval"]}
     notes = [note for kind, note in NOTES.items() if kind in kinds]
     if any(scale_of(name) == "ratio" for name in figures):
@@ -204,7 +204,7 @@ def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell of a data frame holds nothing."""
+    """Return whether a cell of a data frame is empty."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 

@@ -1,4 +1,4 @@
-"""What a task of a sweep is given, and what it returns.
+"""Input and output of a task of a sweep.
 
 A task is a function in an importable module: workers get it by its name. It returns flat plain
 data; figures that are measured times start with ``measured.``, because they do not repeat.

@@ -1,4 +1,4 @@
-"""What can be done with the cells of a sweep, by name."""
+"""Tasks of a sweep, by name."""
 
 from __future__ import annotations
 

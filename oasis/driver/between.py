@@ -90,7 +90,8 @@ class EarlyStarts(Generic[Spec]):
             known | {uid: spec for uid, spec in specs.items() if uid not in known},
             done,
             ended=frozenset((due | ended - self._over.keys()) & live.keys()),
-            down=frozenset(driver.down),
+            down=frozenset(driver.away),
+            calendar=driver.closures.calendar,
         )
 
         def found() -> Mapping[str, Entry[Spec]]:

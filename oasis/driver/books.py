@@ -135,6 +135,10 @@ class BooksView:
         What happened at this instant; evicted jobs lost a server and hold nothing.
     lost, returned : list of int
         Machines that went down or came back at this instant.
+    kept : mapping of int to tuple of int
+        What a calendar keeps from all jobs now, by machine, in grid units.
+    closing : set of int
+        Machines on which nothing is to begin: what began there would be interrupted.
     """
 
     __slots__ = (
@@ -142,8 +146,10 @@ class BooksView:
         "_policy",
         "_told_remaining",
         "arrived",
+        "closing",
         "evicted",
         "finished",
+        "kept",
         "lost",
         "now",
         "returned",
@@ -157,6 +163,8 @@ class BooksView:
         self.evicted: list[PolicyJob] = []
         self.lost: list[int] = []
         self.returned: list[int] = []
+        self.kept: Mapping[int, Sequence[int]] = {}
+        self.closing: Set[int] = frozenset()
 
     def jobs(self) -> Iterator[PolicyJob]:
         """Unfinished jobs in order of arrival."""
@@ -164,14 +172,21 @@ class BooksView:
 
     def free(self) -> list[tuple[int, ...]]:
         """What is left of each machine, by resource, in grid units: a copy to plan on."""
-        return self._books.free.copy()
+        free = self._books.free.copy()
+        for k in self.closing:
+            free[k] = (0,) * len(free[k])
+        return free
 
     def capacity(self) -> list[tuple[int, ...]]:
         """Each machine when idle, in grid units; nothing of those that are down."""
         nothing = (0,) * len(self._books.site.resources)
         down = self._books.down
         machines = self._books.site.machines
-        return [nothing if k in down else m.capacity for k, m in enumerate(machines)]
+        found = [nothing if k in down else m.capacity for k, m in enumerate(machines)]
+        for k, kept in self.kept.items():
+            pairs = zip(found[k], kept, strict=True)
+            found[k] = tuple(max(0, most - less) for most, less in pairs)
+        return found
 
     def down(self) -> Set[int]:
         """Machines that are not there now: a copy."""

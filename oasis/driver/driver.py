@@ -13,16 +13,18 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from oasis.driver.books import BooksView, check_plan, choose_forms
-from oasis.driver.entry import Decided, Entry, Facts, Spec, Submitted
+from oasis.driver.closures import Closures
+from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, was_edited
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.errors import InstanceError, OasisError, PolicyError
-from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.model.rest import later, rest_of
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.book import EmptyCluster
+from oasis.scheduling.calendar import Calendar
 from oasis.scheduling.capabilities import (
     PlanningAhead,
+    PlanningAround,
     Promising,
     Withdrawing,
     is_told,
@@ -66,7 +68,8 @@ class Driver(Generic[Spec]):
         self.entries: dict[int, Entry[Spec]] = {}
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
-        self.down: set[int] = set()
+        self.away: set[int] = set()  # machines that are down
+        self.closures = Closures()
         # Machines of other amounts, which the policy has not been told of yet.
         self._smaller: set[int] = set()
         self._larger: set[int] = set()
@@ -81,7 +84,8 @@ class Driver(Generic[Spec]):
         self.policy.reset(site)
         self.site = site
         self._empty = EmptyCluster(site)
-        self.down.clear()
+        self.away.clear()
+        self.closures = Closures()
         self._smaller.clear()
         self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
@@ -109,9 +113,23 @@ class Driver(Generic[Spec]):
         return self.entries
 
     @property
+    def down(self) -> frozenset[int]:
+        """Machines that cannot be used now: those that are away, and those that are closed."""
+        return self.closures.closed.union(self.away)
+
+    @property
+    def closing(self) -> frozenset[int]:
+        """Machines on which a policy of the present slot begins nothing, as they close soon."""
+        if isinstance(self.policy, PlanningAround):
+            return frozenset()
+        return self.closures.closing(self.entries, int(self.now))
+
+    @property
     def free(self) -> list[tuple[int, ...]]:
         """What the entries leave of each machine; nothing of those that are down."""
-        room = Room(self.site, BooksView(self, self.policy.name, told_remaining=False).capacity())
+        view = BooksView(self, self.policy.name, told_remaining=False)
+        view.kept = self.closures.kept
+        room = Room(self.site, view.capacity())
         for entry in self.entries.values():
             for tasks, demand in (
                 (entry.allocation.workers, entry.job.worker),
@@ -164,6 +182,7 @@ class Driver(Generic[Spec]):
         self._pass(slot, facts)
         # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:
+            self.closures.leave(facts.calendar, self.entries, slot)
             return Decided(error=self._error, again_at=self.again_at)
         # Every attempt changes the books and the policy: a failed
         # one must leave no trace in the next.
@@ -175,10 +194,12 @@ class Driver(Generic[Spec]):
             self._roll_back(saved)
             found = self._find_cause(facts, failed, saved, outcome.error)
             if found is None:
+                self.closures.leave(facts.calendar, self.entries, slot)
                 return self._put_off(slot, outcome.error)
             failed[found[0]] = found[1]
         self._smaller.clear()
         self._larger.clear()
+        self.closures.untold.clear()
         # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
         for entry in self.entries.values():
@@ -233,6 +254,7 @@ class Driver(Generic[Spec]):
             self._arrive(facts, self.slot, view, anew, outcome)
             if ask or self._is_due(self.slot, view):
                 self._ask_in_forms(view, outcome)
+            self.closures.check(self.entries.values(), self.site, self.policy.name)
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
@@ -245,11 +267,8 @@ class Driver(Generic[Spec]):
         made.policy = policy
         made.entries = {index: entry.copy() for index, entry in self.entries.items()}
         made._arrive_again = [entry.copy() for entry in self._arrive_again]
-        made.retries, made.settled, made.down = (
-            dict(self.retries),
-            set(self.settled),
-            set(self.down),
-        )
+        made.retries, made.settled = dict(self.retries), set(self.settled)
+        made.away, made.closures = set(self.away), self.closures.copied()
         made._smaller, made._larger = set(self._smaller), set(self._larger)
         return made
 
@@ -292,7 +311,7 @@ class Driver(Generic[Spec]):
         for index, entry in list(self.entries.items()):
             uid = entry.spec.uid
             spec = facts.specs.get(uid)
-            edited = spec is not None and _differs(spec, entry.spec)
+            edited = spec is not None and differs(spec, entry.spec)
             # Completion is asked before edits: a job that has done the work
             # that its owner now wants needs no plan.
             if self._is_done(entry, spec, facts, outcome):
@@ -350,7 +369,7 @@ class Driver(Generic[Spec]):
         is_unknown = entry.job is _NO_JOB  # how much work it is has not been asked yet
         if spec is None and is_unknown:
             return uid in facts.ended
-        if spec is not None and (is_unknown or _differs(spec, entry.spec)):
+        if spec is not None and (is_unknown or differs(spec, entry.spec)):
             try:
                 # The edit may ask for less work than is done already:
                 # then the job is complete at once.
@@ -366,16 +385,29 @@ class Driver(Generic[Spec]):
         return by_work or uid in facts.ended
 
     def _machines(self, facts: Facts[Spec], view: BooksView) -> None:
-        changed = self._smaller | self._larger
-        view.lost += sorted((facts.down | self._smaller) - self.down)
-        view.returned += sorted((self.down | changed) - facts.down)
-        self.down.clear()
-        self.down.update(facts.down)
-        for entry in self.entries.values():
+        """Take in which machines are there; what runs on one that is not loses its allocation."""
+        gone, were = set(facts.down), set(self.away)
+        smaller, larger = set(self._smaller), set(self._larger)
+        were_closed, slot = self.closures.closed, int(view.now)
+        less, more = self.closures.come_to(facts.calendar, slot, self.site)
+        if isinstance(self.policy, PlanningAround):
+            self.policy.plan_around(facts.calendar)
+        else:
+            # To a policy of the present slot a closed machine is one that is lost and comes back.
+            gone |= self.closures.closed
+            were |= were_closed
+            smaller |= less
+            larger |= more
+        self.away = set(facts.down)
+        view.lost += sorted((gone | smaller) - were)
+        view.returned += sorted((were | smaller | larger) - gone)
+        for index, entry in self.entries.items():
             # A gang works whole or not at all, so one lost machine takes all its tasks.
             if entry.allocation.machines & set(view.lost):
                 entry.allocation = NOTHING
                 entry.waiting_since = int(view.now)
+                view.evicted.append(entry.seen)
+            elif index in self.closures.untold:
                 view.evicted.append(entry.seen)
 
     def _arrive(
@@ -492,6 +524,7 @@ class Driver(Generic[Spec]):
             self._ask(view, outcome)
 
     def _ask(self, view: BooksView, outcome: Decided[Spec]) -> None:
+        view.kept, view.closing = self.closures.kept, self.closing
         try:
             plan = self.policy.decide(view)
         except SystemExit as error:  # no policy ends the program unsaid
@@ -565,7 +598,8 @@ class Driver(Generic[Spec]):
             "again": [entry.copy() for entry in self._arrive_again],
             "retries": dict(self.retries),
             "settled": set(self.settled),
-            "down": set(self.down),
+            "away": set(self.away),
+            "closures": self.closures.copied(),
             "numbers": (self._next, self._wake_at),
         }
 
@@ -574,7 +608,8 @@ class Driver(Generic[Spec]):
         self.entries = {entry.job.index: entry.copy() for entry in saved["entries"]}
         self._arrive_again = [entry.copy() for entry in saved["again"]]
         self.retries, self.settled = dict(saved["retries"]), set(saved["settled"])
-        self.down = set(saved["down"])
+        self.away = set(saved["away"])
+        self.closures = saved["closures"].copied()
         self._next, self._wake_at = saved["numbers"]
         # A fresh policy is brought back to the state of the last
         # boundary: what it did since is unknown.
@@ -650,7 +685,8 @@ class Driver(Generic[Spec]):
             "slot": self.slot,
             "next": self._next,
             "wake_at": self._wake_at,
-            "down": sorted(self.down),
+            "down": sorted(self.away),
+            **({"calendar": calendar.to_dict()} if (calendar := self.closures.calendar) else {}),
             # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
@@ -705,10 +741,12 @@ class Driver(Generic[Spec]):
                     for name in ("admitted", "resizes", "restarts"):
                         setattr(again, name, found[name])
             return
-        self.down.update(state["down"])
+        self.away.update(state["down"])
+        if "calendar" in state:
+            self.closures.come_to(Calendar.from_dict(state["calendar"]), int(self.now), self.site)
         for found in state["entries"]:
             spec = specs.get(found["uid"])
-            if spec is None or _was_edited(spec, found):
+            if spec is None or was_edited(spec, found):
                 spec = as_it_was(found, spec)
             form = found.get("form", 0)
             entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)
@@ -741,19 +779,6 @@ class Driver(Generic[Spec]):
         jobs = {index: entry.seen for index, entry in self.entries.items()}
         restore_policy(self.policy, state, jobs, self.site)
         self.kept_policy = state
-
-
-def _differs(one: Submitted, other: Submitted) -> bool:
-    """Whether an edit, or a change of what is around the job, changes what a policy plans with."""
-    # Cheap, and true at almost every boundary.
-    if one is other or (one.generation == other.generation and one.job is other.job):
-        return False
-    return (one.job, one.initial_workers) != (other.job, other.initial_workers)
-
-
-def _was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
-    """Whether a job differs from the one that the state of its entry tells of."""
-    return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])
 
 
 def form_begun_in(forms: Sequence[T], form: int, field: str = "forms") -> T:

@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
+from oasis.scheduling.calendar import EVER_OPEN, Calendar
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 
 # A job that trains for weeks would otherwise fill memory and checkpoints with its losses.
@@ -252,6 +253,8 @@ class Facts(Generic[Spec]):
         Uids of jobs that say themselves that they are done.
     down : frozenset of int
         Machines that cannot be used now.
+    calendar : Calendar
+        Machines that are closed, or partly kept from jobs, in this slot and in later ones.
     """
 
     specs: Mapping[str, Spec]
@@ -259,6 +262,7 @@ class Facts(Generic[Spec]):
     losses: Mapping[str, float] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
     down: frozenset[int] = frozenset()
+    calendar: Calendar = EVER_OPEN
 
 
 @dataclass(slots=True)
@@ -313,3 +317,16 @@ class Decided(Generic[Spec]):
                     found.remove(uid)
             for said in (self.rejected, self.given_up, self.retried, self.entries, self.failed):
                 said.pop(uid, None)
+
+
+def differs(one: Submitted, other: Submitted) -> bool:
+    """Whether an edit, or a change of what is around the job, changes what a policy plans with."""
+    # Cheap, and true at almost every boundary.
+    if one is other or (one.generation == other.generation and one.job is other.job):
+        return False
+    return (one.job, one.initial_workers) != (other.job, other.initial_workers)
+
+
+def was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
+    """Whether a job differs from the one that the state of its entry tells of."""
+    return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])

@@ -376,7 +376,7 @@ class Service:
             uid = found["uid"]
             self._specs[uid] = Submission(uid, job_from_dict(found["spec"]))
         self.driver.restore(state["driver"], self._specs, _unchanged)
-        self._lost = set(self.driver.down)
+        self._lost = set(self.driver.away)
         jobs = {index: entry.seen for index, entry in self.driver.entries.items()}
         restore_policy(self.policy, state["policy"], jobs, self.driver.site)
 

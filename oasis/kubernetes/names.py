@@ -6,6 +6,8 @@ GROUP = "oasis-scheduler.io"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 KIND, PLURAL, SINGULAR = "OasisJob", "oasisjobs", "oasisjob"
+WINDOW_KIND, WINDOW_PLURAL = "CapacityWindow", "capacitywindows"
+WINDOW_SINGULAR = "capacitywindow"
 CLASS_KIND, CLASS_PLURAL, CLASS_SINGULAR = "UtilityClass", "utilityclasses", "utilityclass"
 
 FIELD_MANAGER = "oasis-scheduler"

@@ -20,7 +20,8 @@ from oasis.online.completions import completions_by_form
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import LiveJob, grid_of, on_grid
-from oasis.online.search import Rest, Search
+from oasis.online.search import RemainingWork, Search
+from oasis.scheduling.calendar import Calendar
 
 
 class Commitments:
@@ -40,7 +41,7 @@ class Commitments:
     bounds : PriceBounds
         U and L, such as those of past jobs (`PriceBounds.from_jobs` with the horizon `lookahead`).
     patience : int, optional
-        A completion counts within so many slots from the arrival on. Default: twice `lookahead`.
+        Number of slots after the arrival in which a completion counts. Default: twice `lookahead`.
 
     Attributes
     ----------
@@ -90,7 +91,7 @@ class Commitments:
             Search(
                 on_grid(one, self._grid),
                 self.ledger,
-                rest=Rest(self.now, one.work(seconds), of_one),
+                remaining=RemainingWork(self.now, one.work(seconds), of_one),
                 form=form + k,
             )
             for k, (one, of_one) in enumerate(zip(job.in_forms, ends, strict=True))
@@ -147,6 +148,23 @@ class Commitments:
         # out: no schedule may meet one of them.
         return [key for key, live in hit.items() if not self._place(live, self._find(live))]
 
+    def plan_around(self, calendar: Calendar) -> list[int]:
+        """Plan around `calendar`; keys of the jobs for whose rest nothing pays any more.
+
+        Only what is planned where less is left now is planned anew, in order of arrival.
+        """
+        if calendar == self.ledger.calendar:
+            return []
+        self.ledger.keep(calendar, self.bounds)
+        hit = [
+            live
+            for live in self.live.values()
+            if live.schedule is not None and self.ledger.crowded(live.schedule)
+        ]
+        for live in hit:
+            self._release(live)
+        return [live.key for live in hit if not self._place(live, self._find(live))]
+
     def restore_server(self, group: TaskGroup, index: int) -> None:
         """Plan with a server again."""
         self._lost.discard((group, index))  # it may only hold more than before
@@ -175,7 +193,9 @@ class Commitments:
         until = min(live.last, self.ledger.end - 1)
         if live.earliest(self.now) > until:
             return None
-        search = Search(live.job, self.ledger, rest=live.rest(self.now, until), form=live.form)
+        search = Search(
+            live.job, self.ledger, remaining=live.remaining_work(self.now, until), form=live.form
+        )
         split = search.best()
         if split is None:
             return None

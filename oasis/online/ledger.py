@@ -18,6 +18,7 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.prices import PriceBounds
 from oasis.online.server_group import ServerGroup
+from oasis.scheduling.calendar import EVER_OPEN, Calendar
 
 _COLUMNS = ("used", "price", "server", "copies")
 
@@ -37,6 +38,8 @@ class Ledger:
         change to the next form a run: they need to be looked at only once.
     origin : int
         The slot that the first row of every array stands for: 0, unless the ledger was rolled.
+    calendar : Calendar
+        What is kept from all jobs, by machine: first the worker servers, then the others.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Ledger:
     ps: ServerGroup
     changes: npt.NDArray[np.bool_]
     origin: int = 0
+    calendar: Calendar = EVER_OPEN
 
     @classmethod
     def idle(cls, cluster: Cluster, horizon: int, bounds: PriceBounds) -> Ledger:
@@ -159,12 +163,60 @@ class Ledger:
         # Only from the first slot of the schedule to the one after the last can a flag change.
         first = max(schedule.start - self.origin, 1)
         end = min(schedule.completion - self.origin + 2, self.horizon)
+        self._compare(first, end)
+
+    def _compare(self, first: int, end: int) -> None:
+        """Note which rows from `first` on, which is no less than 1, differ from those before."""
         differs = np.zeros(max(end - first, 0), dtype=bool)
-        for used in (self.worker.used, self.ps.used):
+        for servers in (self.worker, self.ps):
             # Prices are not compared: they follow from what is used, except for recourse's prices
             # next to nothing, whose differences no utility notices.
-            differs |= (used[:, first:end] != used[:, first - 1 : end - 1]).any(axis=(0, 2))
+            for array in (servers.used, servers.kept):
+                if array is not None:
+                    changed = array[:, first:end] != array[:, first - 1 : end - 1]
+                    differs |= changed.any(axis=(0, 2))
         self.changes[first:end] = differs
+
+    def keep(self, calendar: Calendar, bounds: PriceBounds | None) -> None:
+        """Keep from all jobs what `calendar` says, in place of what was kept before.
+
+        What is committed stays, even where less is left now (`crowded`). Without `bounds` prices
+        stay as they are.
+        """
+        self.calendar = calendar
+        first_ps = len(self.cluster.worker_ids)
+        for group, offset in zip(GROUPS, (0, first_ps), strict=True):
+            capacity = group.capacity(self.cluster)
+            kept: dict[int, FloatArray] = {}
+            closed: dict[int, npt.NDArray[np.bool_]] = {}
+            for window in calendar.windows:
+                begin = max(window.begin - self.origin, 0)
+                rows = slice(begin, max(window.end - self.origin, begin))
+                for machine, amounts in window.machines.items():
+                    k = machine - offset
+                    if not 0 <= k < len(capacity):
+                        continue
+                    if k not in kept:
+                        kept[k] = np.zeros((capacity.shape[1], self.horizon))
+                        closed[k] = np.zeros(self.horizon, dtype=bool)
+                    kept[k][:, rows] += np.reshape(
+                        capacity[k] if amounts is None else amounts, (-1, 1)
+                    )
+                    closed[k][rows] |= amounts is None
+            for k, rows_of in kept.items():
+                np.minimum(rows_of, capacity[k][:, None], out=rows_of)
+            group.of(self).keep(kept, closed, group.of(bounds) if bounds else None)
+        self._compare(1, self.horizon)
+
+    def crowded(self, schedule: Schedule) -> bool:
+        """Whether `schedule`, which is committed, is where less is left than is committed."""
+        for group in GROUPS:
+            rows = group.placed(schedule)
+            rows = rows[rows[:, SLOT] >= self.origin]
+            slots, servers = rows[:, SLOT] - self.origin, rows[:, SERVER]
+            if len(rows) and group.of(self).is_crowded(slots, servers):
+                return True
+        return False
 
     def roll(self, origin: int, bounds: PriceBounds | None) -> None:
         """Let the ledger begin at slot `origin`: the slots before it go, as many idle ones come.
@@ -198,6 +250,8 @@ class Ledger:
             self.changes[left] = busy
         # There is no slot before the first one any more.
         self.changes[0] = False
+        if self.calendar:
+            self.keep(self.calendar, bounds)
 
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """Everything that persists, by name, for a checkpoint."""
@@ -247,17 +301,17 @@ def _restored(
     return restored
 
 
-class Past:
-    """A ledger, and how it came to be what it is.
+class LedgerHistory:
+    """A ledger with its earlier states.
 
-    A ledger is the same, to the last bit, whenever the same schedules are committed in the same
-    order. So the past needs no copies: a second ledger goes through the commits again, as far as
-    it is asked to. Questions in order of time go through them once.
+    The same commits in the same order give the same ledger, to the last bit. So no copies are kept:
+    a second ledger repeats the commits up to the requested one. Requests in order of time repeat
+    each commit once.
 
     Parameters
     ----------
     begin : callable
-        Makes the ledger with which it all began, a new one at each call.
+        Builds the initial ledger, a new one at each call.
     bounds : PriceBounds
         Of the prices.
 
@@ -272,9 +326,10 @@ class Past:
     >>> from oasis.online.ledger import Ledger
     >>> instance = oasis.generate("testbed", jobs=3, seed=1)
     >>> job, bounds = instance.jobs[0], oasis.PriceBounds.from_instance(instance)
-    >>> past = Past(lambda: Ledger.idle(instance.cluster, instance.horizon, bounds), bounds)
-    >>> past.commit(job, oasis.OASiS.from_instance(instance).quote(job).schedule)
-    >>> past.commits, past.present.worker_used.any(), past.after(0).worker_used.any()
+    >>> begin = lambda: Ledger.idle(instance.cluster, instance.horizon, bounds)
+    >>> history = LedgerHistory(begin, bounds)
+    >>> history.commit(job, oasis.OASiS.from_instance(instance).quote(job).schedule)
+    >>> history.commits, history.present.worker_used.any(), history.after(0).worker_used.any()
     (1, np.True_, np.False_)
     """
 

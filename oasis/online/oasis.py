@@ -24,11 +24,12 @@ from oasis.online import rolling
 from oasis.online.answers import Planned, Quote, change_between
 from oasis.online.best_schedule import admitted, found_by
 from oasis.online.commitments import Commitments
-from oasis.online.ledger import Ledger, Past
+from oasis.online.ledger import Ledger, LedgerHistory
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search, check_granularity, searches
+from oasis.scheduling.calendar import EVER_OPEN, Calendar
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, View
@@ -122,7 +123,7 @@ class OASiS:
         self.now = 0
         self._bounds_from: str | None = None
         self._ids: set[str] = set()
-        self._past = Past(partial(Ledger.idle, cluster, horizon, bounds), bounds)
+        self._history = LedgerHistory(partial(Ledger.idle, cluster, horizon, bounds), bounds)
         self._begin(None)
 
     def _begin(self, window: RollingHorizon | None) -> None:
@@ -138,13 +139,14 @@ class OASiS:
         self._decided: dict[int, Decision] = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
+        self._calendar = EVER_OPEN
         # Late jobs and their forms; None: it has not begun in any.
         self._overdue: dict[int, int | None] = {}
 
     @property
     def ledger(self) -> Ledger:
         """Committed amounts and their prices."""
-        return self._past.present if self.settles else self._commitments.ledger
+        return self._history.present if self.settles else self._commitments.ledger
 
     @classmethod
     def from_instance(
@@ -201,8 +203,8 @@ class OASiS:
         bounds : PriceBounds or callable
             U and L, or what computes them for a cluster.
         patience : int, optional
-            A completion counts within so many slots from the arrival on; it matters only for jobs
-            that are placed again. Default: twice `lookahead`.
+            Number of slots after the arrival in which a completion counts; it matters only for
+            jobs that are placed again. Default: twice `lookahead`.
         keep_admitted : bool
             Whether an admitted job for whose rest nothing pays any more is kept: the rest is
             decided on once more as a job that arrives now, and if that is not admitted either, it
@@ -278,7 +280,7 @@ class OASiS:
         if found is None:
             # Finding the reason takes another search; the number of commits
             # is enough to come back to this moment.
-            return Decision.rejected(job.id, partial(self._explain, job, self._past.commits))
+            return Decision.rejected(job.id, partial(self._explain, job, self._history.commits))
         return admitted(job.id, found)
 
     def submit(self, job: Job) -> Decision:
@@ -287,7 +289,7 @@ class OASiS:
         # Alg. 1, l. 6-12: charge the schedule and raise the prices of what it
         # touches. Nothing of this is ever taken back.
         if decision.schedule is not None:
-            self._past.commit(job, decision.schedule)
+            self._history.commit(job, decision.schedule)
         self._record(decision, job.arrival)
         return decision
 
@@ -295,7 +297,7 @@ class OASiS:
         return searches(job, ledger, self.granularity, self.bounds.min_utility_fraction)
 
     def _explain(self, job: Job, commits: int) -> Explanation:
-        return explanation(self._searches(job, self._past.after(commits)))
+        return explanation(self._searches(job, self._history.after(commits)))
 
     def _record(self, decision: Decision, arrival: int) -> None:
         self.now = arrival
@@ -388,6 +390,7 @@ class OASiS:
         before = dict(held.live)
         # all losses first: what is placed again must not meet a server that is lost as well
         dropped = held.lose([self._servers[machine] for machine in view.lost])
+        dropped += held.plan_around(self._calendar)
         # Returned machines count at once, but no job moves back:
         # a schedule that can be kept is kept.
         for machine in view.returned:
@@ -476,6 +479,12 @@ class OASiS:
         """The owner of `job` does not want it any more."""
         self.withdrawn.append(job.index)
 
+    def plan_around(self, calendar: Calendar) -> None:
+        """Plan around `calendar` from the next decision on."""
+        if calendar and self.settles:
+            raise InputError("calendar", "expected a horizon that rolls (OASiS.rolling)")
+        self._calendar = calendar
+
     def last_decisions(self) -> Mapping[int, Decision]:
         """Decisions on the latest arrivals, by index of the job."""
         return self._decided
@@ -534,12 +543,17 @@ class OASiS:
     def state(self) -> dict[str, Any]:
         """Return plain data that `restore` accepts."""
         late, forms = list(self._overdue), list(self._overdue.values())
-        told = {"overdue_forms": forms} if any(form != 0 for form in forms) else {}
+        told: dict[str, Any] = {"overdue_forms": forms} if any(form != 0 for form in forms) else {}
+        if calendar := self._commitments.ledger.calendar:
+            told["calendar"] = calendar.to_dict()
         return {**self._commitments.state(), "overdue": late, **told}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` gave, on the same machines."""
         self._commitments.restore(state)
+        if "calendar" in state:
+            self.plan_around(Calendar.from_dict(state["calendar"]))
+            self._commitments.ledger.keep(self._calendar, self.bounds)
         late = state["overdue"]
         forms = state.get("overdue_forms", [0] * len(late))
         self._overdue = dict(zip(late, forms, strict=True))
@@ -583,7 +597,7 @@ class OASiS:
         saved = Ledger.restored(scheduler.cluster, arrays)
         # Reasons of later rejections are found from the saved ledger
         # on: the commits before it are not kept.
-        scheduler._past = Past(partial(deepcopy, saved), scheduler.bounds)
+        scheduler._history = LedgerHistory(partial(deepcopy, saved), scheduler.bounds)
         for entry in state["decisions"]:
             scheduler._record(Decision.from_dict(entry), state["now"])
         return scheduler

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +13,7 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.online.prices import PriceFunction
 
 SPARE_MARGIN = 1e-8  # relative; more than all rounding, of sums and of units on each server
-FEW = 2  # so many units are quicker placed one by one
+FEW = 2  # up to this number, units are quicker placed one by one
 
 
 @dataclass(slots=True)
@@ -36,12 +37,16 @@ class ServerGroup:
         Servers in the column; more than one only while they are idle throughout.
     spare : (R, T) float array or None
         Units of resource r that are free on all servers together, or somewhat more; None where
-        nobody keeps count.
+        it is not counted.
     lost : set of int
         Servers that are not there.
     is_even : bool
         Whether all servers cost the same in each slot, whatever is committed. Servers are then
         filled in the order of their index, and no costs need to be sorted.
+    kept : (R, T, C) float array or None
+        What a calendar keeps from all jobs on one server of the column; None: nothing.
+    closed : (T, C) bool array or None
+        Where a calendar lets no task run, not even one that asks for nothing; None: nowhere.
     """
 
     capacity: FloatArray
@@ -52,6 +57,8 @@ class ServerGroup:
     spare: FloatArray | None = None
     lost: set[int] = field(default_factory=set)
     is_even: bool = False
+    kept: FloatArray | None = None
+    closed: BoolArray | None = None
 
     @classmethod
     def idle(
@@ -82,7 +89,10 @@ class ServerGroup:
     def count_spare(self) -> None:
         """Begin to keep count of what is spare."""
         # A lost server may hold more than its capacity of 0 and must not take away from the others.
-        free = np.maximum(self.capacity[:, None] - self.used, 0.0) @ self.copies.astype(np.float64)
+        left = self.capacity[:, None] - self.used
+        if self.kept is not None:
+            left -= self.kept
+        free = np.maximum(left, 0.0) @ self.copies.astype(np.float64)
         self.spare = free + self._margin[:, None]
 
     @property
@@ -143,6 +153,8 @@ class ServerGroup:
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             for r in demand.nonzero()[0]:
                 free = self.capacity[r] - self.used[r].take(slots, axis=0)
+                if self.kept is not None:
+                    free -= self.kept[r].take(slots, axis=0)
                 free /= demand[r]
                 least = free if least is None else np.minimum(least, free, out=least)
         if least is None:
@@ -150,6 +162,8 @@ class ServerGroup:
             units = np.full((len(slots), len(self.server)), float(most))
             if self.lost:
                 units[:, self._column(np.array(sorted(self.lost)))] = 0.0
+            if self.closed is not None:
+                units[self.closed.take(slots, axis=0)] = 0.0
             return units
         np.minimum(least, float(most), out=least)
         return rounding.floor_counts(least)  # it is monotone: rounding once is enough
@@ -175,6 +189,8 @@ class ServerGroup:
         copies = self.copies if admitted is None else self.copies * self._of_columns(admitted)
         asked = demand.nonzero()[0]
         free = self.capacity[asked, None] - self.used[asked[:, None], slots]
+        if self.kept is not None:
+            free -= self.kept[asked[:, None], slots]
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             free /= demand[asked, None, None]
         np.minimum(free, float(most), out=free)
@@ -251,7 +267,7 @@ class ServerGroup:
     ) -> tuple[IntArray, IntArray, IntArray]:
         """Cheapest `admitted` servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
 
-        `room` is what `fits` says of these slots, with at least so many units as the most, if it is
+        `room` is the result of `fits` for these slots, with `most` at least these units, if it is
         known. Returns k, the server and its count, for every server used; the units must fit.
         """
         if room is None:
@@ -297,7 +313,10 @@ class ServerGroup:
         used = self.used[:, slots, columns] + amounts.T
         self.used[:, slots, columns] = used
         if price is not None:
-            self.price[:, slots, columns] = price(used.T, self.capacity[:, columns].T).T
+            open_to_jobs = self.capacity[:, columns]
+            if self.kept is not None:
+                open_to_jobs = open_to_jobs - self.kept[:, slots, columns]
+            self.price[:, slots, columns] = price(used.T, open_to_jobs.T).T
         if self.spare is not None:
             # Several servers of one slot take from the same sum: an
             # indexed subtraction would count one of them.
@@ -306,8 +325,43 @@ class ServerGroup:
     def reprice(self, price: PriceFunction) -> None:
         """Recompute every price from the committed amounts."""
         self.is_even = False
-        used = np.moveaxis(self.used, 0, 2)
-        self.price = np.ascontiguousarray(np.moveaxis(price(used, self.capacity.T), 2, 0))
+        used, open_to_jobs = np.moveaxis(self.used, 0, 2), self.capacity.T
+        if self.kept is not None:
+            open_to_jobs = open_to_jobs - np.moveaxis(self.kept, 0, 2)
+        self.price = np.ascontiguousarray(np.moveaxis(price(used, open_to_jobs), 2, 0))
+
+    def keep(
+        self,
+        kept: Mapping[int, FloatArray],
+        closed: Mapping[int, BoolArray],
+        price: PriceFunction | None,
+    ) -> None:
+        """Keep (R, T) amounts of servers from all jobs, and close some (T,), in place of before.
+
+        Without `price` prices stay. What is committed stays too, even if it is more than is left.
+        """
+        if not kept:
+            self.kept = self.closed = None
+        else:
+            columns = self._open(np.array(sorted(kept)))
+            self.kept = np.zeros_like(self.used)
+            self.closed = np.zeros(self.used.shape[1:], dtype=bool)
+            for server, column in zip(sorted(kept), columns.tolist(), strict=True):
+                self.kept[:, :, column] = kept[server]
+                self.closed[:, column] = closed[server]
+        if price is not None:
+            self.reprice(price)
+        if self.spare is not None:
+            self.count_spare()
+
+    def is_crowded(self, slots: IntArray, servers: IntArray) -> bool:
+        """Whether at one of these places more is committed than a calendar leaves."""
+        columns = self._column(servers)
+        left = self.capacity[:, columns] * (1 + SPARE_MARGIN) - self.used[:, slots, columns]
+        if self.kept is not None:
+            left -= self.kept[:, slots, columns]
+        on_closed = self.closed is not None and self.closed[slots, columns].any()
+        return bool((left < 0).any() or on_closed)
 
     def set_capacity(
         self, server: int, capacity: FloatArray, price: PriceFunction | None = None
@@ -322,7 +376,8 @@ class ServerGroup:
         self.capacity = self.capacity.copy()
         self.capacity[:, column] = capacity
         if price is not None:
-            self.price[:, :, column] = price(self.used[:, :, column].T, capacity).T
+            open_to_jobs = capacity if self.kept is None else capacity - self.kept[:, :, column].T
+            self.price[:, :, column] = price(self.used[:, :, column].T, open_to_jobs).T
         if self.spare is not None:
             self.count_spare()
 
@@ -336,7 +391,7 @@ class ServerGroup:
     def roll(self, slots: int, price: PriceFunction | None) -> None:
         """Drop the first `slots` rows of every server and append idle ones, at prices of `price`.
 
-        Without `price` prices belong to rows and stay.
+        Without `price` prices belong to rows and stay. What is kept from jobs is to be told again.
         """
         left = self.used.shape[1] - slots
         self.used[:, :left] = self.used[:, slots:]
@@ -393,6 +448,9 @@ class ServerGroup:
         self.capacity = np.repeat(self.capacity, repeats, axis=1)
         self.used = np.repeat(self.used, repeats, axis=2)
         self.price = np.repeat(self.price, repeats, axis=2)
+        if self.kept is not None and self.closed is not None:
+            self.kept = np.repeat(self.kept, repeats, axis=2)
+            self.closed = np.repeat(self.closed, repeats, axis=1)
         self.server = np.repeat(self.server, repeats)
         self.server[column : column + alone + 1] += np.arange(alone + 1)
         copies = np.repeat(self.copies, repeats)

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from oasis.model.decision import Decision
 from oasis.model.job import Job
+from oasis.scheduling.calendar import Calendar
 from oasis.scheduling.job import Allocation, PolicyJob
 
 
@@ -170,13 +171,30 @@ class PlanningAhead(Protocol):
 
 
 @runtime_checkable
+class PlanningAround(Protocol):
+    """Knows beforehand which machines are closed or reserved in which slots.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from baselines import FIFO
+    >>> isinstance(oasis.Recourse(), PlanningAround), isinstance(FIFO(), PlanningAround)
+    (True, False)
+    """
+
+    def plan_around(self, calendar: Calendar) -> None:
+        """Place nothing, from the next decision on, where `calendar` keeps machines from jobs."""
+        ...
+
+
+@runtime_checkable
 class Repeating(Protocol):
     """Searches for as long as it may, and can do exactly the same search again.
 
     Attributes
     ----------
     rounds_given : int or None
-        Exactly so many rounds are done in the next decisions.
+        Exact number of rounds of the next decisions.
     """
 
     rounds_given: int | None

@@ -10,12 +10,13 @@ from typing import Any
 
 import oasis
 from oasis.kubernetes.api.connection import Connection, RetryParams
-from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, Objects
+from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, WINDOWS, Objects
 from oasis.kubernetes.cluster.pods import by_job, claims_of
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, PLURAL
+from oasis.kubernetes.objects.capacity_window import window_resource
 from oasis.kubernetes.objects.manifests import rights
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.schema import custom_resource
@@ -38,15 +39,16 @@ class Scene:
 
     def __init__(self, plane: ControlPlane, namespace: str, clock: SlotClock) -> None:
         self.plane, self.namespace, self.clock = plane, namespace, clock
-        apply(plane.client, [custom_resource(), class_resource()])
+        apply(plane.client, [custom_resource(), class_resource(), window_resource()])
         self.account: Account = plane.service_account(FIELD_MANAGER, SYSTEM, rights(SYSTEM))
         self.admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
-        until(self._served, "OasisJobs and UtilityClasses are served", 30.0)
+        until(self._served, "our kinds are served", 30.0)
 
     def _served(self) -> bool:
         try:
             self.admin.list_all(OASIS_JOBS)
             self.admin.list_all(CLASSES)
+            self.admin.list_all(WINDOWS)
         except oasis.OasisError:
             return False
         return True

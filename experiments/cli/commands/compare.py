@@ -69,7 +69,7 @@ def compare_on_elastic(
     assignments: list[str] | None,
     slot_seconds: float | None,
 ) -> Comparison:
-    """Run the policies that were asked for on the jobs of `made`, with a bar."""
+    """Run the requested policies on the jobs of `made`, with a progress bar."""
     from experiments.evaluation.elastic_comparison import (  # noqa: PLC0415 (needs an extra)
         compare_elastic,
     )
@@ -90,7 +90,7 @@ def compare_on_elastic(
 
 
 def _names(made: ElasticWorkload, policies: str | None) -> list[str]:
-    """Those asked for; else all, without those that need utilities where a job has none."""
+    """Requested policies; by default all, without those that need utilities if a job has none."""
     if policies is not None:
         return known_policies(policies, "--policies")
     if all(job.has_utility for job in made.workload.jobs):
@@ -100,7 +100,7 @@ def _names(made: ElasticWorkload, policies: str | None) -> list[str]:
 
 
 def deliver_elastic(comparison: Comparison, file: Path, delivery: Delivery) -> int:
-    """Print the table or the document, and write what was asked for."""
+    """Print the table or the document, and write the requested files."""
     about = comparison.about
     bound = "" if about["bound"] is None else f"; utility at most {about['bound']:.6g}"
     title = f"{about['jobs']} elastic jobs on {about['machines']} machines; seconds{bound}"
@@ -125,7 +125,7 @@ def command(
         int,
         typer.Option(
             help="Run policies that draw at random with so many seeds, from --policy-seed on; "
-            "their figures are means then, ± half of the 95 % interval.",
+            "their figures are means then, ± half of the 95 % interval. On elastic jobs only 1.",
             min=1,
             max=10_000,
         ),

@@ -79,7 +79,7 @@ def command(
 def _with_curve(
     path: Path, ids: str | None, log: TrainingLog, points: list[list[float]], seconds: bool
 ) -> dict[str, Any]:
-    """The plain data of a workload, some of whose jobs have a curve now."""
+    """Plain data of a workload with curves added to some jobs."""
     document = dict(read_elastic(path).document)
     there = [job["id"] for job in document["jobs"]]
     chosen = there if ids is None else [name.strip() for name in ids.split(",")]

@@ -1,4 +1,4 @@
-"""``oasis figure``: a figure of the paper, made again."""
+"""``oasis figure``: reproduce a figure of a paper."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def command(
 
 
 def _given(context: typer.Context) -> bool:
-    """Whether the user gave an option that applies to one figure."""
+    """Return whether the user gave an option that applies to one figure."""
     return any(is_given(context, name) for name in context.params if name != "as_json")
 
 
@@ -186,7 +186,7 @@ def _settings(
     choose: tuple[list[str] | None, dict[str, Any]],
     **sizes: Any,
 ) -> FigureSettings:
-    """The settings that were asked for; errors name the flags."""
+    """Build the requested settings; errors name the flags."""
     names = tuple(POLICIES)
     if policies is not None:
         names = tuple(policies)

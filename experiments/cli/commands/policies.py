@@ -90,7 +90,7 @@ def _explain(name: str, entry: PolicyEntry) -> None:
 
 
 def kind_of(option: Option) -> str:
-    """What values an option takes, for people.
+    """Describe the values that an option accepts.
 
     Examples
     --------

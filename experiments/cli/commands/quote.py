@@ -97,7 +97,7 @@ def _quote(
 
 
 def _others(change: Change) -> list[tuple[str, str]]:
-    """What the job would do to the others."""
+    """Describe the effects on the other jobs."""
     delays = [f"{d.job_id} (slot {d.before} to {d.after})" for d in change.delayed]
     lists = [
         ("moved", list(change.moved)),

@@ -198,7 +198,7 @@ def command(
 
 
 def engine_of(name: str, scheduler: str | None, processes: int | None) -> Executor:
-    """Where runs go, as the options say."""
+    """Return the executor that the options select."""
     from experiments import sweep  # noqa: PLC0415
 
     name = known(name, ("local", "dask"), "--engine")
@@ -221,7 +221,7 @@ def engine_of(name: str, scheduler: str | None, processes: int | None) -> Execut
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """What joblib has to say of its processes is not for users: lost cells are in the records."""
+    """Suppress joblib's messages about its processes; the records list lost cells."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"joblib\b")
         yield

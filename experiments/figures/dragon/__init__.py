@@ -1,1 +1,1 @@
-"""The experiments of the DRAGON paper, made again."""
+"""The experiments of the DRAGON paper, reproduced."""

@@ -70,7 +70,7 @@ def mean_run() -> float:
 def study(
     intensity: float, seed: int, share: float = AS_READ, *, rigid: bool = False
 ) -> ElasticWorkload:
-    """Jobs as a Poisson process; fewest, asked and most workers are drawn from 2 to 8.
+    """Poisson arrivals; fewest, requested and most workers are drawn from 2 to 8.
 
     The models are drawn alike, and the running times are exponential, cut to between a tenth and
     five times their mean, which is `share` of `mean_run`.

@@ -1,1 +1,1 @@
-"""The experiments of the SpeCon paper, made again."""
+"""The experiments of the SpeCon paper, reproduced."""

@@ -95,7 +95,7 @@ def draw_jobs(policy: str, number: int, rows: Sequence[Row], ax: Axes | None = N
 
 
 def draw_use(policy: str, number: int, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
-    """How many jobs share the cores of each worker, which are all in use while there is one."""
+    """Draw the number of jobs that share the cores of each worker."""
     ax = axes(ax)
     part = [row for row in rows if row["policy"] == policy]
     end = max(row["end"] for row in rows)

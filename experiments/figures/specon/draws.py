@@ -179,7 +179,7 @@ class Draw:
         floor: float = 0.0,
         look: float = LOOK,
     ) -> ElasticWorkload:
-        """These jobs on so many workers.
+        """Workload of these jobs on this many workers.
 
         Parameters
         ----------
@@ -269,7 +269,7 @@ def scaled(draw: Draw, schedule: PublishedSchedule) -> Draw:
 
 
 def is_as_published(draw: Draw, schedule: PublishedSchedule) -> bool:
-    """Whether the default run of a scaled draw has the published makespan and job's time, nearly.
+    """Return whether the default run of a scaled draw is near the published one.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def is_as_published(draw: Draw, schedule: PublishedSchedule) -> bool:
 
 
 def as_published(figure: str, number: int, most_loss: float = LOSS) -> Draw:
-    """A draw whose default run is like the published one: the first has number 0.
+    """Return the draw with this number whose default run is near the published one.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ SAVING_AT_MOST, SAVING_SPREAD = 5.0, 1.43
 
 @dataclass(frozen=True, slots=True)
 class DefaultRun:
-    """What is known of the one run of the default scheduler behind a figure; seconds.
+    """Published figures of the run of the default scheduler; seconds.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class DefaultRun:
 
 @dataclass(frozen=True, slots=True)
 class SpeconRun:
-    """What is known of the one run of SpeCon behind a figure.
+    """Published figures of the run of SpeCon.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def on_workers(
     look: float = LOOK,
     loss: float = 0.0,
 ) -> ElasticWorkload:
-    """Jobs on so many workers of the testbed.
+    """Workload of jobs on this many workers of the testbed.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def policy_of(choice: Choice | None, alpha: float = 0.01, interval: float = 30.0
 
 
 def shape_of(choice: Choice | None) -> dict[str, float]:
-    """Of the evaluation functions: the options of `Draw.workload`.
+    """Shape of the evaluation functions: options of `Draw.workload`.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **opti
 
 
 def gains(part: Sequence[Row], base: Sequence[Row], jobs: int) -> Row:
-    """What the runs of `part` gain over those of `base`, draw by draw, with intervals.
+    """Gains of the runs of `part` over those of `base`, draw by draw, with intervals.
 
     The part of the jobs that complete sooner; by how much the mean is lower, on average and, as the
     ends of `one_draw`, in the middle 95 % of the draws; the largest reduction of one job; and by

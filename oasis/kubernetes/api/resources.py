@@ -41,6 +41,7 @@ EVENTS = ResourceKind("/api/v1", "events")
 CONFIG_MAPS = ResourceKind("/api/v1", "configmaps")
 OASIS_JOBS = ResourceKind(f"/apis/{names.API_VERSION}", names.PLURAL)
 CLASSES = ResourceKind(f"/apis/{names.API_VERSION}", names.CLASS_PLURAL, namespaced=False)
+WINDOWS = ResourceKind(f"/apis/{names.API_VERSION}", names.WINDOW_PLURAL, namespaced=False)
 LEASES = ResourceKind("/apis/coordination.k8s.io/v1", "leases")
 
 

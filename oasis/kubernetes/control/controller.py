@@ -22,6 +22,7 @@ from oasis.kubernetes.api.resources import (
     PODS,
     SERVICES,
     VOLUMES,
+    WINDOWS,
     Objects,
     ResourceKind,
 )
@@ -388,6 +389,7 @@ def followed(settings: ControllerSettings) -> list[Followed]:
         (CLAIMS, spaces, None, False),
         (VOLUMES, (None,), None, False),
         (CLASSES, (None,), None, True),
+        (WINDOWS, (None,), None, True),
         *((existing.where, spaces, SELECTOR, True) for existing in EXISTING),
     ]
     return [

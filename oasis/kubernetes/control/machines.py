@@ -50,7 +50,7 @@ class Machines:
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
         """The machines that the nodes are now; a `NodesError` if labels are missing or wrong."""
         nodes = _by_name(seen)
-        foreign = foreign_use(seen["pods"], _ours(seen))
+        foreign = foreign_use(seen["pods"], ours(seen))
         places = places_of(nodes.values(), settings.ps_share)
         site = site_of(
             places, nodes, foreign, settings.resources, clock.work_seconds, settings.horizon
@@ -80,7 +80,7 @@ class Machines:
         `late` count as pods of others: nobody knows when they go.
         """
         stay = {pod["metadata"]["uid"] for pod in seen["pods"] if lingers(pod, late)}
-        nodes, using = _by_name(seen), foreign_use(seen["pods"], _ours(seen) - stay)
+        nodes, using = _by_name(seen), foreign_use(seen["pods"], ours(seen) - stay)
         foreign, machines = dict(self.foreign), list(self.site.machines)
         offers = dict(self.offers)
         for k, place in enumerate(self.places):
@@ -120,7 +120,8 @@ class Machines:
         )
 
 
-def _ours(seen: Seen) -> set[str]:
+def ours(seen: Seen) -> set[str]:
+    """Uids of the pods that are planned here."""
     return uids_of(by_job(seen["pods"], claims_of(seen)))
 
 

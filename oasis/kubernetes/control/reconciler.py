@@ -41,6 +41,7 @@ from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
+from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import existing_objects, job_items
 from oasis.kubernetes.objects.neighbours import Neighbours
@@ -66,8 +67,7 @@ log = logging.getLogger("oasis.kubernetes")
 Seen = Mapping[str, list[Any]]
 FORMAT = 4  # of the checkpoint
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
-# Half of a slot: what took the room may go again soon, but
-# a gang that waits for longer only keeps nodes from others.
+# What took the room may go again soon; who waits for longer only keeps nodes from others.
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
@@ -112,6 +112,7 @@ class Reconciler:
         self.between = EarlyStarts(self.driver)
         self.rehearsals = Rehearsals(self.driver, self.between)
         self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
+        self.windows = Windows(settings, clock)
 
     # -- the cluster -------------------------------------------------------------------------------
 
@@ -234,7 +235,8 @@ class Reconciler:
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
         specs = self._let_in(self._with_nodes(specs, now), seen, now)
         specs = self._ready_in_time(specs, ours, now)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, self.machines.lost(seen))
+        there = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
+        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
         facts, complete = self.between.begin(slot, facts)
@@ -706,7 +708,8 @@ class Reconciler:
                 due = outcome.retried.get(uid)
                 again = None if due is None else self.clock.begin(due)
                 decision = by_id.get(self.reader.specs[uid].id)
-                self.statuses[uid].rejected(reason, decision, again, now)
+                why = self.windows.beside(reason, self.driver)
+                self.statuses[uid].rejected(why, decision, again, now)
         for uid, reason in outcome.given_up.items():
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].given_up(reason, now)
@@ -772,8 +775,7 @@ class Reconciler:
             return {}
 
     def _tell_plans(self, slot: int, now: float) -> None:
-        planned = self._planned()
-        policy = self.driver.policy
+        planned, policy = self._planned(), self.driver.policy
         for uid, entry in self.driver.by_uid.items():
             job = self.statuses.get(uid)
             if job is None or job.phase in TERMINAL or uid not in self.reader.specs:
@@ -787,6 +789,7 @@ class Reconciler:
                     now,
                     is_working=bool(self.meter.working(uid)),
                     is_whole=self.patience.is_whole(uid),
+                    cause=self.windows.cause(entry, self.driver, self.machines),
                 )
                 state = policy.state_of(entry.job) if isinstance(policy, NamingStates) else None
                 job.in_state(state, now)

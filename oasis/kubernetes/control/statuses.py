@@ -42,6 +42,7 @@ log = logging.getLogger("oasis.kubernetes")
 Status = dict[str, Any]
 NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
 HELD_BACK = frozenset({"ClaimRefused", "BudgetSpent"})  # and while its class does not let it in
+WINDOWED = frozenset({"Maintenance", "Reserved"})  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
 # goes in every slot would be two events a slot.
 TROUBLES = frozenset({"Refused", "Withdrawn", "NotAdmitted", "PodsNotReady"})
@@ -309,10 +310,12 @@ class StatusWriter:
         *,
         is_working: bool,
         is_whole: bool,
+        cause: tuple[str, str] | None = None,
     ) -> None:
         """What the job holds in this slot and in the next ones.
 
-        `is_working` says whether its gang works, `is_whole` whether with all that was planned.
+        `is_working` says whether its gang works, `is_whole` whether with all that was planned;
+        `cause` is the reason and the sentence if a capacity window keeps it waiting or on the move.
         """
         workers = entry.allocation.worker_count
         before = self.phase
@@ -331,10 +334,13 @@ class StatusWriter:
             return
         if workers:
             message = f"{workers} workers and {entry.allocation.ps_count} parameter servers"
+            message += f"; {cause[1]}" if cause else ""
             self.say(PLACED, "True", "Planned", message, now)
+        elif cause is not None:
+            self.say(PLACED, "False", *cause, now)
         elif before in HOLDING:
             self.say(PLACED, "False", "Displaced", "paused: others go before it now", now)
-        elif self._placed is None:
+        elif self._placed is None or self._placed in WINDOWED:
             self.say(PLACED, "False", "Waiting", "its turn comes later", now)
 
     def body(self) -> dict[str, Any]:

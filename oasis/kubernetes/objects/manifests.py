@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oasis.kubernetes.names import CLASS_PLURAL, FIELD_MANAGER, GROUP, PLURAL
+from oasis.kubernetes.names import CLASS_PLURAL, FIELD_MANAGER, GROUP, PLURAL, WINDOW_PLURAL
 from oasis.kubernetes.objects.admission_policies import admission_policies
+from oasis.kubernetes.objects.capacity_window import window_resource
 from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.schema import custom_resource
 from oasis.kubernetes.objects.utility_class import class_resource
@@ -28,6 +29,7 @@ CLUSTER_RIGHTS = (
     (GROUP, PLURAL, ("list", "watch")),
     (GROUP, f"{PLURAL}/status", ("patch",)),
     (GROUP, CLASS_PLURAL, ("list", "watch")),
+    (GROUP, WINDOW_PLURAL, ("list", "watch")),
     *(
         (kind.api_version.partition("/")[0], kind.where.plural, ("list", "watch", "patch"))
         for kind in EXISTING
@@ -47,12 +49,13 @@ LABELS = {"app.kubernetes.io/name": FIELD_MANAGER}
 READ = ("get", "list", "watch")
 WRITE = ("create", "delete", "deletecollection", "patch", "update")
 # What the cluster's own roles `view`, `edit` and `admin` may do with our objects. Nobody but the
-# controller may write a status, and nobody but administrators a UtilityClass.
+# controller may write a status, and nobody but administrators a UtilityClass or CapacityWindow.
 TENANT_RIGHTS = {
     "view": (
         (GROUP, PLURAL, READ),
         (GROUP, f"{PLURAL}/status", ("get",)),
         (GROUP, CLASS_PLURAL, READ),
+        (GROUP, WINDOW_PLURAL, READ),
     ),
     "edit": ((GROUP, PLURAL, WRITE),),
     "admin": ((GROUP, PLURAL, WRITE),),
@@ -238,6 +241,7 @@ def everything(
     made = [
         custom_resource(),
         class_resource(),
+        window_resource(),
         *admission_policies(),
         *tenant_roles(),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},

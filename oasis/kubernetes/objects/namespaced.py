@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from oasis.kubernetes.names import CLASS_PLURAL
+from oasis.kubernetes.names import CLASS_PLURAL, WINDOW_PLURAL
 
 Object = dict[str, Any]
 
-IN_NO_NAMESPACE = frozenset({"nodes", "persistentvolumes", CLASS_PLURAL})
+IN_NO_NAMESPACE = frozenset({"nodes", "persistentvolumes", CLASS_PLURAL, WINDOW_PLURAL})
 
 
 def namespaced(installed: Iterable[Object], namespaces: Sequence[str]) -> list[Object]:

@@ -18,6 +18,7 @@ from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
 from oasis.online.recourse.working_plan import WorkingPlan
 from oasis.online.rejection import Reason
+from oasis.scheduling.calendar import Calendar
 
 
 def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
@@ -119,7 +120,7 @@ class Planner:
         Used under commitment on arrival. Default: `SampledFutures`.
     patience : int, optional
         Makes the horizon roll: there is no last slot, and the plan always reaches `horizon` slots
-        ahead. A completion then counts if it comes within so many slots from the arrival on.
+        ahead. A completion then counts in this number of slots after the arrival.
 
     Attributes
     ----------
@@ -132,8 +133,8 @@ class Planner:
     rounds_done : int
         Rounds of ruin and recreate in the last decision.
     rounds_given : int or None
-        Exactly so many rounds are done in the next decisions, whatever time they take: it repeats
-        a decision that was made under a limit in seconds.
+        Exact number of rounds of the next decisions, whatever time they take: it repeats a
+        decision that was made under a limit in seconds.
     """
 
     def __init__(
@@ -227,6 +228,24 @@ class Planner:
             servers.set_capacity(server, capacity, group.of(bounds) if bounds else None)
         else:
             servers.lose(server)
+
+    def plan_around(self, calendar: Calendar) -> bool:
+        """Plan around `calendar`, and return whether it is another one than before.
+
+        Jobs that are planned where less is left now leave the plan until `replan`.
+        """
+        ledger = self.plan.ledger
+        if calendar == ledger.calendar:
+            return False
+        ledger.keep(calendar, self.plan.bounds)
+        crowded = [
+            live
+            for live in self.plan.planned()
+            if live.schedule is not None and ledger.crowded(live.schedule)
+        ]
+        for live in crowded:
+            self.plan.remove(live)
+        return True
 
     def replan(
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int] | None = None

@@ -37,6 +37,7 @@ from oasis.online.recourse.rules import (
     check_unused,
     rule_name,
 )
+from oasis.scheduling.calendar import EVER_OPEN, Calendar
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site, allocation_in, cluster_of
@@ -86,8 +87,8 @@ class Recourse:
     withdrawn : list of int
         Jobs that their owners took back since the last decision.
     rounds_given : int or None
-        Exactly so many rounds of the search are done in the next decisions: it repeats decisions
-        that were made under a limit in seconds.
+        Exact number of rounds of the search in the next decisions: it repeats decisions that were
+        made under a limit in seconds.
 
     Examples
     --------
@@ -164,6 +165,7 @@ class Recourse:
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
         self._lost: set[tuple[TaskGroup, int]] = set()
+        self._calendar = EVER_OPEN
         self.rounds_given: int | None = None
 
     @classmethod
@@ -185,7 +187,7 @@ class Recourse:
         commitment
             As for `Recourse`.
         patience : int, optional
-            A completion counts within so many slots from the arrival on. Default: twice
+            Number of slots after the arrival in which a completion counts. Default: twice
             `lookahead`.
         keep_admitted : bool
             Whether what is left of a job, whose patience is over though it is still worth
@@ -298,6 +300,10 @@ class Recourse:
         """The owner of `job` does not want it any more."""
         self.withdrawn.append(job.index)
 
+    def plan_around(self, calendar: Calendar) -> None:
+        """Plan around `calendar` from the next decision on."""
+        self._calendar = calendar
+
     def decide(self, view: View) -> Plan:
         """Follow the plan, and make it again where something happened."""
         planner = self._planner
@@ -311,6 +317,7 @@ class Recourse:
                 server = self._servers[machine]
                 (self._lost.discard if holds else self._lost.add)(server)
                 planner.set_capacity(*server, holds)
+        changed |= planner.plan_around(self._calendar)
         # Work that turned out other than planned is corrected before anything is planned on it.
         changed |= self._follow_work(view, planner)
         # Waiting jobs get the new slots before a newcomer does.
@@ -548,6 +555,7 @@ class Recourse:
             "bounds": None if plan.bounds is None else plan.bounds.to_dict(),
             "record": asdict(planner.record),
             "arrays": rolling.arrays_to_text(plan.ledger.arrays()),
+            **({"calendar": calendar.to_dict()} if (calendar := plan.ledger.calendar) else {}),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -570,6 +578,9 @@ class Recourse:
         plan.ledger = Ledger.restored(self._cluster, arrays, state["origin"])
         for group in GROUPS:
             group.of(plan.ledger).is_even = plan.bounds is None
+        if "calendar" in state:
+            self._calendar = Calendar.from_dict(state["calendar"])
+            plan.ledger.keep(self._calendar, plan.bounds)
         for name, index in state["lost"]:
             group = TaskGroup(name)
             self._lost.add((group, index))

@@ -20,6 +20,7 @@ from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.admission_policies import admission_policies
+from oasis.kubernetes.objects.capacity_window import window_resource
 from oasis.kubernetes.objects.existing import JOB, content_version, controller_of, without_others
 from oasis.kubernetes.objects.manifests import everything, tenant_roles
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -39,7 +40,13 @@ def key(made: dict[str, Any]) -> tuple[Any, ...]:
 
 def test_two_installs_share_nothing_but_what_is_the_same_for_both() -> None:
     one, two = ({key(o): o for o in everything(where)} for where in ("one", "two"))
-    shared = [custom_resource(), class_resource(), *admission_policies(), *tenant_roles()]
+    shared = [
+        custom_resource(),
+        class_resource(),
+        window_resource(),
+        *admission_policies(),
+        *tenant_roles(),
+    ]
     assert one.keys() & two.keys() == {key(o) for o in shared}
     assert all(one[key(o)] == two[key(o)] for o in shared)
     for made, where in ((one, "one"), (two, "two")):

@@ -47,7 +47,7 @@ def view(told: bool = False, down: set[int] | None = None, **allocations: Alloca
     for name, allocation in allocations.items():
         found[int(name[1:])].allocation = allocation
     books: Driver[JobSpec] = Driver(FIFO(), SITE)
-    books.slot, books.entries, books.down = 3, found, down or set()
+    books.slot, books.entries, books.away = 3, found, down or set()
     return BooksView(books, "mine", told)
 
 

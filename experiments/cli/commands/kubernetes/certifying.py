@@ -1,4 +1,4 @@
-"""Measures beside a controller at work which share of the optimum its jobs earned."""
+"""Measurement, beside a running controller, of the share of the optimum that its jobs earned."""
 
 from __future__ import annotations
 

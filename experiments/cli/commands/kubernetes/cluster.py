@@ -1,4 +1,4 @@
-"""What the subcommands share: how to reach the cluster, and reading what is there."""
+"""Shared parts of the subcommands: connecting to the cluster, and reading its objects."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def controller_said(item: Mapping[str, Any]) -> str | None:
 
 
 def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
-    """Whether a controller is at work, by its lease: ``alive`` is null if that cannot be told.
+    """Return whether a controller runs, by its lease; ``alive`` is null if unknown.
 
     Seconds are counted by the clock of this machine: a lease is called dead after twice its time.
     """
@@ -196,7 +196,7 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
 
 
 def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
-    """What the controller remembers.
+    """Read the checkpoint of the controller.
 
     Raises
     ------

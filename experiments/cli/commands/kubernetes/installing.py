@@ -196,7 +196,7 @@ class _Installed:
             self._check_alone(everyones)
 
     def _elsewhere(self, name: str) -> list[Object]:
-        """What gives rights in the namespaces of --namespaced."""
+        """Rights in the namespaces of --namespaced."""
         from oasis.kubernetes.api.resources import kind_of  # noqa: PLC0415 (needs an extra)
 
         found = []
@@ -235,14 +235,14 @@ class _Installed:
         return found and {"apiVersion": body["apiVersion"], "kind": body["kind"], **found}
 
     def goes(self) -> Iterator[str]:
-        """What is deleted."""
+        """Objects that are deleted."""
         yield from _by_kind([*self._own, *(self._shared if self._with_jobs else ())])
         yield "its lease and its checkpoint"
         if self._with_jobs:
             yield from self._told([job for job in self._jobs if _is_ours(job)])
 
     def stays(self) -> Iterator[str]:
-        """What is left as it is."""
+        """Objects that are kept."""
         if not self._with_jobs:
             yield from _by_kind(self._shared)
             yield from self._told([job for job in self._jobs if _is_ours(job)])
@@ -311,7 +311,7 @@ class _Installed:
 
 
 def _is_own(body: Object, namespace: str) -> bool:
-    """Whether an object belongs to one controller; others may share the rest."""
+    """Return whether an object belongs to one controller only."""
     meta = body["metadata"]
     within: str | None = meta.get("namespace")
     return within == namespace or str(meta["name"]).startswith(f"{namespace}:")
@@ -327,7 +327,7 @@ def _by_kind(bodies: list[Object]) -> Iterator[str]:
 
 
 def _is_ours(job: Object) -> bool:
-    """Whether a job, as `jobs_of` gives it, is an OasisJob."""
+    """Return whether a job, as `jobs_of` returns it, is an OasisJob."""
     return "/" not in job["metadata"]["name"]
 
 
@@ -336,7 +336,7 @@ def _job_name(job: Object) -> str:
 
 
 def _contents(objects: Objects, namespace: str) -> list[str]:
-    """What a namespace holds, of all kinds that the API server knows, but for events."""
+    """Objects in a namespace, of all kinds of the API server except events."""
     from oasis.kubernetes.api.resources import ResourceKind  # noqa: PLC0415 (needs an extra)
 
     ask = objects.connection.request

@@ -1,4 +1,4 @@
-"""What is on a cluster, and why: ``status``, ``explain``, ``plan``, ``quote`` and ``import``."""
+"""Reports on a cluster: ``status``, ``explain``, ``plan``, ``quote`` and ``import``."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def status(
 
 
 def summary(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said about one object, as plain data."""
+    """Summary of one object, as plain data."""
     status, meta = item.get("status") or {}, item["metadata"]
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
     return {
@@ -150,6 +150,9 @@ ADVICE = {
     "BudgetSpent": "its namespace has paid what it may in this time: it waits, or claims less",
     "Overrun": "spec.work says less than the job needs: an edit of it has the job planned anew",
     "Underestimated": "more is planned for it; a better spec.work, or reports, make better plans",
+    "Maintenance": "it goes on when the window is over, and keeps its work; "
+    "`kubectl get capacitywindows` lists what is planned",
+    "Reserved": "the capacity is kept for others until then: ask for less, or wait",
     "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
     "more workers",
     "LeftToScheduler": "if its pods find no room, see `kubectl describe pod`: the plan may send "
@@ -392,7 +395,7 @@ def read_object(file: Path) -> dict[str, Any]:
 
 
 def planner_of(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
-    """The policy that the controller remembers, to be asked.
+    """Restore the policy of the controller's checkpoint, for queries.
 
     Raises
     ------

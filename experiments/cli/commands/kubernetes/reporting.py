@@ -58,7 +58,7 @@ from experiments.cli.options import (
     known_policies,
     limits_of,
     naming_flags,
-    output_file,
+    page_file,
 )
 from experiments.cli.results import deliver, write_instance, write_page
 from experiments.evaluation.comparison import Comparison, with_optimum
@@ -190,7 +190,7 @@ def report(
     context: Context = None,
     page: Annotated[
         Path | None,
-        typer.Option(callback=output_file, help="Also write a page of HTML with pictures."),
+        typer.Option(callback=page_file, help="Also write a page of HTML with pictures."),
     ] = None,
     output: ResultFile = None,
     as_json: AsJson = False,
@@ -287,7 +287,7 @@ def measured(
     limits: Mapping[str, Any],
     seed: int,
 ) -> tuple[Comparison, list[str]]:
-    """What happened beside the policies and the optimum, and notes on it."""
+    """Measured cluster run beside the policies and the optimum, with notes."""
     best = BestRun()
     comparison = run_policies(instance, {name: {} for name in policies}, {}, best)
     comparison = with_actual(comparison, actual)

@@ -221,7 +221,7 @@ def _maker(
     lookahead: int,
     horizon: int | None,
 ) -> Callable[[], Policy]:
-    """What makes the policy that was asked for."""
+    """Return the function that builds the requested policy."""
     policy = known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments).values()
     of = None
@@ -240,7 +240,7 @@ def _serve(controller: Controller, port: int) -> None:
 
 
 def _certifier(of_report: Mapping[str, object], metrics: Metrics) -> Certifier:
-    """What measures the share of the optimum, with these options of the report."""
+    """Return the measurement of the share of the optimum, with these options of the report."""
     import offline  # noqa: F401, PLC0415 (the error that names its extra comes at the start)
 
     given = {flag: str(value) for flag, value in of_report.items() if value is not None}
@@ -254,7 +254,7 @@ def _check_clock(settings: ControllerSettings) -> None:
 
 
 def _run(controller: Controller, stop_after: int | None, certifier: Certifier | None) -> None:
-    """Until the given slot, a signal, or an error that will not go away."""
+    """Run until the given slot, a signal, or a permanent error."""
     asked: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
     former = {
         number: signal.signal(number, lambda signum, _: asked.append(signum))
@@ -275,7 +275,7 @@ def _run(controller: Controller, stop_after: int | None, certifier: Certifier | 
 
 
 def _show(controller: Controller, as_json: bool) -> None:
-    """What the controller would do if it began now."""
+    """Print the plan that the controller would start with."""
     found = controller.rehearse()
     if as_json:
         console.print_json(found)

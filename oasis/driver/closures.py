@@ -1,0 +1,100 @@
+"""What a calendar keeps from the jobs of a driver in the present slot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from copy import copy
+from typing import Any
+
+from oasis.driver.entry import Entry
+from oasis.model.errors import PolicyError
+from oasis.model.rounding import TOLERANCE
+from oasis.scheduling.calendar import EVER_OPEN, Calendar, Row
+from oasis.scheduling.job import NOTHING
+from oasis.scheduling.site import Site
+
+Entries = Mapping[int, Entry[Any]]
+
+
+class Closures:
+    """The calendar of a driver, as it stood at the last boundary.
+
+    Attributes
+    ----------
+    calendar : Calendar
+        What is known beforehand.
+    closed : frozenset of int
+        Machines that are closed now.
+    kept : dict of int to tuple of int
+        What no job may use now, by machine, in grid units.
+    untold : set of int
+        Jobs that lost a closed machine while the policy failed, so that it does not know yet.
+
+    Examples
+    --------
+    >>> from oasis.scheduling.calendar import CalendarEntry
+    >>> from oasis.scheduling.site import Machine
+    >>> closures = Closures()
+    >>> calendar = Calendar((CalendarEntry("firmware", 2, 4, {0: None}),))
+    >>> closures.come_to(calendar, 2, Site(("gpu",), (Machine("n0", (4.0,)),)))
+    (frozenset({0}), set())
+    >>> closures.closed
+    frozenset({0})
+    """
+
+    def __init__(self) -> None:
+        self.calendar = EVER_OPEN
+        self.closed: frozenset[int] = frozenset()
+        self.kept: dict[int, Row] = {}
+        self.untold: set[int] = set()
+
+    def come_to(self, calendar: Calendar, slot: int, site: Site) -> tuple[frozenset[int], set[int]]:
+        """Take in what is kept in `slot`; machines of which less is left now, and more."""
+        before, self.kept = self.kept, calendar.kept(slot, site)
+        self.calendar, self.closed = calendar, calendar.closed(slot)
+        less = frozenset(k for k, row in self.kept.items() if _is_less(before.get(k), row))
+        return less, {k for k, row in before.items() if _is_less(self.kept.get(k), row)}
+
+    def copied(self) -> Closures:
+        """The same, to be changed on its own."""
+        made = copy(self)
+        made.untold = set(self.untold)
+        return made
+
+    def closing(self, entries: Entries, slot: int) -> frozenset[int]:
+        """Machines on which nothing is to begin in `slot`: what waits would be interrupted there.
+
+        The longest of the jobs that wait decides, as nobody knows which of them would begin.
+        """
+        if not self.calendar:
+            return frozenset()
+        waiting = (entry for entry in entries.values() if not entry.complete)
+        return self.calendar.closing(slot, map(slots_needed, waiting))
+
+    def leave(self, calendar: Calendar, entries: Entries, slot: int) -> None:
+        """Take jobs off the machines that are closed in `slot`, though the policy fails."""
+        closed = calendar.closed(slot)
+        for index, entry in entries.items():
+            if entry.allocation.machines & closed:
+                entry.allocation, entry.waiting_since = NOTHING, slot
+                self.untold.add(index)
+
+    def check(self, entries: Iterable[Entry[Any]], site: Site, policy: str) -> None:
+        """Raise `PolicyError` if a plan leaves a job on a machine that is closed now."""
+        for entry in entries if self.closed else ():
+            for machine in sorted(entry.allocation.machines & self.closed):
+                where = site.machines[machine].id
+                raise PolicyError(policy, "is closed", job=entry.job.id, server=where)
+
+
+def slots_needed(entry: Entry[Any]) -> int:
+    """Slots that a job takes with the workers that it has, or is likely to get."""
+    held = entry.allocation.worker_count
+    workers = held or entry.job.initial_workers or entry.job.min_workers
+    return math.ceil(entry.remaining / workers - TOLERANCE)
+
+
+def _is_less(row: Row | None, other: Row) -> bool:
+    """Whether an amount of `row` is less than that of `other`; without a row, all are nothing."""
+    return any(a < b for a, b in zip(row or (0,) * len(other), other, strict=True))

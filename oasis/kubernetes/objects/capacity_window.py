@@ -1,0 +1,263 @@
+"""The ``CapacityWindow``: maintenance and reservations, as administrators declare them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from oasis.kubernetes.names import GROUP, VERSION, WINDOW_KIND, WINDOW_PLURAL, WINDOW_SINGULAR
+from oasis.kubernetes.objects.quantities import Amounts, quantity
+from oasis.kubernetes.objects.schema import number_schema, object_schema, text_schema
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.validation import check_keys, check_list, number, text
+
+Object = Mapping[str, Any]
+
+WEEK = 7 * 86400.0  # seconds
+REPEATS = ("weekly",)
+AHEAD = 53  # weeks for which a window that repeats is foreseen
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """For whom capacity is kept, and how much."""
+
+    resources: Amounts | None = None  # None: whole nodes
+    namespaces: tuple[str, ...] | None = None  # whose pods it is for; None: all that are not ours
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityWindow:
+    """When some nodes, or a part of them, are not for the jobs that are planned here.
+
+    Examples
+    --------
+    >>> made = CapacityWindow("firmware", begin=0.0, end=3600.0, nodes=("n1",))
+    >>> made.what, made.concerns("n1", {}), made.concerns("n2", {})
+    ('maintenance window firmware', True, False)
+    """
+
+    name: str
+    begin: float  # seconds since 1970
+    end: float
+    weekly: bool = False
+    nodes: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)  # of the nodes, if none is named
+    reserve: Reserve | None = None  # None: maintenance
+    notice_seconds: float | None = None  # in which pods end before it begins; None: a slot
+
+    @property
+    def what(self) -> str:
+        """By which messages name it."""
+        return f"{'maintenance window' if self.reserve is None else 'reservation'} {self.name}"
+
+    @property
+    def reason(self) -> str:
+        """The word for it in conditions."""
+        return "Maintenance" if self.reserve is None else "Reserved"
+
+    def concerns(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether it is about the node of this name, with these labels."""
+        if self.nodes:
+            return name in self.nodes
+        return all(labels.get(key) == value for key, value in self.labels.items())
+
+    def times(self, now: float) -> Iterator[tuple[float, float]]:
+        """Begins and ends of what is not over at `now`: at most a year of a window that repeats.
+
+        Examples
+        --------
+        >>> made = CapacityWindow("night", begin=0.0, end=3600.0, weekly=True, nodes=("n1",))
+        >>> next(made.times(now=4000.0))
+        (604800.0, 608400.0)
+        """
+        if not self.weekly:
+            if self.end > now:
+                yield self.begin, self.end
+            return
+        first = max(0, math.floor((now - self.end) / WEEK) + 1)
+        for week in range(first, first + AHEAD):
+            yield self.begin + week * WEEK, self.end + week * WEEK
+
+
+def parse_window(found: Object) -> CapacityWindow:
+    """Read a ``CapacityWindow``.
+
+    Raises
+    ------
+    InstanceError
+        Naming the field, and what was expected there.
+
+    Examples
+    --------
+    >>> spec = {"begin": "2030-01-01T20:00:00Z", "end": "2030-01-01T22:00:00Z", "nodes": ["n1"]}
+    >>> parse_window({"metadata": {"name": "firmware"}, "spec": spec}).nodes
+    ('n1',)
+    """
+    with located_at("spec"):
+        spec = found.get("spec") or {}
+        known = ("repeat", "nodes", "nodeSelector", "reserve", "noticeSeconds")
+        check_keys(spec, ("begin", "end"), known)
+        begin, end = _time(spec["begin"], "begin"), _time(spec["end"], "end")
+        if end <= begin:
+            raise InstanceError("end", "expected a time after begin", spec["end"])
+        repeat = spec.get("repeat")
+        if repeat is not None and repeat not in REPEATS:
+            raise InstanceError("repeat", f"expected {', '.join(REPEATS)} or none", repeat)
+        if repeat is not None and end - begin >= WEEK:
+            expected = "expected less than a week after begin, as it repeats weekly"
+            raise InstanceError("end", expected, spec["end"])
+        nodes = tuple(text(name, "nodes") for name in check_list(spec.get("nodes", []), "nodes"))
+        labels = spec.get("nodeSelector") or {}
+        if not isinstance(labels, Mapping):
+            raise InstanceError("nodeSelector", "expected labels with their values", labels)
+        for key, value in labels.items():
+            text(value, f"nodeSelector.{key}")
+        if nodes and labels:
+            raise InstanceError("nodeSelector", "expected none where nodes are named", labels)
+        reserve = _reserve(spec.get("reserve"))
+        if not (nodes or labels or (reserve and reserve.resources)):
+            expected = "expected names of nodes, or nodeSelector, or resources of a reserve"
+            raise InstanceError("nodes", f"{expected}; none is given")
+        notice = spec.get("noticeSeconds")
+        return CapacityWindow(
+            found["metadata"]["name"],
+            begin,
+            end,
+            repeat is not None,
+            nodes,
+            dict(labels),
+            reserve,
+            None if notice is None else number(notice, "noticeSeconds"),
+        )
+
+
+def _time(value: Any, path: str) -> float:
+    expected = "expected a time with its zone, as 2030-01-31T22:00:00Z"
+    try:
+        made = datetime.fromisoformat(text(value, path))
+    except ValueError:
+        raise InstanceError(path, expected, value) from None
+    if made.tzinfo is None:
+        raise InstanceError(path, expected, value)
+    return made.timestamp()
+
+
+def _reserve(data: Any) -> Reserve | None:
+    if data is None:
+        return None
+    with located_at("reserve"):
+        check_keys(data, (), ("resources", "namespaces"))
+        resources, namespaces = data.get("resources"), data.get("namespaces")
+        if namespaces is not None:
+            namespaces = tuple(text(name, "namespaces") for name in namespaces)
+        if resources is None:
+            return Reserve(None, namespaces)
+        if not isinstance(resources, Mapping) or not resources:
+            raise InstanceError("resources", "expected amounts of resources", resources)
+        amounts: dict[str, Fraction] = {
+            name: quantity(value, f"resources.{name}") for name, value in resources.items()
+        }
+        if not any(amounts.values()):
+            raise InstanceError("resources", "expected an amount > 0", resources)
+        return Reserve(amounts, namespaces)
+
+
+def window_resource() -> dict[str, Any]:
+    """The CustomResourceDefinition of ``CapacityWindow``, as plain data.
+
+    Examples
+    --------
+    >>> window_resource()["spec"]["scope"]
+    'Cluster'
+    """
+    schema = object_schema(
+        "When some nodes, or a part of them, are not for the jobs that are planned here.",
+        {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": _spec_schema(),
+        },
+        ("spec",),
+    )
+    columns = [
+        ("Begin", ".spec.begin"),
+        ("End", ".spec.end"),
+        ("Repeat", ".spec.repeat"),
+        ("Nodes", ".spec.nodes"),
+    ]
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "additionalPrinterColumns": [
+            {"name": name, "type": "string", "jsonPath": path} for name, path in columns
+        ],
+    }
+    names = {"plural": WINDOW_PLURAL, "singular": WINDOW_SINGULAR, "kind": WINDOW_KIND}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{WINDOW_PLURAL}.{GROUP}"},
+        "spec": {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]},
+    }
+
+
+def _spec_schema() -> dict[str, Any]:
+    time = {"type": "string", "format": "date-time"}
+    reserve = object_schema(
+        "Makes it a reservation. Without it nothing that is planned here runs on the nodes.",
+        {
+            "resources": {
+                "type": "object",
+                "additionalProperties": {
+                    "anyOf": [{"type": "integer"}, {"type": "string"}],
+                    "x-kubernetes-int-or-string": True,
+                },
+                "description": "How much is kept, on all these nodes together. Default: all.",
+            },
+            "namespaces": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Whose pods it is kept for. Default: all that are not planned here.",
+            },
+        },
+    )
+    return object_schema(
+        "Which nodes, and when.",
+        {
+            "begin": {**time, "description": "When it begins."},
+            "end": {**time, "description": "When the nodes are there again."},
+            "repeat": text_schema("Whether it comes again. Default: once.", *REPEATS),
+            "nodes": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Names of nodes.",
+            },
+            "nodeSelector": {
+                "type": "object",
+                "additionalProperties": {"type": "string"},
+                "description": "Labels of the nodes, instead of their names.",
+            },
+            "reserve": reserve,
+            "noticeSeconds": number_schema(
+                "Pods end so long before it begins. Default: the length of a slot."
+            ),
+        },
+        ("begin", "end"),
+        [
+            {"rule": "self.begin < self.end", "message": "end: expected a time after begin"},
+            {
+                "rule": "has(self.nodes) || has(self.nodeSelector) || "
+                "(has(self.reserve) && has(self.reserve.resources))",
+                "message": "nodes: expected names of nodes, or nodeSelector, or resources of a "
+                "reserve",
+            },
+        ],
+    )

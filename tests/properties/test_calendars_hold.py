@@ -1,0 +1,203 @@
+"""Windows and reservations that are known beforehand hold, whatever policy plans around them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oasis
+from baselines.registry import ALL
+from experiments.evaluation.live import cluster_policy
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Facts
+from oasis.driver.service import Submission
+from oasis.model.schedule import SERVER, SLOT
+from oasis.scheduling.calendar import Calendar, CalendarEntry
+from oasis.scheduling.capabilities import Promising
+from oasis.scheduling.policy import Policy
+from oasis.scheduling.site import site_of
+
+SLOTS = 30
+PLANNERS = {
+    "none": lambda i: oasis.Recourse.rolling(12, "none", rounds=2, keep_admitted=True),
+    "start": lambda i: oasis.Recourse.rolling(12, "start", rounds=2, keep_admitted=True),
+    "arrival": lambda i: oasis.Recourse.rolling(12, "arrival", rounds=2, keep_admitted=True),
+    "prices": lambda i: oasis.Recourse.rolling(
+        12, "arrival", rounds=2, bounds=oasis.PriceBounds.from_instance(i), keep_admitted=True
+    ),
+    "oasis": lambda i: oasis.OASiS.rolling(
+        12, oasis.PriceBounds.from_instance(i), keep_admitted=True
+    ),
+}
+Make = Callable[[oasis.Instance], Policy]
+
+
+def calendar_of(seed: int, site: Any) -> list[tuple[int, CalendarEntry]]:
+    """Random windows, each with the slot in which it is declared: some late, some in time."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for k in range(int(rng.integers(1, 5))):
+        begin = int(rng.integers(0, SLOTS - 6))
+        end = begin + int(rng.integers(1, 7))
+        chosen = rng.choice(len(site.machines), int(rng.integers(1, 3)), replace=False).tolist()
+        machines: dict[int, Any] = dict.fromkeys(chosen)
+        if rng.random() < 0.5:
+            share = float(rng.uniform(0.2, 0.8))
+            machines = {m: tuple(share * a for a in site.machines[m].amounts) for m in chosen}
+        declared = 0 if rng.random() < 0.6 else int(rng.integers(0, begin + 1))
+        found.append((declared, CalendarEntry(f"w{k}", begin, end, machines)))
+    return found
+
+
+@dataclass
+class World:
+    """A cluster on which everything that is planned is done; it looks at all that is held."""
+
+    instance: oasis.Instance
+    make: Make
+    windows: list[tuple[int, CalendarEntry]]
+    restarts_at: int | None = None
+    told: bool = True
+    is_clear: bool = False
+    done: dict[str, float] = field(default_factory=dict)
+    ends: dict[str, int] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    history: list[Any] = field(default_factory=list)
+    promised: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.site = site_of(self.instance.cluster)
+        self.driver: Driver[Any] = Driver(self.make(self.instance), self.site)
+        self.specs = {
+            job.id: Submission(job.id, replace(job, arrival=0))
+            for job in self.instance.jobs_by_arrival()
+        }
+        self.arrivals = {job.id: job.arrival for job in self.instance.jobs}
+
+    def run(self) -> World:
+        for slot in range(SLOTS):
+            if slot == self.restarts_at:
+                self.restart()
+            known = {
+                uid: spec
+                for uid, spec in self.specs.items()
+                if self.arrivals[uid] <= slot and uid not in self.ends and uid not in self.gone
+            }
+            windows = tuple(w for declared, w in self.windows if declared <= slot < w.end)
+            given = {"calendar": Calendar(windows)} if self.told else {}
+            outcome = self.driver.boundary(slot, Facts(known, dict(self.done), **given))
+            assert outcome.error is None, outcome.error
+            assert not outcome.failed, outcome.failed
+            self.ends |= dict.fromkeys(outcome.completed, slot - 1)
+            self.gone |= outcome.rejected.keys() | outcome.given_up.keys()
+            self.note(slot, outcome.admitted)
+            for uid, entry in self.driver.by_uid.items():
+                self.done[uid] = self.done.get(uid, 0.0) + entry.allocation.worker_count
+                self.history.append((slot, uid, entry.allocation))
+            self.check(slot)
+            assert not self.is_clear or not planned_on_closed(self)
+        return self
+
+    def note(self, slot: int, admitted: list[str]) -> None:
+        policy = self.driver.policy
+        if isinstance(policy, Promising):
+            for uid in admitted:
+                promise = policy.promised(self.driver.by_uid[uid].job)
+                if promise is not None:
+                    self.promised[uid] = slot, promise
+
+    def restart(self) -> None:
+        state, policy = json.loads(json.dumps([self.driver.state(), self.driver.kept_policy]))
+        self.driver = Driver(self.make(self.instance), self.site)
+        self.driver.restore(state, self.specs, lambda _, spec: spec)
+        self.driver.bring_policy(policy)
+
+    def check(self, slot: int) -> None:
+        """The oracle: from the windows as they were declared, and what each job holds."""
+        machines, names = self.site.machines, self.site.resources
+        used = [[0.0] * len(names) for _ in machines]
+        for uid, entry in self.driver.by_uid.items():
+            job = self.specs[uid].job.in_form(entry.allocation.form)
+            for tasks, demand in (
+                (entry.allocation.workers, job.worker),
+                (entry.allocation.ps, job.ps),
+            ):
+                for machine, count in tasks:
+                    for declared, w in self.windows:
+                        if declared <= slot and w.begin <= slot < w.end:
+                            whole = w.machines.get(machine, ()) is None
+                            assert not whole, f"{uid} on closed {machine} in {slot}"
+                    for r, name in enumerate(names):
+                        used[machine][r] += count * demand.get(name, 0.0)
+        for k, machine in enumerate(machines):
+            for r, most in enumerate(machine.amounts):
+                kept = sum(
+                    w.machines[k][r] if w.machines[k] is not None else most
+                    for declared, w in self.windows
+                    if declared <= slot and w.begin <= slot < w.end and k in w.machines
+                )
+                free = most - min(kept, most)
+                assert used[k][r] <= free + 1e-6 * max(1.0, most), (k, r, slot)
+
+
+def instance_of(seed: int) -> oasis.Instance:
+    return oasis.generate("testbed", jobs=10, seed=seed, horizon=SLOTS)
+
+
+def planned_on_closed(world: World) -> list[Any]:
+    """Places of the plan where a window that is declared closes the machine."""
+    first_ps = len(world.instance.cluster.worker_ids)
+    windows = Calendar(tuple(window for _, window in world.windows))
+    return [
+        (name, row[SLOT], row[SERVER] + offset)
+        for name, (schedule, _) in world.driver.policy.planned().items()
+        if schedule is not None
+        for rows, offset in ((schedule.workers, 0), (schedule.ps, first_ps))
+        for row in rows.tolist()
+        if row[SERVER] + offset in windows.closed(row[SLOT])
+    ]
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_plans_keep_to_windows_and_promises(name: str) -> None:
+    """Windows that are known from the beginning and such that come late; promises made since."""
+    completed = 0
+    for seed in (0, 1, 2, 3):
+        instance = instance_of(seed)
+        windows = calendar_of(seed, site_of(instance.cluster))
+        if (
+            seed % 2
+        ):  # in time: no job is ever planned, at its admission or later, where it has to go
+            windows = [(0, window) for _, window in windows]
+        world = World(instance, PLANNERS[name], windows, is_clear=bool(seed % 2)).run()
+        completed += len(world.ends)
+        last = max(declared for declared, _ in windows)
+        for uid, (made, promise) in world.promised.items():
+            if made >= last and promise < SLOTS - 1:
+                assert world.ends.get(uid, SLOTS) <= promise, f"{uid} was promised {promise}"
+    assert completed > 10
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_policies_of_the_present_slot_keep_to_windows(name: str) -> None:
+    make = cluster_policy(name, {}, lookahead=SLOTS, bounds=None)
+    for seed in (1, 4):
+        instance = instance_of(seed)
+        World(instance, lambda _: make(), calendar_of(seed, site_of(instance.cluster))).run()
+
+
+@pytest.mark.parametrize("name", ["arrival", "oasis", "fifo", "srtf"])
+def test_an_empty_calendar_changes_nothing_and_a_restart_neither(name: str) -> None:
+    make: Make = PLANNERS.get(name) or (lambda _: ALL[name]())
+    instance = instance_of(3)
+    plain = World(instance, make, [], told=False).run()
+    assert plain.history == World(instance, make, []).run().history
+    windows = calendar_of(5, site_of(instance.cluster))
+    world = World(instance, make, windows).run()
+    assert world.history != plain.history
+    assert World(instance, make, windows, restarts_at=9).run().history == world.history

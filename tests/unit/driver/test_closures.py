@@ -1,0 +1,160 @@
+"""What a driver makes of a calendar, for planners and for policies of the present slot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oasis
+from baselines import FIFO, SRTF
+from oasis.driver.closures import Closures
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Facts
+from oasis.driver.service import Submission
+from oasis.model.errors import PolicyError
+from oasis.model.schedule import SLOT
+from oasis.scheduling.calendar import Calendar, CalendarEntry
+from oasis.scheduling.job import Allocation
+from oasis.scheduling.policy import BasePolicy, Plan
+from oasis.scheduling.site import Machine, Site, site_of
+
+
+def two(gpus: float = 4.0) -> Site:
+    return Site(
+        ("gpu",), (Machine("n0", (gpus,)), Machine("n1", (gpus,))), unit_seconds=60.0, slotted=True
+    )
+
+
+def job(name: str, slots: float, workers: int = 1, gpus: float = 4.0) -> oasis.Job:
+    return oasis.Job(
+        id=name,
+        arrival=0,
+        epochs=1,
+        chunks=workers,
+        minibatches=1,
+        minibatch_time=slots,
+        gradient_mb=0.0,
+        worker={"gpu": gpus},
+        ps={},
+        utility=oasis.Constant(1.0),
+    )
+
+
+def run(
+    policy: Any, site: Site, jobs: list[oasis.Job], calendar: Calendar, slots: int
+) -> list[Any]:
+    driver: Driver[Any] = Driver(policy, site)
+    specs = {each.id: Submission(each.id, each) for each in jobs}
+    done: dict[str, float] = {}
+    seen = []
+    for slot in range(slots):
+        outcome = driver.boundary(slot, Facts(dict(specs), dict(done), calendar=calendar))
+        assert outcome.error is None
+        assert not outcome.failed
+        for uid in outcome.completed:
+            del specs[uid]
+        held = {uid: entry.allocation.machines for uid, entry in driver.by_uid.items()}
+        seen.append({uid: sorted(machines) for uid, machines in held.items() if machines})
+        for uid, entry in driver.by_uid.items():
+            done[uid] = done.get(uid, 0.0) + entry.allocation.worker_count
+    return seen
+
+
+def test_fifo_begins_no_job_that_would_be_interrupted() -> None:
+    calendar = Calendar((CalendarEntry("a", 3, 5, {0: None}), CalendarEntry("b", 3, 5, {1: None})))
+    long = run(FIFO(), two(), [job("long", 4.0)], calendar, 10)
+    assert long == [{}, {}, {}, {}, {}, *[{"long": [0]}] * 4, {}]
+    assert run(FIFO(), two(), [job("short", 3.0)], calendar, 4) == [*[{"short": [0]}] * 3, {}]
+    # One that was running when the window was declared is paused, and goes on with its work.
+    late = run(
+        FIFO(), two(), [job("long", 4.0)], Calendar((CalendarEntry("a", 0, 2, {1: None}),)), 5
+    )
+    assert late == [*[{"long": [0]}] * 4, {}]
+
+
+def test_a_job_that_runs_is_paused_by_a_late_window_and_keeps_its_work() -> None:
+    site, spec = two(), Submission("a", job("a", 4.0))
+    driver: Driver[Any] = Driver(SRTF(), site)
+    driver.boundary(0, Facts({"a": spec}))
+    both = Calendar((CalendarEntry("w", 1, 3, {0: None, 1: None}),))
+    driver.boundary(1, Facts({"a": spec}, {"a": 1.0}, calendar=both))
+    assert not driver.by_uid["a"].allocation.workers
+    assert driver.down == {0, 1}
+    driver.boundary(3, Facts({"a": spec}, {"a": 1.0}, calendar=both))
+    assert driver.by_uid["a"].allocation.workers
+    assert not driver.down
+
+
+class Failing(BasePolicy):
+    """Places the job in slot 0 and fails later, whatever jobs there are."""
+
+    slotted = True
+
+    def decide(self, view: Any) -> Plan:
+        if view.now:
+            raise ZeroDivisionError
+        return Plan({each.index: Allocation(((0, 1),)) for each in view.arrived})
+
+
+def test_a_machine_is_left_though_the_policy_fails() -> None:
+    site, spec = two(), Submission("a", job("a", 4.0))
+    driver: Driver[Any] = Driver(Failing(), site)
+    driver.boundary(0, Facts({"a": spec}))
+    closed = Calendar((CalendarEntry("w", 1, 3, {0: None}),))
+    assert driver.boundary(1, Facts({"a": spec}, {"a": 1.0}, calendar=closed)).error is not None
+    assert not driver.by_uid["a"].allocation.workers
+
+
+class Ignoring(Failing):
+    """Says that it plans around a calendar, and does not."""
+
+    def plan_around(self, calendar: Calendar) -> None:
+        pass
+
+    def decide(self, view: Any) -> Plan:
+        return Plan() if view.now else super().decide(view)
+
+
+def test_a_planner_that_ignores_the_calendar_is_told_so() -> None:
+    site, spec = two(), Submission("a", job("a", 4.0))
+    driver: Driver[Any] = Driver(Ignoring(), site)
+    driver.boundary(0, Facts({"a": spec}))
+    closed = Calendar((CalendarEntry("w", 1, 3, {0: None}),))
+    with pytest.raises(PolicyError, match=r"\[job a, server n0\]: is closed"):
+        driver.step(1, Facts({"a": spec}, {"a": 1.0}, calendar=closed))
+
+
+def test_nothing_is_planned_on_a_closed_server_not_even_what_asks_for_nothing() -> None:
+    instance = oasis.generate("testbed", jobs=1, seed=1)
+    light = replace(instance.jobs[0], worker={}, ps={}, gradient_mb=0.0, arrival=0)
+    policy = oasis.OASiS.rolling(12, oasis.PriceBounds.from_instance(instance))
+    driver: Driver[Any] = Driver(policy, site_of(instance.cluster))
+    every = dict.fromkeys(range(len(driver.site.machines)))
+    calendar = Calendar((CalendarEntry("w", 2, 5, every),))
+    driver.boundary(0, Facts({"a": Submission("a", light)}, calendar=calendar))
+    ((schedule, _),) = policy.planned().values()
+    if schedule is not None:
+        assert not np.isin(schedule.workers[:, SLOT], (2, 3, 4)).any()
+    copied = policy.rehearsed()
+    copied.restore(policy.state())
+    assert copied.state() == policy.state()
+    assert "calendar" in policy.state()
+
+
+def test_oasis_that_settles_takes_no_calendar() -> None:
+    instance = oasis.generate("testbed", jobs=1, seed=1)
+    with pytest.raises(oasis.InputError, match="calendar: expected a horizon that rolls"):
+        oasis.OASiS.from_instance(instance).plan_around(Calendar((CalendarEntry("w", 0, 1, {}),)))
+
+
+def test_what_is_left_of_machines_is_compared_with_the_slot_before() -> None:
+    closures, site = Closures(), two()
+    calendar = Calendar(
+        (CalendarEntry("a", 1, 3, {0: (1.0,)}), CalendarEntry("b", 2, 4, {1: None}))
+    )
+    found = [closures.come_to(calendar, slot, site) for slot in range(5)]
+    nothing = frozenset[int]()
+    assert found == [(nothing, set()), ({0}, set()), ({1}, set()), (nothing, {0}), (nothing, {1})]
