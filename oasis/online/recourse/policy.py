@@ -60,7 +60,7 @@ class Recourse:
     rounds : int, optional
         Rounds of ruin and recreate in each decision; overrides that of `params`.
     seconds : float, optional
-        No round begins so long after a decision began; the report counts where that happened.
+        No round begins later than this after the decision began; the report counts such decisions.
     admission : {"futures", "learned", "oasis"} or AdmissionRule, optional
         Who is admitted under commitment on arrival: ``futures``: a job worth more than it takes
         from sampled futures; ``learned``: a job worth more than its schedule costs at learned
