@@ -60,7 +60,7 @@ class Recourse:
     rounds : int, optional
         Rounds of ruin and recreate in each decision; overrides that of `params`.
     seconds : float, optional
-        No round begins so long after a decision began; the report counts where that happened.
+        No round begins later than this after the decision began; the report counts such decisions.
     admission : {"futures", "learned", "oasis"} or AdmissionRule, optional
         Who is admitted under commitment on arrival: ``futures``: a job worth more than it takes
         from sampled futures; ``learned``: a job worth more than its schedule costs at learned
@@ -87,8 +87,8 @@ class Recourse:
     withdrawn : list of int
         Jobs that their owners took back since the last decision.
     rounds_given : int or None
-        Exactly so many rounds of the search are done in the next decisions: it repeats decisions
-        that were made under a limit in seconds.
+        Exact number of rounds of the search in the next decisions: it repeats decisions that were
+        made under a limit in seconds.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class Recourse:
         commitment
             As for `Recourse`.
         patience : int, optional
-            A completion counts within so many slots from the arrival on. Default: twice
+            Number of slots after the arrival in which a completion counts. Default: twice
             `lookahead`.
         keep_admitted : bool
             Whether what is left of a job, whose patience is over though it is still worth
