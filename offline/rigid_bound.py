@@ -203,7 +203,8 @@ def _searched(
 def _starts(here: FloatArray, last: FloatArray, edges: FloatArray) -> FloatArray:
     """Where jobs begin or end at an edge, and at once: between these, costs are linear."""
     starts = np.concatenate([here, np.broadcast_to(edges, (len(here), len(edges)))], axis=1)
-    return np.maximum(np.concatenate([starts, edges - last], axis=1), here)
+    found: FloatArray = np.maximum(np.concatenate([starts, edges - last], axis=1), here)
+    return found
 
 
 def _priced(
