@@ -1,4 +1,4 @@
-"""The books of a run: who is there and holds what. What a policy sees of them, and may change.
+"""Records of a run: live jobs and allocations, the view of a policy, and the check of its plans.
 
 Every driver keeps such books, of a simulation or of a real cluster: one view of them, and one check
 of what a policy answers.
@@ -48,6 +48,10 @@ class Tracked(Protocol):
         Since when it cannot work, without a break; None if it can.
     admitted : bool
         Whether the policy accepted it before it arrived now.
+    kept_until : float
+        Before when it is not to be changed; 0: it may change.
+    change_cost : float
+        Time without work that a change is expected to take; 0: unknown.
     """
 
     @property
@@ -68,6 +72,10 @@ class Tracked(Protocol):
     def waiting_since(self) -> float | None: ...
     @property
     def admitted(self) -> bool: ...
+    @property
+    def kept_until(self) -> float: ...
+    @property
+    def change_cost(self) -> float: ...
 
     def be_in(self, form: int) -> None:
         """Be in this form; a policy that does not know forms sees the job in it."""
@@ -82,12 +90,12 @@ class Tracked(Protocol):
         ...
 
     def observed_at(self, now: float) -> Sequence[tuple[float, float]] | None:
-        """What has been seen of its training up to `now`; None if nobody looks."""
+        """Return the observed training values up to `now`; None without observation."""
         ...
 
 
 class Books(Protocol):
-    """What a driver knows at one instant.
+    """Records of a driver at one instant.
 
     Attributes
     ----------
@@ -116,7 +124,7 @@ class Books(Protocol):
 
 
 class BooksView:
-    """What a policy sees of the books: the one `oasis.scheduling.View` there is.
+    """View of the records of a driver: the one implementation of `oasis.scheduling.View`.
 
     Parameters
     ----------
@@ -171,7 +179,7 @@ class BooksView:
         return (progress.seen for progress in self._books.jobs.values())
 
     def free(self) -> list[tuple[int, ...]]:
-        """What is left of each machine, by resource, in grid units: a copy to plan on."""
+        """Free capacity of each machine by resource, in grid units: a copy to plan on."""
         free = self._books.free.copy()
         for k in self.closing:
             free[k] = (0,) * len(free[k])
@@ -193,7 +201,7 @@ class BooksView:
         return frozenset(self._books.down)
 
     def allocation(self, job: PolicyJob) -> Allocation:
-        """What `job` holds."""
+        """Current allocation of `job`."""
         return self._books.jobs[job.index].allocation
 
     def waiting(self) -> Iterator[PolicyJob]:
@@ -205,11 +213,11 @@ class BooksView:
         return (p.seen for p in self._books.jobs.values() if p.complete)
 
     def waiting_since(self, job: PolicyJob) -> float | None:
-        """Since when `job` has been waiting, without a break; None if it runs."""
+        """Time since which `job` has waited without a break; None if it runs."""
         return self._books.jobs[job.index].waiting_since
 
     def observed(self, job: PolicyJob) -> Sequence[tuple[float, float]] | None:
-        """Evaluations of `job` so far, as (time, value) in order of time; None if nobody looks."""
+        """Evaluations of `job` so far, as (time, value) in order of time; None if not observed."""
         return self._books.jobs[job.index].observed_at(self.now)
 
     def remaining(self, job: PolicyJob) -> float:
@@ -226,8 +234,16 @@ class BooksView:
         """Time that `job` held an allocation, in which it worked or was being set up."""
         return self._books.jobs[job.index].held_at(self.now)
 
+    def kept_until(self, job: PolicyJob) -> float:
+        """Before when `job` is not to be changed; 0: it may change."""
+        return self._books.jobs[job.index].kept_until
+
+    def change_cost(self, job: PolicyJob) -> float:
+        """Time without work that a change of `job` is expected to cost; 0: unknown."""
+        return self._books.jobs[job.index].change_cost
+
     def was_admitted(self, job: PolicyJob) -> bool:
-        """Whether `job` was accepted before: on a cluster, a job may arrive once more."""
+        """Return whether `job` was admitted before: on a cluster, a job may arrive once more."""
         return self._books.jobs[job.index].admitted
 
 
@@ -275,7 +291,7 @@ def choose_forms(
 
 
 def _begin(room: Room, job: PolicyJob) -> bool:
-    """Put the fewest tasks of `job` into `room`, if they fit."""
+    """Place the fewest tasks of `job` in `room`, if they fit."""
     least = job.min_workers
     return BestFit().place(room, job, least, job.ps_needed(least)) is not None
 
@@ -383,7 +399,7 @@ def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> 
 
 
 def _check_partial(workers: int, ps: int, job: PolicyJob, policy: str) -> None:
-    """Where gangs may be incomplete, only more than a job can ever use is refused."""
+    """Refuse an incomplete gang only if it exceeds what the job can ever use."""
     if workers > job.max_workers:
         expected = f"expected 0..{job.max_workers} workers"
         raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
@@ -427,7 +443,7 @@ def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) ->
 
 
 def _not_admitted(demand: Demand, group: str) -> str:
-    """What is wrong with a machine whose labels are not those that the tasks require."""
+    """Describe the machine whose labels are not those that the tasks require."""
     assert isinstance(demand, LimitedDemand)
     return f"does not admit its {TaskGroup(group).tasks}, which require: {demand.requires}"
 

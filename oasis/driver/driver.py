@@ -18,7 +18,7 @@ from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, was_edited
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.errors import InstanceError, OasisError, PolicyError
 from oasis.model.job import Job
-from oasis.model.rest import later, rest_of
+from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.calendar import Calendar
@@ -50,6 +50,9 @@ class Driver(Generic[Spec]):
         What decides.
     site : Site
         The machines.
+    minimum_run : int
+        Slots for which a policy leaves a job as it is after it was started or changed, if it is
+        `KeepingRunTimes`; 0: it may be changed at every boundary. Lost machines come before that.
 
     Attributes
     ----------
@@ -62,8 +65,8 @@ class Driver(Generic[Spec]):
         down.
     """
 
-    def __init__(self, policy: Policy, site: Site) -> None:
-        self.policy = policy
+    def __init__(self, policy: Policy, site: Site, minimum_run: int = 0) -> None:
+        self.policy, self.minimum_run = policy, minimum_run
         self.slot: int | None = None
         self.entries: dict[int, Entry[Spec]] = {}
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
@@ -126,7 +129,7 @@ class Driver(Generic[Spec]):
 
     @property
     def free(self) -> list[tuple[int, ...]]:
-        """What the entries leave of each machine; nothing of those that are down."""
+        """Capacity of each machine that the entries leave; none of machines that are down."""
         view = BooksView(self, self.policy.name, told_remaining=False)
         view.kept = self.closures.kept
         room = Room(self.site, view.capacity())
@@ -146,7 +149,7 @@ class Driver(Generic[Spec]):
 
     @property
     def wake_at(self) -> float | None:
-        """When the policy asked to be called again at the latest."""
+        """Latest time at which the policy asked to be called."""
         return self._wake_at
 
     def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> Decided[Spec]:
@@ -220,6 +223,7 @@ class Driver(Generic[Spec]):
             entry.held += passed if entry.allocation.workers else 0
             # Training may go on from an older state of it, and then reports less than before.
             entry.done = facts.done.get(entry.spec.uid, entry.done)
+            entry.change_cost = facts.costs.get(entry.spec.uid, entry.change_cost)
             is_used_up = entry.work - entry.done <= TOLERANCE * max(1.0, entry.work)
             if entry.spec.ends_itself and is_used_up and entry.job is not _NO_JOB:
                 entry.extend()
@@ -273,7 +277,7 @@ class Driver(Generic[Spec]):
         return made
 
     def rebuild(self, site: Site) -> None:
-        """Begin anew on other machines: at the next boundary all live jobs arrive once more."""
+        """Continue on other machines: at the next boundary all live jobs arrive once more."""
         self._begin(site)
         self._arrive_again = list(self.entries.values())
         self.entries.clear()
@@ -362,7 +366,7 @@ class Driver(Generic[Spec]):
     def _is_done(
         self, entry: Entry[Spec], spec: Spec | None, facts: Facts[Spec], outcome: Decided[Spec]
     ) -> bool:
-        """Whether a job is complete: by the work that its owner wants now, if that was edited."""
+        """Return whether a job is complete, by its present amount of work if that was edited."""
         uid = entry.spec.uid
         if uid in outcome.failed:
             return False
@@ -404,7 +408,7 @@ class Driver(Generic[Spec]):
         for index, entry in self.entries.items():
             # A gang works whole or not at all, so one lost machine takes all its tasks.
             if entry.allocation.machines & set(view.lost):
-                entry.allocation = NOTHING
+                entry.allocation, entry.kept_until = NOTHING, 0.0
                 entry.waiting_since = int(view.now)
                 view.evicted.append(entry.seen)
             elif index in self.closures.untold:
@@ -449,12 +453,12 @@ class Driver(Generic[Spec]):
             # Whole worker-slots, forgiving what rounding left over;
             # none would be a job without work.
             left = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
-            source = rest_of(source, left, slot, REACH)
+            source = remaining_job(source, left, slot, REACH)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, source.min_workers), source.chunks)
         self._show(entry, self.as_seen(spec, source, self._next, fixed))
-        entry.allocation = NOTHING
+        entry.allocation, entry.kept_until = NOTHING, 0.0
         entry.waiting_since = slot
         self._next += 1
         self.entries[entry.job.index] = entry
@@ -500,7 +504,8 @@ class Driver(Generic[Spec]):
     def _is_due(self, slot: int, view: BooksView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
         woken = self._wake_at is not None and slot >= self._wake_at
-        return bool(happened or woken or self.policy.slotted or self._withdrawn())
+        often = self.policy.slotted or self.minimum_run or self._withdrawn()
+        return bool(happened or woken or often)
 
     def _withdrawn(self) -> bool:
         return isinstance(self.policy, Withdrawing) and bool(self.policy.withdrawn)
@@ -556,11 +561,7 @@ class Driver(Generic[Spec]):
             return
         if entry.whole is not None and not entry.has_form:
             entry.be_in(allocation.form)
-        entry.allocation = allocation
-        if allocation.workers:
-            entry.waiting_since, entry.given = None, allocation.worker_count
-        elif entry.waiting_since is None:
-            entry.waiting_since = slot
+        entry.hold(allocation, slot, self.minimum_run)
         outcome.changed.append(entry.spec.uid)
 
     def _reject(self, entry: Entry[Spec], reason: str, outcome: Decided[Spec]) -> None:
@@ -592,7 +593,7 @@ class Driver(Generic[Spec]):
             self.kept_policy = None
 
     def _saved(self) -> dict[str, Any]:
-        """What a boundary changes here, beside the policy."""
+        """Fields that a boundary changes here, beside the policy."""
         return {
             "entries": [entry.copy() for entry in self.entries.values()],
             "again": [entry.copy() for entry in self._arrive_again],
@@ -680,7 +681,7 @@ class Driver(Generic[Spec]):
     # -- what lasts --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Plain data from which `restore` goes on; the policy's own state is not part of it."""
+        """Return plain data that `restore` accepts, without the policy's own state."""
         return {
             "slot": self.slot,
             "next": self._next,
@@ -760,7 +761,7 @@ class Driver(Generic[Spec]):
                 found["since"] != entry.arrived
                 or found["left"] != policy_job(source, self.site).work
             ):
-                source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
+                source = remaining_job(source, math.ceil(found["left"]), found["since"], REACH)
             self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
             workers, ps = (
                 tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
@@ -771,6 +772,7 @@ class Driver(Generic[Spec]):
             for name in STATE:
                 setattr(entry, name, found[name])
             entry.settled, entry.begun = entry.allocation, entry.given is not None
+            entry.kept_until = found.get("kept_until", 0.0)
             entry.observed = [(slot, loss) for slot, loss in found["observed"]]
             self.entries[entry.job.index] = entry
 
@@ -782,7 +784,7 @@ class Driver(Generic[Spec]):
 
 
 def form_begun_in(forms: Sequence[T], form: int, field: str = "forms") -> T:
-    """The form in which a job began; its owner, who edited `field`, may have taken it away."""
+    """Form in which a job began; an owner who edits `field` may have removed it."""
     if form >= len(forms):
         expected = f"expected more than {form}: the job began in form {form}"
         raise InstanceError(field, expected, len(forms))

@@ -1,4 +1,4 @@
-"""What a driver in slots keeps of a job, what it is told, and what it answers."""
+"""Records of jobs in a slotted driver, its input and its output."""
 
 from __future__ import annotations
 
@@ -107,6 +107,10 @@ class Entry(Generic[Spec]):
         What a policy that knows forms sees of a job that has several; None: it sees `job`.
     extensions : int
         How often its work was used up, and more was expected.
+    kept_until : float
+        The first slot in which it may be changed.
+    change_cost : float
+        Slots without work that a change of it is expected to take; 0: unknown.
     """
 
     spec: Spec
@@ -130,16 +134,27 @@ class Entry(Generic[Spec]):
     works: tuple[float, ...] = ()
     whole: PolicyJob | None = None
     extensions: int = 0
+    kept_until: float = 0.0
+    change_cost: float = 0.0
 
     @property
     def has_form(self) -> bool:
-        """Whether it has held anything, and stays in its form."""
+        """Whether it has held something, and may not change its form."""
         return self.given is not None
 
     def be_in(self, form: int) -> None:
         """Be in this form, of which it has done nothing yet."""
         self.form, self.job = form, self.forms[form]
         self.work = self.left = self.works[form]
+
+    def hold(self, allocation: Allocation, slot: int, minimum_run: int) -> None:
+        """Hold something else from `slot` on, for so many slots at least if it is not nothing."""
+        self.allocation, self.kept_until = allocation, 0.0
+        if allocation.workers:
+            self.waiting_since, self.given = None, allocation.worker_count
+            self.kept_until = float(slot + minimum_run) if minimum_run else 0.0
+        elif self.waiting_since is None:
+            self.waiting_since = slot
 
     def settle(self) -> None:
         """At the end of a boundary: count what changed, if the job had begun before."""
@@ -154,7 +169,7 @@ class Entry(Generic[Spec]):
         self.settled = self.allocation
 
     def extend(self) -> None:
-        """Expect more work of a job that has done all and goes on: a tenth, and another slot."""
+        """Add a tenth of the work, and one slot, to a job that runs beyond its work."""
         more = max(1.0, self.allocation.worker_count, self.done / 10)
         self.work, self.extensions = self.done + more, self.extensions + 1
 
@@ -171,7 +186,7 @@ class Entry(Generic[Spec]):
 
     @property
     def has_hardly_any_left(self) -> bool:
-        """Whether what is left is no more than rounding leaves of its work."""
+        """Whether the remaining work is within rounding of zero."""
         return self.remaining <= TOLERANCE * max(1.0, self.work)
 
     @property
@@ -181,7 +196,7 @@ class Entry(Generic[Spec]):
 
     @property
     def complete(self) -> bool:
-        """Whether it holds what it needs; an incomplete gang is never planned."""
+        """Whether it holds a complete gang; incomplete ones are never planned."""
         return bool(self.allocation.workers)
 
     def remaining_at(self, now: float) -> float:
@@ -193,7 +208,7 @@ class Entry(Generic[Spec]):
         return float(self.held)
 
     def observed_at(self, now: float) -> Sequence[tuple[float, float]]:
-        """What its training reported so far; every job may, so it is never None."""
+        """Return the reported training values; never None, because every job may report."""
         return self.observed
 
     def copy(self) -> Entry[Spec]:
@@ -223,6 +238,8 @@ class Entry(Generic[Spec]):
             "resizes": self.resizes,
             "restarts": self.restarts,
             "observed": self.observed,
+            # written only where there is a minimum run time
+            **({"kept_until": self.kept_until} if self.kept_until else {}),
             # a job of one form is written as it was before there were several
             **({"form": self.form, "alone": not self.forms} if self._has_several else {}),
         }
@@ -239,7 +256,7 @@ def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Facts(Generic[Spec]):
-    """What happened since the last boundary.
+    """Events since the last boundary.
 
     Parameters
     ----------
@@ -255,6 +272,8 @@ class Facts(Generic[Spec]):
         Machines that cannot be used now.
     calendar : Calendar
         Machines that are closed, or partly kept from jobs, in this slot and in later ones.
+    costs : mapping of str to float
+        Slots without work that a change of a job is expected to take, by uid, where it is known.
     """
 
     specs: Mapping[str, Spec]
@@ -263,11 +282,12 @@ class Facts(Generic[Spec]):
     ended: frozenset[str] = frozenset()
     down: frozenset[int] = frozenset()
     calendar: Calendar = EVER_OPEN
+    costs: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Decided(Generic[Spec]):
-    """What a boundary decided, by uid.
+    """Decisions of a boundary, by uid.
 
     Attributes
     ----------
@@ -320,7 +340,7 @@ class Decided(Generic[Spec]):
 
 
 def differs(one: Submitted, other: Submitted) -> bool:
-    """Whether an edit, or a change of what is around the job, changes what a policy plans with."""
+    """Return whether an edit, or a change around the job, affects planning."""
     # Cheap, and true at almost every boundary.
     if one is other or (one.generation == other.generation and one.job is other.job):
         return False
@@ -328,5 +348,5 @@ def differs(one: Submitted, other: Submitted) -> bool:
 
 
 def was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
-    """Whether a job differs from the one that the state of its entry tells of."""
+    """Return whether a job differs from the state of its entry."""
     return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])

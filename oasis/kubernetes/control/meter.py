@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from oasis.kubernetes.api.lease import passed
+from oasis.kubernetes.control.changes import Changes
 from oasis.kubernetes.objects.oasis_job import SlotClock
 
 log = logging.getLogger("oasis.kubernetes")
@@ -16,7 +17,7 @@ JUMP = 1.0  # seconds; by less, a clock is only corrected
 
 
 class SteadyTime:
-    """The time by which slots begin and work is counted: it passes, and nobody sets it.
+    """A clock for slots and work that is not affected by changes of the system time.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class SteadyTime:
         self._offset, self._drift = self._wall() - self._passed(), 0.0
 
     def __call__(self) -> float:
-        """Seconds since 1970, as the clock on the wall would show them had nobody set it."""
+        """Seconds since 1970 by the wall clock at the start, advanced by a steady clock."""
         return self._offset + self._passed()
 
     def drift(self) -> float:
@@ -76,6 +77,11 @@ class WorkMeter:
     worker-slot a slot. What it saw begin is counted from when it saw it, so the sum is at most the
     time for which the pods ran.
 
+    Attributes
+    ----------
+    changes : Changes
+        What changes of running jobs take.
+
     Examples
     --------
     >>> meter = WorkMeter(SlotClock(slot_seconds=10.0, startup_seconds=2.0))
@@ -85,15 +91,19 @@ class WorkMeter:
     {'j': 1.5}
     """
 
-    def __init__(self, clock: SlotClock) -> None:
-        self._clock = clock
+    def __init__(
+        self, clock: SlotClock, observe: Callable[[str, float], object] = lambda *_: None
+    ) -> None:
+        self._clock, self.changes = clock, Changes(observe)
         self._gangs: dict[str, _Gang] = {}
 
     def note(self, uid: str, workers: Iterable[str], at: float) -> None:
         """From `at` on these workers of a job do work; none while its gang is incomplete."""
         gang = self._gangs.setdefault(uid, _Gang(at))
         _credit(gang, at)
-        before, gang.workers = gang.workers, tuple(workers)
+        workers = tuple(workers)
+        self.changes.note(uid, len(workers), at)
+        before, gang.workers = gang.workers, workers
         if before and not gang.workers:
             gang.idle_since = at
         elif gang.workers and gang.idle_since is not None:

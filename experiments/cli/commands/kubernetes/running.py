@@ -102,6 +102,13 @@ def run(
             help="Seconds after which pods that are not ready give their capacity to other jobs."
         ),
     ] = 300.0,
+    minimum_run_time: Annotated[
+        float,
+        typer.Option(
+            help="Seconds, rounded up to slots, for which a job is left as it is after it was "
+            "started or changed."
+        ),
+    ] = 0.0,
     ps_share: PsShare = None,
     gpu: Gpu = GPU,
     bandwidth: BandwidthResource = BANDWIDTH,
@@ -183,6 +190,7 @@ def run(
             node_selector=nodes,
             lease_seconds=lease_seconds,
             pods_ready_timeout=pods_ready_timeout,
+            minimum_run_time=minimum_run_time,
         )
         _check_clock(settings)
     log_format = known(log_format, LOG_FORMATS, "--log-format")
