@@ -69,7 +69,6 @@ class Driver(Generic[Spec]):
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
         self.away: set[int] = set()  # machines that are down
-        self.closures = Closures()
         # Machines of other amounts, which the policy has not been told of yet.
         self._smaller: set[int] = set()
         self._larger: set[int] = set()
@@ -85,7 +84,7 @@ class Driver(Generic[Spec]):
         self.site = site
         self._empty = EmptyCluster(site)
         self.away.clear()
-        self.closures = Closures()
+        self.closures = Closures(plans_around=isinstance(self.policy, PlanningAround))
         self._smaller.clear()
         self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
@@ -120,8 +119,6 @@ class Driver(Generic[Spec]):
     @property
     def closing(self) -> frozenset[int]:
         """Machines on which a policy of the present slot begins nothing, as they close soon."""
-        if isinstance(self.policy, PlanningAround):
-            return frozenset()
         return self.closures.closing(self.entries, int(self.now))
 
     @property
@@ -254,7 +251,8 @@ class Driver(Generic[Spec]):
             self._arrive(facts, self.slot, view, anew, outcome)
             if ask or self._is_due(self.slot, view):
                 self._ask_in_forms(view, outcome)
-            self.closures.check(self.entries.values(), self.site, self.policy.name)
+            if self.closures.calendar:
+                self.closures.check(self.entries, self.free, self.site, self.policy.name)
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
