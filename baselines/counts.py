@@ -30,7 +30,7 @@ class FixedCounts:
     min(n, N_i) and the parameter servers are clipped to [ceil(n b_i / B_i), n], so that (3), (6)
     and (7) hold, and a job that needs none has none; counts that the empty cluster cannot hold
     shrink, workers first, until it can, because a request that can never be met would block the
-    queue for ever. The draws follow the order of arrival: the same seed gives a job the same counts
+    queue. The draws follow the order of arrival: the same seed gives a job the same counts
     under every policy.
 
     Three kinds of job draw nothing. Jobs that say with how many workers they are to run (rigid

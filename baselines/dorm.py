@@ -14,7 +14,7 @@ from oasis.model.errors import InputError
 from oasis.model.extras import require
 from oasis.scheduling import Allocation, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
 
-IDLE = "an answer with which nobody runs"
+IDLE = "an answer that runs no job"
 
 
 class Dorm(BasePolicy):
@@ -44,8 +44,8 @@ class Dorm(BasePolicy):
     fairness loss is charged (`restricted`). A job left out that waits is then started with its
     fewest workers where it fits and the fairness limit allows. It stops after `node_limit` nodes
     with the best answer it has (`node_limit`): never after seconds, so that runs repeat. Without an
-    answer, or if it is that nobody runs, the partitions stay, and waiting jobs are started as
-    before but whatever the fairness loss: nobody waits on an idle cluster (`fell_back`, with the
+    answer, or an answer that runs no job, the partitions stay, and waiting jobs are started as
+    before but whatever the fairness loss: no job waits on an idle cluster (`fell_back`, with the
     reason).
 
     Parameters

@@ -328,7 +328,7 @@ class Dragon(LocalityAware):
         """Repeat the rounds of the public code until one changes nothing.
 
         Each cuts running jobs or launches one. In the code they are seconds apart, here they take
-        no time. Whoever was cut and finds that nobody took what it gave then takes it back.
+        no time. A job that was cut takes back what no other job took.
         """
         one_round = self._round_of_the_code if self.reading == CODE else self._round_of_the_release
         before: Changes = {}
@@ -367,7 +367,7 @@ class Dragon(LocalityAware):
         """Cut for the smallest urgent job, or launch the first that fits; whether it did anything.
 
         No job is urgent for which the last cut was made. If all have more workers to spare than
-        the urgent job's fewest, free GPUs aside, nobody is launched in this round.
+        the urgent job's fewest, free GPUs aside, no job is launched in this round.
         """
         urgent = smallest_urgent(
             self._queue.sizes(),
@@ -467,7 +467,7 @@ class Dragon(LocalityAware):
         # An alarm of the past has been answered, and one of a job that was launched has no object.
         while soon and (soon[0][0] <= now or soon[0][1] not in self._queue):
             heappop(soon)
-        if soon and self._running.shrinking():  # with nobody to shrink, an alarm changes nothing
+        if soon and self._running.shrinking():  # with no job to shrink, an alarm changes nothing
             times.append(soon[0][0])
         if self.reading == TEXT:
             machines = self._machines()

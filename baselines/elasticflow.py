@@ -226,7 +226,7 @@ def share_out(
     known = {claim.index: claim for claim in claims}
     having = {index: shape[0] for index, shape in shapes.items()}
     best_effort = [index for index in known if index not in shapes]
-    for index in best_effort:  # everybody a little, in order of arrival
+    for index in best_effort:  # a little to each job, in order of arrival
         having[index] = int(slots.fits(0, known[index].sizes[0]))
         if having[index]:
             slots.take(0, known[index].sizes[0])
@@ -313,7 +313,7 @@ class ElasticFlow(BasePolicy):
     ends by its deadline (progressive filling); a new job is admitted if then every job meets its
     deadline, else it is dropped. GPUs that are left in the present slot go, step by step, to the
     job with the largest marginal return: the least GPU time in all, if with more now it has its
-    minimum share of what is left after this slot; nobody gets more than makes it faster. Jobs
+    minimum share of what is left after this slot; no job gets more than makes it faster. Jobs
     without a deadline (best effort) get what the minimum shares leave. Numbers of workers are
     powers of two, and jobs are placed on subtrees of machines by buddy allocation, with migration,
     so that no room is lost in pieces. (The two algorithms are read from descriptions of the paper.)
@@ -329,9 +329,9 @@ class ElasticFlow(BasePolicy):
     return before jobs with deadlines grow. An admitted job whose deadline cannot be met any more,
     because changes or lost machines cost it time, goes
     on as best effort. If no power of two is among the numbers of workers of a job, it has its
-    fewest. Buddy allocation: who keeps its size keeps its place; the others are placed in order of
-    size, the largest first, each on the fewest machines; if one of them then has to spread or to
-    shrink, all are placed so, and move where they must.
+    fewest. Buddy allocation: a job that keeps its size keeps its place; the others are placed in
+    order of size, the largest first, each on the fewest machines; if one of them then has to spread
+    or to shrink, all are placed so, and move where they must.
 
     Parameters
     ----------

@@ -289,7 +289,7 @@ def fair_shares(
         left = np.maximum(0.0, left - step * drain)
         for index in growing:
             shares[index] = min(level, caps[index])
-        # Exhausted but for rounding: otherwise steps of 1e-17 would go on for ever.
+        # Exhausted but for rounding: otherwise steps of 1e-17 would never end.
         empty = left <= NEGLIGIBLE
         growing = [
             index
@@ -326,7 +326,7 @@ class DRF(BasePolicy):
     Parameters
     ----------
     by : {"job", "owner"}
-        Whose dominant shares are made equal: of jobs, or of those who submitted them.
+        Entities with equal dominant shares: jobs, or their owners.
     placement : str or None
         Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
         instances, best fit elsewhere.
@@ -430,8 +430,8 @@ class FinishTimeFairness(Ordered):
     GPUs, but the largest rho goes first (equal to 12 digits: in order of arrival); T_sh is the age
     of a job and what it has left to run; T_id is its whole run time, multiplied by N s where its
     dominant share s is more than 1/N; N is the mean since its arrival of the jobs that were there;
-    a job that holds a lease keeps its machines; a lease that ends while nobody waits goes on until
-    somebody does; new jobs are offered at once what is free; the rest as in `Ordered`.
+    a job that holds a lease keeps its machines; a lease that ends while no job waits continues
+    until one does; new jobs are offered at once what is free; the rest as in `Ordered`.
 
     Parameters
     ----------

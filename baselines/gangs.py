@@ -118,7 +118,7 @@ class GangQueue:
         hopeless : set
             Sizes known not to fit, which are passed over; those found not to fit are added.
         most : int or None
-            Stop after so many; None: go through all.
+            Number after which to stop; None: all.
 
         Returns
         -------

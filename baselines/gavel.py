@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from baselines.counts import FixedCounts, Placing
-from baselines.preemptive import Turns, significant
+from baselines.preemptive import PreemptiveCapacity, significant
 from oasis.model.errors import InputError
 from oasis.model.extras import require
 from oasis.model.groups import GROUPS
@@ -311,7 +311,7 @@ class Gavel(BasePolicy):
         """Remaining ways to run each job."""
         found = []
         for index, job in self._jobs.items():
-            first, begun = job.in_forms[0], self._begun.get(index)  # who may switch begins in none
+            first, begun = job.in_forms[0], self._begun.get(index)  # none if it may switch
             for form, (workers, ps) in self._tasks[index].items():
                 if begun in (None, form):
                     seen = job.in_forms[form]
@@ -334,19 +334,19 @@ class Gavel(BasePolicy):
         ways = {(way.job, way.form): way for way in self._ways()}
         due = [key for key in ways if self._shares.get(key, 0.0) > LEAST]
         running = [ways[key].seen for key in self._running.items()]
-        turns = Turns(self._site, self._placement, view, running)
+        capacity = PreemptiveCapacity(self._site, self._placement, view, running)
         before, self._running = self._running, {}
         for key in sorted(due, key=self._rank):
             way, goes_on = ways[key], before.get(key[0]) == key[1]
             if way.job in self._running:
                 continue
-            if goes_on and turns.keep(way.seen):
+            if goes_on and capacity.keep(way.seen):
                 self._running[way.job] = way.form
-            elif found := turns.start(way.seen, way.workers, way.ps):
+            elif found := capacity.start(way.seen, way.workers, way.ps):
                 plan.changes[way.job] = found._replace(form=way.form)
                 self._running[way.job] = way.form
                 if way.job in before:  # it is not where it was, or in another form
-                    turns.leave(ways[way.job, before[way.job]].seen)
+                    capacity.leave(ways[way.job, before[way.job]].seen)
                 if way.job not in self._begun and not self._jobs[way.job].may_switch:
                     self._begun[way.job] = way.form
                     self._is_stale |= len(self._tasks[way.job]) > 1

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from baselines.preemptive import Levels, Ordered, check_levels, significant
+from baselines.preemptive import Ordered, ServiceLevels, check_levels, significant
 from baselines.queues import STRICT
 from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE
@@ -81,7 +81,7 @@ class Gittins(Ordered):
 
     def reset(self, site: Site) -> None:
         super().reset(site)
-        self._levels = Levels(self.levels, site)
+        self._levels = ServiceLevels(self.levels, site)
         self._known = Services(self._levels.ends)
         for hours in self.history:
             self._known.add(hours * 3600.0 / site.unit_seconds)
@@ -168,7 +168,7 @@ class Services:
         spent = list(accumulate(self._total[level:]))
         best = 0.0
         for count, total, end in zip(ended, spent, [*self._ends[level:], math.inf], strict=True):
-            beyond = ended[-1] - count  # who takes more than this
+            beyond = ended[-1] - count  # jobs with more service than this
             # E min(S - a, d) times the number of jobs: what those took that end
             # by then, and d for each other. The last end is infinite and no job
             # is beyond it: 0 times infinity would be nan.

@@ -221,7 +221,7 @@ class Optimus(BasePolicy):
     A job that gets the numbers that it has stays where it is, and the others are placed around it;
     if one fits in no even parts it goes wherever there is room, with fewer workers if there is too
     little. An interval is at least a slot; one begins at once when machines go or come back, or
-    nobody runs; within it, a job that waits begins with its fewest as soon as these are free.
+    no job runs; within it, a job that waits begins with its fewest as soon as these are free.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ class Optimus(BasePolicy):
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
-        # First who left: a job that is shown in another form leaves and comes in one call.
+        # Departures first: a job that is shown in another form leaves and comes in one call.
         for job in view.finished:
             self._known.pop(job.index, None)
         for job in self._book.update(view, plan):

@@ -13,11 +13,11 @@ from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import NOTHING, Allocation, Placement, Plan, PolicyJob, Room, Site, View
 
 
-class Turns:
+class PreemptiveCapacity:
     """Two kinds of free capacity: actual, and without running jobs that are not yet served.
 
     A job goes where there is free room; only if it does not fit there does it displace others. So
-    nobody is moved or paused for the sake of a job that an idle machine could take.
+    no job is moved or paused for one that an idle machine could take.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class Turns:
     ...         return set()
     ...     def allocation(self, job):
     ...         return Allocation(((0, 4),))
-    >>> turns = Turns(site, BestFit(), Present(), [later])
-    >>> turns.start(now, 4, 0).workers, turns.keep(later)
+    >>> capacity = PreemptiveCapacity(site, BestFit(), Present(), [later])
+    >>> capacity.start(now, 4, 0).workers, capacity.keep(later)
     (((1, 4),), True)
     """
 
@@ -109,7 +109,7 @@ def check_levels(hours: tuple[float, ...], name: str) -> tuple[float, ...]:
     return tuple(hours)
 
 
-class Levels:
+class ServiceLevels:
     """Service is GPUs times time that a job held them ("two-dimensional" in Tiresias).
 
     Parameters
@@ -180,7 +180,7 @@ class Ordered(OneLine):
     fit there, displaces jobs whose turn comes later. A displaced job is placed anew at its turn. If
     the line is strict, the first that does not fit blocks those behind it, which are paused; with
     ``fit`` it alone waits, and the others take what there is. A job's place in the order may change
-    while it runs; where it changes for those who wait, `rank_anew` must be called.
+    while it runs; where it changes for waiting jobs, `rank_anew` must be called.
 
     Parameters
     ----------
@@ -255,7 +255,9 @@ class Ordered(OneLine):
         served, first = 0, bisect_left(running, self._waiting[0])
         jobs = self._book.jobs
         now_running = {index: jobs[index] for _, index in running[:first]}
-        turns = Turns(self._site, self._placement, view, [jobs[i] for _, i in running[first:]])
+        capacity = PreemptiveCapacity(
+            self._site, self._placement, view, [jobs[i] for _, i in running[first:]]
+        )
         passed: list[Key] = []  # jobs that did not fit and let others go before them
         while served < len(self._waiting) or first < len(running):
             waits = first == len(running) or (
@@ -263,9 +265,9 @@ class Ordered(OneLine):
             )
             key = self._waiting[served] if waits else running[first]
             job = jobs[key[1]]
-            if not waits and turns.keep(job):
+            if not waits and capacity.keep(job):
                 now_running[job.index] = job
-            elif allocation := turns.start(job, *self._book.counts[job.index]):
+            elif allocation := capacity.start(job, *self._book.counts[job.index]):
                 plan.changes[job.index] = allocation
                 now_running[job.index] = job
             elif self.line == STRICT:
@@ -350,14 +352,14 @@ class LAS(Ordered):
     jobs; a job without GPUs counts its workers; a strict line, the rule by which the policies here
     are compared; the rest as in `Ordered`.
 
-    Who came first in a queue is read in two ways. ``order="arrival"``: who was submitted first, as
+    The order within a queue has two readings. ``order="arrival"``: order of submission, as
     in the simulator of Lucid (Hu et al., ASPLOS 2023). ``order="running-first"``, as in the
     simulator of Tiresias: a job enters its queue at the end, and after each decision those that run
     stand before those that wait; wide jobs may then wait for very long.
 
-    A threshold must suit the workload. On a slotted instance nobody is preempted within a slot, so
+    A threshold must suit the workload. On a slotted instance no job is preempted within a slot, so
     no job falls to the next queue with less than a slot of service. Where one slot already exceeds
-    the threshold, each new job runs for one slot and then waits behind everybody who is new: while
+    the threshold, each new job runs for one slot and then waits behind all new jobs: while
     jobs keep arriving, none of them ends (docs: simulator).
 
     Parameters
@@ -408,7 +410,7 @@ class LAS(Ordered):
 
     def reset(self, site: Site) -> None:
         super().reset(site)
-        self._levels = Levels(self.thresholds, site)
+        self._levels = ServiceLevels(self.thresholds, site)
         # of each job its queue, whether it stands there among those that run, and its place
         self._stands: dict[int, tuple[int, int, int]] = {}
         self._last, self._front = 0, 0  # places given at the end and at the front of queues

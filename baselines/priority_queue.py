@@ -62,7 +62,7 @@ def scale_down(
     Read: the victims give workers one at a time, machine after machine where they have any, and
     after each the machine that gained is looked at; when "the number of worker of every job with
     lower priority has been reduced to its minimum value", a place anywhere is looked for; if there
-    is none either, scaling down has failed and nobody gives anything. See `scale_down_as_printed`
+    is none either, scaling down has failed and no job gives anything. See `scale_down_as_printed`
     for what the printed loop does.
 
     Parameters
@@ -347,7 +347,7 @@ class PriorityQueue(GangController):
 
         A job that is worth more than all that run is launched if it fits (lines 7-10), but scale-
         down is run for it all the same (line 11); if that succeeds, the first waiting job that then
-        fits is launched (lines 17-21), whoever it is, and nobody grows (line 22).
+        fits is launched (lines 17-21), and no job grows (line 22).
         """
         best = self._best_if_worth_most()
         if best is not None and self._launch(best) is not None:

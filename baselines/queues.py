@@ -110,7 +110,7 @@ Size = tuple[Demand, Demand, int, int]  # what a worker and a parameter server n
 class Queued(OneLine):
     """At every event, start the jobs that wait in order until one does not fit.
 
-    Nobody who runs is paused or moved. A job that lost a server returns to the line.
+    Running jobs are neither paused nor moved. A job that lost a server returns to the line.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class FIFO(Queued):
     counts (`FixedCounts`); a job that lost a server returns to its place in the line; plain jobs go
     best fit, lowest index first. With ``line="fit"`` a job that does not fit is passed: first fit
     in order of arrival (Feitelson, "A survey of scheduling in multiprogrammed parallel systems",
-    IBM RC 19790, 1994), which may keep wide jobs waiting for ever.
+    IBM RC 19790, 1994), under which wide jobs may never start.
 
     Parameters
     ----------

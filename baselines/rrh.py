@@ -33,8 +33,8 @@ def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
     return worth
 
 
-class Prospects:
-    """Prospects of n jobs at one moment.
+class DelayCosts:
+    """Values of n jobs at one moment, and what delays of them cost.
 
     Parameters
     ----------
@@ -224,12 +224,12 @@ class RRH(BasePolicy):
 
     def _admit(self, job: PolicyJob, view: View, plan: Plan) -> None:
         self._tables[job.index] = worth_by_slot(job, self._site.horizon)
-        prospects = self._prospects(view)
-        rewards = prospects.rewards(self.weight).tolist()
+        delays = self._delay_costs(view)
+        rewards = delays.rewards(self.weight).tolist()
         newest = len(rewards) - 1
         # The candidate schedule: all accepted jobs and this one, by reward, early arrivals first.
         order = sorted(range(len(rewards)), key=lambda k: (-rewards[k], k))
-        value, cost = prospects.candidate(newest, order)
+        value, cost = delays.candidate(newest, order)
         # A job that earns nothing is refused at a negative threshold, too.
         if value - cost <= self.threshold or value <= 0:
             self._strike(job)
@@ -245,19 +245,19 @@ class RRH(BasePolicy):
         if not self._jobs:
             return
         room = Room(self._site, view.capacity(), view.down())
-        found = self._prospects(view).rewards(self.weight).tolist()
+        found = self._delay_costs(view).rewards(self.weight).tolist()
         rewards = dict(zip(self._jobs, found, strict=True))
         for index in sorted(rewards, key=lambda index: (-rewards[index], index)):
             job = self._jobs[index]
             held = view.allocation(job)
             if held.workers and room.hold(job, held):
-                continue  # nobody before it needed its place: moving it would gain nothing
+                continue  # no job before it needed its place: moving it would gain nothing
             found = self._placement.place(room, job, *self._needs[index]) or NOTHING
             if found != held:
                 plan.changes[index] = found
 
-    def _prospects(self, view: View) -> Prospects:
-        return Prospects(
+    def _delay_costs(self, view: View) -> DelayCosts:
+        return DelayCosts(
             view.now,
             np.array([view.remaining(j) / self._needs[i][0] for i, j in self._jobs.items()]),
             [self._tables[index] for index in self._jobs],

@@ -322,10 +322,9 @@ class SpeCon(GangController):
     Each job is one container on one worker, and containers share the CPU of their worker
     (`PolicyJob.worker_cpu`). A new one goes to the next worker in turn (`InTurn`), and waits if
     none has room for what it reserves. Then `look_at_containers`, Algorithm 1, finds in every
-    interval who still makes progress; `reallocate`, Algorithm 2, moves who has converged, once in
-    its life; and `even_out`, Algorithm 3, rebalances the workers. A moved
-    container is saved and resumed: its allocation changes, and what that costs is up to the
-    workload.
+    interval the jobs that still make progress; `reallocate`, Algorithm 2, moves converged ones,
+    once in its life; and `even_out`, Algorithm 3, rebalances the workers. A moved container is
+    saved and resumed: its allocation changes, and what that costs is up to the workload.
 
     Read, beside what is said at the algorithms: all containers are looked at before any is moved,
     at the multiples of the interval; after that, a request needs ``|PC| + |WC| > 1`` (line 15),
@@ -335,7 +334,7 @@ class SpeCon(GangController):
     ``rebalancing="converged"``, when all containers have converged, as the text of section V-C has
     it; R(w, t), which the paper does not define, is what the tasks on a worker would
     keep busy of its cores, and what they reserve, as shares of what it has. Jobs that span machines
-    never move. Where nobody looks at a job (`View.observed`), it counts as progressing.
+    never move. Where a job is not observed (`View.observed`), it counts as progressing.
 
     Nothing bounds how long a container waits for a worker with room: smaller ones that come later
     may be placed before it.
@@ -433,7 +432,7 @@ class SpeCon(GangController):
         self.place_in_turn()
         decided, interval = len(self.log), self.interval / self._site.unit_seconds
         if self._looks * interval <= view.now:
-            # Looks that nobody was there for are skipped: only the next multiple counts.
+            # Looks at times without jobs are skipped: only the next multiple counts.
             self._looks = max(self._looks, int(view.now // interval))
             while self._looks * interval <= view.now:
                 self._looks += 1

@@ -7,6 +7,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import api_pages  # noqa: E402
 from source_pages import linkcode_resolve  # noqa: E402, F401
 
 from oasis.kubernetes.objects.schema import reference  # noqa: E402
@@ -22,13 +23,14 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.linkcode",
     "sphinx_copybutton",
+    "api_pages",
     "source_links",
     "source_pages",
     "cells",
     "mathml",
 ]
 exclude_patterns = ["_build", "examples"]
-source_suffix = {".md": "myst-nb"}
+source_suffix = {".md": "myst-nb", api_pages.SUFFIX: "myst-nb"}
 
 # The cells run the `oasis` command of this environment, in a scratch copy of the tree (scratch.py).
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

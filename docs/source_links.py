@@ -13,6 +13,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +53,13 @@ def address(path: Path, line: int) -> str:
     return f"{PAGES}/{path.with_suffix('').as_posix()}.html#line-{line}"
 
 
+def from_page(page: str, address_from_root: str) -> str:
+    """The same address, from the page of this name."""
+    return "../" * page.count("/") + address_from_root
+
+
 def _line(path: Path, names: list[str], full: str) -> int:
-    scope: ast.AST = ast.parse(path.read_text(encoding="utf-8"))
+    scope: ast.AST = _parsed(path)
     line = 1
     for name in names:
         found = next((d for d in _definitions(scope) if name in _names(d)), None)
@@ -61,6 +67,11 @@ def _line(path: Path, names: list[str], full: str) -> int:
             raise LookupError(f"{full}: {path.name} does not define {name}")
         scope, line = found, found.lineno
     return line
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _definitions(scope: ast.AST) -> Iterator[Definition]:
@@ -125,7 +136,6 @@ def _order(cited: str) -> tuple[bool, int, str]:
 
 def _role(_role: str, _raw: str, text: str, line: int, inliner: Any, *_: Any) -> Any:
     from docutils import nodes  # noqa: PLC0415 (the tests use `locate` without it)
-    from sphinx.util.osutil import relative_uri  # noqa: PLC0415
 
     try:
         path, number = locate(text)
@@ -136,7 +146,7 @@ def _role(_role: str, _raw: str, text: str, line: int, inliner: Any, *_: Any) ->
     short = text.removeprefix(module).lstrip(".") or text
     place = f"{path.as_posix()}:{number}"
     page = inliner.document.settings.env.docname
-    uri = relative_uri(f"{page}.html", address(path, number))
+    uri = from_page(page, address(path, number))
     link = nodes.reference(place, place, refuri=uri, internal=True)
     return [nodes.literal(short, short), nodes.Text(" "), link], []
 

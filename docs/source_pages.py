@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from source_links import PAGES, ROOT, address, locate
+from source_links import PAGES, ROOT, address, from_page, locate
 
 if TYPE_CHECKING:
     from docutils import nodes
@@ -53,11 +53,16 @@ def _defined_as(module: str, parts: list[str]) -> str:
 
 
 def _note(app: Sphinx, doctree: nodes.document) -> None:
-    """Keep which files this page links to."""
+    """Keep which files this page links to; links of `linkcode_resolve` become relative to it."""
     from docutils import nodes  # noqa: PLC0415 (as in `source_links`)
 
-    targets = (node.get("refuri", "") for node in doctree.findall(nodes.reference))
-    files = {uri.partition(f"{PAGES}/")[2].partition(".html")[0] for uri in targets if PAGES in uri}
+    files = set()
+    for node in doctree.findall(nodes.reference):
+        before, found, file = node.get("refuri", "").partition(f"{PAGES}/")
+        if found:
+            files.add(file.partition(".html")[0])
+            if not before:
+                node["refuri"] = from_page(app.env.docname, node["refuri"])
     _linked(app.env)[app.env.docname] = files
 
 
@@ -86,9 +91,23 @@ def _pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         yield f"{PAGES}/{name}", {"title": title, "body": body}, "page.html"
 
 
+def _share(app: Sphinx, name: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Make the list of all pages once for each folder depth, where most of the time would go.
+
+    Source pages are not in the list, so that it only differs in how many ``../`` its links have.
+    """
+    if name.startswith(f"{PAGES}/"):
+        made: dict[int, str] = app.env.temp_data.setdefault("lists_of_pages", {})
+        depth, make = name.count("/"), context["toctree"]
+        context["toctree"] = lambda **options: (
+            made.get(depth) or made.setdefault(depth, make(**options))
+        )
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Collect links while pages are read, and write the source pages with the others."""
     app.connect("doctree-read", _note, priority=900)
     app.connect("env-merge-info", _merge)
     app.connect("html-collect-pages", _pages)
+    app.connect("html-page-context", _share, priority=400)  # before the theme asks for the list
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,7 +11,7 @@ from IPython.display import Markdown
 from experiments.library import Library, LibraryEntry
 
 PAGES = Path(__file__).parent
-LIBRARY = ("instance", "value", "bound", "gap", "proof", "value by", "bound by", "date")
+LIBRARY = ("instance", "value", "bound", "gap", "value by", "bound by")
 ADAPTER = {
     "writes_per_pod": "most writes for each pod that changed in a slot",
     "lists_of_pods": "lists of all pods",
@@ -36,7 +36,7 @@ FAMILIES = ("family", "instances", "proven", "median gap", "largest gap")
 
 def library() -> Markdown:
     """All rows of the library."""
-    return _markdown(LIBRARY, map(_row, Library().records().values()))
+    return markdown(LIBRARY, map(_row, Library().records().values()))
 
 
 def families() -> Markdown:
@@ -50,7 +50,7 @@ def families() -> Markdown:
         gaps = [record.gap for record in records]
         shown = (_percent(statistics.median(gaps)), _percent(max(gaps)))
         rows.append((family, str(len(records)), str(proven), *shown))
-    return _markdown(FAMILIES, rows)
+    return markdown(FAMILIES, rows)
 
 
 def measured(name: str) -> list[dict[str, str]]:
@@ -62,10 +62,11 @@ def measured(name: str) -> list[dict[str, str]]:
     return [dict(zip(heading, row, strict=True)) for row in rows]
 
 
-def benchmark(name: str) -> Markdown:
-    """All of such a table."""
+def benchmark(name: str, *columns: str) -> Markdown:
+    """Such a table: these columns, all where none is named."""
     rows = measured(name)
-    return _markdown(tuple(rows[0]), (tuple(row.values()) for row in rows))
+    chosen = columns or tuple(rows[0])
+    return markdown(chosen, ([row[column] for column in chosen] for row in rows))
 
 
 def exponents() -> dict[str, dict[str, float]]:
@@ -93,7 +94,7 @@ def growth() -> Markdown:
         first, *_, last = ends[varied]
         fitted = (f"{exponent:.2f}" for exponent in by_name.values())
         rows.append((f"{varied} ({first} to {last})", THEOREM_3[varied], *fitted))
-    return _markdown(("in", "Theorem 3", "OASiS", "textbook", "tuned textbook"), rows)
+    return markdown(("in", "Theorem 3", "OASiS", "textbook", "tuned textbook"), rows)
 
 
 def doubling() -> Markdown:
@@ -101,7 +102,7 @@ def doubling() -> Markdown:
     rows = (
         (DOUBLED[varied], f"{2 ** found['quote']:.2f}") for varied, found in exponents().items()
     )
-    return _markdown(("twice", "multiplies the time by"), rows)
+    return markdown(("twice", "multiplies the time by"), rows)
 
 
 def sizes(what: str, column: str = "seconds") -> Markdown:
@@ -118,7 +119,7 @@ def sizes(what: str, column: str = "seconds") -> Markdown:
             )
             names += [row["who"]] if row["who"] not in names else []
     rows = ((head, *(found.get(name, "–") for name in names)) for head, found in cells.items())
-    return _markdown(("", *names), rows)
+    return markdown(("", *names), rows)
 
 
 def _open(gap: float) -> str:
@@ -138,19 +139,28 @@ def adapter() -> Markdown:
         f"{run['nodes']} nodes, {run['pods']} pods, {order[run['followers_last']]}" for run in runs
     ]
     rows = ((text, *(run[name] for run in runs)) for name, text in ADAPTER.items())
-    return _markdown(("", *columns), rows)
+    return markdown(("", *columns), rows)
 
 
 def _row(record: LibraryEntry) -> tuple[str, ...]:
-    numbers = (f"{record.value:.3f}", f"{record.bound:.3f}", _percent(record.gap))
-    dates = max(record.value_date, record.bound_date)
-    return (f"`{record.name}`", *numbers, record.proof, record.value_by, record.bound_by, dates)
+    gap = f"{_percent(record.gap)}<br><small>{record.proof}</small>"
+    numbers = (f"{record.value:.3f}", f"{record.bound:.3f}", gap)
+    return (f"`{record.name}`", *numbers, record.value_by, record.bound_by)
 
 
 def _percent(gap: float) -> str:
     return f"{100 * gap:.2f} %"
 
 
-def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Markdown:
-    lines = [f"| {' | '.join(row)} |" for row in (heading, ["---"] * len(heading), *rows)]
+def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Markdown:
+    """A table whose columns of numbers stand at the right."""
+    body = [list(row) for row in rows]
+    sides = ["---" if any(map(_is_text, cells)) else "---:" for cells in zip(*body, strict=True)]
+    lines = (f"| {' | '.join(row)} |" for row in (heading, sides, *body))
     return Markdown("\n".join(lines))
+
+
+def _is_text(cell: str) -> bool:
+    """Whether a cell does not begin with a number, a dash aside."""
+    first = cell.partition("<br>")[0].partition(" ")[0].strip("*%+-–(),")
+    return bool(first) and not first.replace(",", "").replace(".", "", 1).isdigit()

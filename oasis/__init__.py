@@ -126,7 +126,7 @@ ABOVE = {
     "experiments.evaluation.competitive_ratio": ("competitive_ratio",),
     "offline.solve": ("solve",),
 }
-ROOMS = ("model", "online", "scheduling", "simulator", "solvers", "traces", "workloads")
+PACKAGES = ("model", "online", "scheduling", "simulator", "solvers", "traces", "workloads")
 _MODULE_OF = {
     **{name: f"oasis.{module}" for module, names in NAMES.items() for name in names},
     **{name: module for module, names in ABOVE.items() for name in names},
@@ -144,10 +144,10 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(_MODULE_OF[name]), name)
         globals()[name] = found
         return found
-    if name in ROOMS:
+    if name in PACKAGES:
         return importlib.import_module(f"oasis.{name}")
     raise AttributeError(f"module 'oasis' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *ROOMS})
+    return sorted({*globals(), *__all__, *PACKAGES})

@@ -163,8 +163,8 @@ class _Configurations:
     def _least_costs(self, cost: FloatArray, slots: int) -> FloatArray:
         """Least cost of the work, by slot of completion.
 
-        From one slot to the next, the pieces of work of the new slot drive out the dearest of those
-        that were held, which nobody ever wants again. So a heap holds no more than has to be done,
+        From one slot to the next, the pieces of work of the new slot replace the dearest held ones,
+        which no later slot needs. So a heap holds no more than has to be done,
         and time and memory grow little faster than the number of slots.
         """
         found = np.zeros(slots)
@@ -200,7 +200,7 @@ class _Switching(_Configurations):
     Parameters
     ----------
     uses : (ways, resources) float array
-        Share of the pool of so many workers of a form.
+        Share of the pool that each number of workers of a form takes.
     paces : (ways,) float array
         Share of the work that they do in a second.
     """
@@ -262,7 +262,7 @@ def elastic_bound(
         Length of the slots of the LP: the shorter, the tighter and the slower.
     slots : int, optional
         Slots that are planned; completions after them are counted at their end, and cost nothing.
-        Default: so many that the cluster could do all the work after the last arrival.
+        Default: enough to do all the work after the last arrival.
 
     Raises
     ------
@@ -321,7 +321,7 @@ def elastic_bound(
 def best_rates(made: ElasticWorkload, job: PolicyJob) -> list[float]:
     """Speeds of `job` with 0, 1, 2, .. workers on one machine that it has for itself.
 
-    Where it does not work with so many, that is 0.
+    The speed is 0 with numbers of workers outside its range.
 
     Examples
     --------

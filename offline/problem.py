@@ -84,9 +84,9 @@ class Method(ABC, Generic[P]):
         Parameters
         ----------
         problem : OfflineProblem
-            What to solve; its state is told of all that is learnt.
+            The problem; its state receives incumbents and bounds.
         stop : Budget
-            What may be spent.
+            Time or work of the solve.
         rng : numpy.random.Generator
             Of all random choices.
         """

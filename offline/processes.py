@@ -89,9 +89,9 @@ class ProcessTask:
     name : str
         A key of `offline.tasks.TASKS`.
     phase : Phase
-        Gets the credit for what it finds and proves, unless it says who has found it.
+        Phase credited with its results, unless a message names another.
     params : Params
-        What steers it.
+        Its parameters.
     seed : int
         Seed of its random choices.
     prices : pair of array, optional
@@ -199,7 +199,7 @@ class Helper:
         for thread in self._threads:
             thread.join(EXIT_SECONDS)
         for pipe in (process.stdin, process.stdout):
-            # closing writes what is still in the buffer, which nobody reads any more
+            # closing writes what is still in the buffer, which has no reader any more
             with suppress(BrokenPipeError):
                 if pipe is not None:
                     pipe.close()

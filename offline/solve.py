@@ -39,7 +39,7 @@ AUTO = "auto"
 METHODS = (AUTO, *METHOD_BY_NAME)
 
 # On a long horizon column generation needs minutes to solve the configuration LP. A solve of at
-# most so many seconds (or units of work) gets a better bound from the decomposition.
+# most SHORT seconds (or units of work) gets a better bound from the decomposition.
 SHORT = 180.0
 # Beyond this size, in the unit of `AutoParams.counts_size`, the relaxation of the decomposition is
 # not solved in that time either.

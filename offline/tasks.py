@@ -92,7 +92,7 @@ class Child:
         schedules = schedules_by_job(message["schedules"])
         value = verify(self.instance, schedules)
         if value > (self.state.incumbent or 0.0):
-            self._schedules = schedules  # who has told of them knows them
+            self._schedules = schedules  # the process that reported them has them
             self.state.found(value, schedules, OTHERS)
 
     def _take_bound(self, message: Message) -> None:
@@ -135,6 +135,6 @@ def main() -> None:
     try:
         child.run()
         sys.stdout.flush()
-    except BrokenPipeError:  # nobody listens any more
+    except BrokenPipeError:  # the reader has ended
         pass
     os._exit(0)

@@ -31,6 +31,12 @@ from oasis.model.files import check_writable, is_standard_output
 from oasis.model.validation import LARGEST_SEED
 
 Command = Callable[..., Any]
+PAGE = (".html", ".htm")
+ENDINGS = (  # of kinds of files
+    *PAGE,
+    *(".json", ".csv", ".tsv", ".parquet", ".xlsx", ".md", ".tex", ".toml", ".yaml", ".yml"),
+    *(".pdf", ".png", ".svg", ".jpg", ".jpeg", ".eps", ".gz", ".bz2", ".xz", ".zst", ".zip"),
+)
 
 
 def with_options(
@@ -308,6 +314,31 @@ def output_file(path: Path | None) -> Path | None:
     return path
 
 
+def json_file(path: Path | None) -> Path | None:
+    """`path` if JSON can be written to it, and its ending does not name another kind of file."""
+    return _ending_in(path, (".json",), "JSON")
+
+
+def page_file(path: Path | None) -> Path | None:
+    """`path` if a page can be written to it, and its ending does not name another kind of file."""
+    return _ending_in(path, PAGE, "a page")
+
+
+def result_or_page(path: Path | None) -> Path | None:
+    """`path` for a page or else for JSON, by its ending."""
+    return _ending_in(path, (*PAGE, ".json"), "a page or JSON")
+
+
+def _ending_in(path: Path | None, endings: tuple[str, ...], what: str) -> Path | None:
+    output_file(path)
+    # Other endings, such as those of mktemp, name no kind of file.
+    if path is not None and path.suffix.lower() in ENDINGS and path.suffix.lower() not in endings:
+        raise typer.BadParameter(
+            f"expected {' or '.join(endings)}, as {what} is written, got {str(path)!r}"
+        )
+    return path
+
+
 def not_stdout(path: Path | None) -> Path | None:
     """`path` if it is not standard output: for results of several files, or of binary ones."""
     if is_stdout(path):
@@ -388,7 +419,7 @@ Output = Annotated[
     typer.Option(
         "-o",
         "--output",
-        callback=output_file,
+        callback=json_file,
         help="File to write; -: standard output.",
         show_default=False,
     ),
@@ -398,7 +429,7 @@ ResultFile = Annotated[
     typer.Option(
         "-o",
         "--output",
-        callback=output_file,
+        callback=json_file,
         help="Also write the JSON result to this file; -: print it instead, as --json does.",
     ),
 ]

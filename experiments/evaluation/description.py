@@ -71,7 +71,7 @@ class OfferedLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class StandaloneRun:
     """Possible completion and utility of one job on an empty cluster.
 
     Parameters
@@ -95,7 +95,7 @@ class Alone:
     form: int = 0
 
 
-def run_alone(job: Job, instance: Instance) -> Alone:
+def run_alone(job: Job, instance: Instance) -> StandaloneRun:
     """Run `job` on an empty cluster in its best form, with as many workers as it may have.
 
     Examples
@@ -119,19 +119,19 @@ def run_alone(job: Job, instance: Instance) -> Alone:
     )
 
 
-def _alone(job: Job, instance: Instance) -> Alone:
+def _alone(job: Job, instance: Instance) -> StandaloneRun:
     """Possible completion and utility of a job of one form on an empty cluster."""
     workers, hosts = (_room(job, group, instance.cluster, job.chunks) for group in GROUPS)
     counts = np.arange(min(workers, job.chunks) + 1)
     needed: IntArray = job.ps_needed(counts)
     most = int(counts[needed <= hosts][-1])
     if most < job.min_workers:
-        return Alone(0, 0, None, 0.0)
+        return StandaloneRun(0, 0, None, 0.0)
     # The slot of the last work: ceil(W / n) slots, the first one being that of arrival.
     last = job.arrival - (-job.work(instance.slot_seconds) // most) - 1
     if last >= instance.horizon:
-        return Alone(most, int(needed[most]), None, 0.0)
-    return Alone(most, int(needed[most]), last, float(job.utility(last - job.arrival)))
+        return StandaloneRun(most, int(needed[most]), None, 0.0)
+    return StandaloneRun(most, int(needed[most]), last, float(job.utility(last - job.arrival)))
 
 
 def is_wide(job: Job, cluster: Cluster) -> bool:
@@ -165,7 +165,7 @@ class Description:
     ----------
     instance : Instance
         The instance.
-    alone : tuple of Alone
+    alone : tuple of StandaloneRun
         For each job, in the order of the instance.
     demand : mapping of str to ndarray
         By group: shape (T, R), amounts in use in each slot if every job ran from
@@ -183,7 +183,7 @@ class Description:
     """
 
     instance: Instance
-    alone: tuple[Alone, ...]
+    alone: tuple[StandaloneRun, ...]
     demand: Mapping[TaskGroup, FloatArray]
     capacity: Mapping[TaskGroup, FloatArray]
 

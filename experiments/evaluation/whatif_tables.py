@@ -402,6 +402,7 @@ def notes(found: WhatIf) -> list[str]:
         f"Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
         f"below {SHORTEST:g} s count as {SHORTEST:g} s."
     ]
+    said.append("Times are rounded to two units; percentages are of the times before that.")
     if any(row["told"] for row in rows.values()):
         said.append(f"{TOLD}: is told how long each job will take, which real schedulers are not.")
     if any(row["preemptions"] for name, row in rows.items() if name != RECORDED):

@@ -226,7 +226,7 @@ def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Ca
 
 
 @cache
-def world(
+def bounded_workload(
     trace: str | None, load: float, seed: int, worth: str = SIGMOID
 ) -> tuple[ElasticWorkload, ElasticBound, float]:
     """The jobs of a load and a seed, and the bounds on what they earn and on their mean time."""
@@ -238,7 +238,7 @@ def world(
 def run(case: Case) -> Row:
     """One run of one policy: the figures of its jobs."""
     trace = case["trace"]
-    made, bound, least = world(trace, case["load"], case["seed"], case["worth"])
+    made, bound, least = bounded_workload(trace, case["load"], case["seed"], case["worth"])
     policy = elastic_policy(case["policy"], OPTIONS.get(case["policy"], {}), made)
     outcome = replay(made.workload, policy, **made.options)
     found = elastic_figures(made, outcome, bound)

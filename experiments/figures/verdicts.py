@@ -75,12 +75,6 @@ def _read(directory: Path, name: str) -> list[Row]:
     return read_csv(directory / f"{name}.csv")
 
 
-def over_published(directory: Path, figure: str, policy: str) -> list[float]:
-    """Results of a policy in Fig. 3 or Fig. 8 as multiples of the published numbers."""
-    own = [row for row in _read(directory, figure) if row["policy"] == policy]
-    return [row["utility"] / row["published"] for row in own]
-
-
 def judge_fig3(rows: Sequence[Row]) -> list[Judgement]:
     """Judge Fig. 3, total utility by number of jobs: first policy, trend, and levels."""
     found = []

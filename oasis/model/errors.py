@@ -65,7 +65,7 @@ class InputError(OasisError, ValueError):
     """Bad input: an argument, an option, or a field of a file.
 
     The command line prints it as one line and exits with code 2. The message is made of the
-    attributes, so whoever knows more about the place changes them, and nobody takes it apart.
+    attributes: callers that know more about the place change these, and never parse the text.
 
     Parameters
     ----------

@@ -29,8 +29,8 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, durable: bool =
     """Write `content` to `path`: a regular file is replaced in one step, others are written to.
 
     A regular file, or one that does not exist yet, is written under a temporary name in its own
-    directory and then renamed, so that nobody ever reads half of it; it keeps its mode. A device, a
-    pipe, and the file that is this process's standard output or standard error receive `content`
+    directory and then renamed, so that no reader ever sees half of it; it keeps its mode. A device,
+    a pipe, and the file that is this process's standard output or standard error receive `content`
     and stay what they are. Symbolic links are followed and stay links. A `durable` regular file is
     on the disk when this returns, not only in the memory of the operating system.
 

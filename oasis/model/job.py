@@ -57,7 +57,7 @@ class Job(InForms, Summarised):
     utility : Utility
         f_i, value of completing some slots after arrival.
     min_workers : int
-        In each slot it works with so many workers or more, or with none. The paper's jobs have 1.
+        Least number of workers in a slot in which the job works. The paper's jobs have 1.
     requires, ps_requires : mapping of str to list of str
         Labels that a machine must have for its workers, and for its parameter servers, each with
         one of these values. The paper's jobs run on any machine.
@@ -128,7 +128,7 @@ class Job(InForms, Summarised):
     )
     utility: Utility = entry(UTILITY)
     min_workers: int = entry(
-        Whole(1), "In each slot the job has so many workers or more, or none; at most chunks.", 1
+        Whole(1), "Least number of workers in a slot in which the job works; at most chunks.", 1
     )
     requires: Mapping[str, Sequence[str]] = entry(
         REQUIREMENT,

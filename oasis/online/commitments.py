@@ -20,7 +20,7 @@ from oasis.online.completions import completions_by_form
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import LiveJob, grid_of, on_grid
-from oasis.online.search import Rest, Search
+from oasis.online.search import RemainingWork, Search
 from oasis.scheduling.calendar import Calendar
 
 
@@ -41,7 +41,7 @@ class Commitments:
     bounds : PriceBounds
         U and L, such as those of past jobs (`PriceBounds.from_jobs` with the horizon `lookahead`).
     patience : int, optional
-        A completion counts within so many slots from the arrival on. Default: twice `lookahead`.
+        Number of slots after the arrival in which a completion counts. Default: twice `lookahead`.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Commitments:
             Search(
                 on_grid(one, self._grid),
                 self.ledger,
-                rest=Rest(self.now, one.work(seconds), of_one),
+                remaining=RemainingWork(self.now, one.work(seconds), of_one),
                 form=form + k,
             )
             for k, (one, of_one) in enumerate(zip(job.in_forms, ends, strict=True))
@@ -198,7 +198,9 @@ class Commitments:
         until = min(live.last, self.ledger.end - 1)
         if live.earliest(self.now) > until:
             return None
-        search = Search(live.job, self.ledger, rest=live.rest(self.now, until), form=live.form)
+        search = Search(
+            live.job, self.ledger, remaining=live.remaining_work(self.now, until), form=live.form
+        )
         split = search.best()
         if split is None:
             return None

@@ -339,17 +339,17 @@ def _restored(
     return restored
 
 
-class Past:
-    """A ledger, and how it came to be what it is.
+class LedgerHistory:
+    """A ledger with its earlier states.
 
-    A ledger is the same, to the last bit, whenever the same schedules are committed in the same
-    order. So the past needs no copies: a second ledger goes through the commits again, as far as
-    it is asked to. Questions in order of time go through them once.
+    The same commits in the same order give the same ledger, to the last bit. So no copies are kept:
+    a second ledger repeats the commits up to the requested one. Requests in order of time repeat
+    each commit once.
 
     Parameters
     ----------
     begin : callable
-        Makes the ledger with which it all began, a new one at each call.
+        Builds the initial ledger, a new one at each call.
     bounds : PriceBounds
         Of the prices.
 
@@ -364,9 +364,10 @@ class Past:
     >>> from oasis.online.ledger import Ledger
     >>> instance = oasis.generate("testbed", jobs=3, seed=1)
     >>> job, bounds = instance.jobs[0], oasis.PriceBounds.from_instance(instance)
-    >>> past = Past(lambda: Ledger.idle(instance.cluster, instance.horizon, bounds), bounds)
-    >>> past.commit(job, oasis.OASiS.from_instance(instance).quote(job).schedule)
-    >>> past.commits, past.present.worker_used.any(), past.after(0).worker_used.any()
+    >>> begin = lambda: Ledger.idle(instance.cluster, instance.horizon, bounds)
+    >>> history = LedgerHistory(begin, bounds)
+    >>> history.commit(job, oasis.OASiS.from_instance(instance).quote(job).schedule)
+    >>> history.commits, history.present.worker_used.any(), history.after(0).worker_used.any()
     (1, np.True_, np.False_)
     """
 

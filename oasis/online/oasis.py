@@ -24,7 +24,7 @@ from oasis.online import rolling
 from oasis.online.answers import Planned, Quote, change_between
 from oasis.online.best_schedule import admitted, found_by
 from oasis.online.commitments import Commitments
-from oasis.online.ledger import Ledger, Past
+from oasis.online.ledger import Ledger, LedgerHistory
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
@@ -123,7 +123,7 @@ class OASiS:
         self.now = 0
         self._bounds_from: str | None = None
         self._ids: set[str] = set()
-        self._past = Past(partial(Ledger.idle, cluster, horizon, bounds), bounds)
+        self._history = LedgerHistory(partial(Ledger.idle, cluster, horizon, bounds), bounds)
         self._begin(None)
 
     def _begin(self, window: RollingHorizon | None) -> None:
@@ -146,7 +146,7 @@ class OASiS:
     @property
     def ledger(self) -> Ledger:
         """Committed amounts and their prices."""
-        return self._past.present if self.settles else self._commitments.ledger
+        return self._history.present if self.settles else self._commitments.ledger
 
     @classmethod
     def from_instance(
@@ -203,8 +203,8 @@ class OASiS:
         bounds : PriceBounds or callable
             U and L, or what computes them for a cluster.
         patience : int, optional
-            A completion counts within so many slots from the arrival on; it matters only for jobs
-            that are placed again. Default: twice `lookahead`.
+            Number of slots after the arrival in which a completion counts; it matters only for
+            jobs that are placed again. Default: twice `lookahead`.
         keep_admitted : bool
             Whether an admitted job for whose rest nothing pays any more is kept: the rest is
             decided on once more as a job that arrives now, and if that is not admitted either, it
@@ -280,7 +280,7 @@ class OASiS:
         if found is None:
             # Finding the reason takes another search; the number of commits
             # is enough to come back to this moment.
-            return Decision.rejected(job.id, partial(self._explain, job, self._past.commits))
+            return Decision.rejected(job.id, partial(self._explain, job, self._history.commits))
         return admitted(job.id, found)
 
     def submit(self, job: Job) -> Decision:
@@ -289,7 +289,7 @@ class OASiS:
         # Alg. 1, l. 6-12: charge the schedule and raise the prices of what it
         # touches. Nothing of this is ever taken back.
         if decision.schedule is not None:
-            self._past.commit(job, decision.schedule)
+            self._history.commit(job, decision.schedule)
         self._record(decision, job.arrival)
         return decision
 
@@ -297,7 +297,7 @@ class OASiS:
         return searches(job, ledger, self.granularity, self.bounds.min_utility_fraction)
 
     def _explain(self, job: Job, commits: int) -> Explanation:
-        return explanation(self._searches(job, self._past.after(commits)))
+        return explanation(self._searches(job, self._history.after(commits)))
 
     def _record(self, decision: Decision, arrival: int) -> None:
         self.now = arrival
@@ -597,7 +597,7 @@ class OASiS:
         saved = Ledger.restored(scheduler.cluster, arrays)
         # Reasons of later rejections are found from the saved ledger
         # on: the commits before it are not kept.
-        scheduler._past = Past(partial(deepcopy, saved), scheduler.bounds)
+        scheduler._history = LedgerHistory(partial(deepcopy, saved), scheduler.bounds)
         for entry in state["decisions"]:
             scheduler._record(Decision.from_dict(entry), state["now"])
         return scheduler

@@ -38,7 +38,7 @@ def check_granularity(granularity: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class RemainingWork:
     """Remaining work of a job that may have run before.
 
     Parameters
@@ -57,8 +57,8 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rooms:
-    """Room for a job in each run of equal slots until slot `end`; see `Search._room`."""
+class _RunCapacity:
+    """Free capacity for a job in each run of equal slots until slot `end`."""
 
     end: int
     starts: IntArray
@@ -67,7 +67,7 @@ class _Rooms:
     fits: FloatArray
     ps_fits: FloatArray
 
-    def until(self, end: int) -> _Rooms:
+    def until(self, end: int) -> _RunCapacity:
         """The part of it until slot `end`, which is not after `self.end`."""
         if end == self.end:
             return self
@@ -78,7 +78,9 @@ class _Rooms:
         q = int(before.searchsorted(slots))
         lengths = self.lengths[:q].copy()
         lengths[-1] = slots - before[q - 1]
-        return _Rooms(end, self.starts[:q], lengths, self.fit[:q], self.fits[:q], self.ps_fits[:q])
+        return _RunCapacity(
+            end, self.starts[:q], lengths, self.fit[:q], self.fits[:q], self.ps_fits[:q]
+        )
 
 
 class Search:
@@ -94,7 +96,7 @@ class Search:
         Unit in which work is split over slots (docs/theory, "Work is counted in worker-slots").
     min_utility_fraction : float
         phi: completions worth less than phi times the best count as worthless.
-    rest : Rest, optional
+    remaining : RemainingWork, optional
         What is left of the job and from when; default: all of it, from its arrival.
     form : int
         Index of that form, which its schedules name.
@@ -128,7 +130,7 @@ class Search:
         ledger: Ledger,
         granularity: Granularity = "worker-slot",
         min_utility_fraction: float = 0.0,
-        rest: Rest | None = None,
+        remaining: RemainingWork | None = None,
         form: int = 0,
     ) -> None:
         check_granularity(granularity)
@@ -139,17 +141,17 @@ class Search:
         self.ledger = ledger
         self.granularity = granularity
         seconds = ledger.cluster.slot_seconds
-        if rest is None:
+        if remaining is None:
             ends = completions(job, ledger.end, seconds, min_utility_fraction)
-            rest = Rest(job.arrival, job.work(seconds), ends)
+            remaining = RemainingWork(job.arrival, job.work(seconds), ends)
         # The work is ceil(W_i) of (2) for a whole job; what a job has
         # done already is never asked for again.
-        self.start, self.work, self.ends = rest.start, rest.work, rest.ends
+        self.start, self.work, self.ends = remaining.start, remaining.work, remaining.ends
         # (3), and never more than the work unless the minimum is more
         self.most = max(job.min_workers, min(job.chunks, self.work))
-        # These two are caches: one decision asks for the same counts and rooms several times.
+        # These two are caches: one decision asks for the same counts and capacity several times.
         self._needed = np.zeros(0, dtype=np.int64)
-        self._known: _Rooms | None = None
+        self._known: _RunCapacity | None = None
         self._worker, self._ps = (
             as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
         )
@@ -178,7 +180,7 @@ class Search:
         """The split of the largest positive payoff, the earliest of equals; None without one."""
         utility = self.utility
         # No cost is computed for a job whose work does not fit at all.
-        if not self._has_room(self.start + len(utility)):
+        if not self._has_capacity(self.start + len(utility)):
             return None
         if self.granularity == "worker-slot":
             # Costs and bounds of later slots are saved where the earliest completion wins. The
@@ -200,13 +202,13 @@ class Search:
 
         Then costs are needed up to the earliest completion alone. There must be room.
         """
-        rooms = self._rooms(self.start + len(self.utility))
-        used = _first_slots(rooms.fit, rooms.lengths, self.work)
+        capacity = self._capacity(self.start + len(self.utility))
+        used = _first_slots(capacity.fit, capacity.lengths, self.work)
         # The utilities are asked first, as no cost is needed for that: where they stay flat
         # a later and cheaper completion always has a chance.
         if used is None or not falls_after(self.utility, int(used.sum()) - 1):
             return None
-        return first_if_best(self._first_costs(rooms, len(used)), used, self.utility, self.work)
+        return first_if_best(self._first_costs(capacity, len(used)), used, self.utility, self.work)
 
     def soonest(self) -> int | None:
         """A slot before which the work cannot be complete, from the bounds of `_at_most`.
@@ -228,21 +230,22 @@ class Search:
         utility = self.utility[: max(0, until + 1 - self.start)]
         if not len(utility):
             return None
-        rooms = self._rooms(self.start + len(utility))
-        used = _first_slots(rooms.fit, rooms.lengths, self.work)
+        capacity = self._capacity(self.start + len(utility))
+        used = _first_slots(capacity.fit, capacity.lengths, self.work)
         # No utility grows with time: if the earliest completion is
         # worth nothing, so is every later one.
         if used is None or utility[used.sum() - 1] <= 0:
             return None
         # At prices next to nothing any repair costs less than this noise, so that the
         # first one found is taken and no table of moves is made.
-        rows = self._first_costs(rooms, len(used))
+        rows = self._first_costs(capacity, len(used))
         return smallest_cost(rows, used, self.work, noise=ULPS * float(utility.max()))
 
     def cheapest(self) -> Split | None:
         """The cheapest split that completes by the horizon; its payoff is minus its cost."""
         if self.start < self.ledger.end:
-            self._rooms(self.ledger.end)  # a quick look first would seldom find that there is none
+            # Fill the cache at once: the upper bound of `_at_most` would rarely rule the job out.
+            self._capacity(self.ledger.end)
         rows, lengths = self._slot_costs(self.ledger.end)
         if rows is None:
             return None
@@ -279,14 +282,14 @@ class Search:
         busy = counts[starts] > 0
         starts, lengths = starts[busy], lengths[busy]
         number = counts[starts]
-        rooms = self._rooms_beyond(self.start + len(counts))
+        capacity = self._capacity_beyond(self.start + len(counts))
         # Each of these runs lies within one run of the search, whose room is known already.
-        run = rooms.starts.searchsorted(row + starts, side="right") - 1
+        run = capacity.starts.searchsorted(row + starts, side="right") - 1
         tables = []
         hosts = self._ps_needed(int(number.max()))[number]
         for group, demand, units, fits, admitted in (
-            (ledger.worker, self._worker, number, rooms.fits, self.admitted),
-            (ledger.ps, self._ps, hosts, rooms.ps_fits, self.ps_admitted),
+            (ledger.worker, self._worker, number, capacity.fits, self.admitted),
+            (ledger.ps, self._ps, hosts, capacity.ps_fits, self.ps_admitted),
         ):
             # Alg. 2, l. 25-31 for the workers, l. 36-40 for the parameter servers.
             at, servers, taken = group.fill(demand, row + starts, units, fits[run], admitted)
@@ -296,8 +299,8 @@ class Search:
 
     def room_until(self, slot: int) -> int:
         """Worker-slots, with their parameter servers, that fit from `start` to `slot`."""
-        rooms = self._rooms(slot + 1)
-        return int(rooms.fit @ rooms.lengths)
+        capacity = self._capacity(slot + 1)
+        return int(capacity.fit @ capacity.lengths)
 
     @cached_property
     def _rows_that_count(self) -> tuple[FloatArray | None, IntArray]:
@@ -310,12 +313,12 @@ class Search:
         The cost of 0..N workers is inf where they do not fit. None instead of costs if there is no
         room for the work.
         """
-        if not self._has_room(end):
+        if not self._has_capacity(end):
             return None, np.zeros(0, dtype=np.int64)
-        rooms = self._rooms(end)
-        return self._first_costs(rooms, len(rooms.fit)), rooms.lengths
+        capacity = self._capacity(end)
+        return self._first_costs(capacity, len(capacity.fit)), capacity.lengths
 
-    def _has_room(self, end: int) -> bool:
+    def _has_capacity(self, end: int) -> bool:
         """Return whether the work fits into the slots before `end`."""
         if end <= self.start:
             return False
@@ -326,19 +329,21 @@ class Search:
             starts, lengths = self.ledger.runs(self.start, end)
             if self._at_most(starts) @ lengths < self.work:
                 return False
-        rooms = self._rooms(end)
-        return bool(rooms.fit @ rooms.lengths >= self.work)
+        capacity = self._capacity(end)
+        return bool(capacity.fit @ capacity.lengths >= self.work)
 
-    def _first_costs(self, rooms: _Rooms, n: int) -> FloatArray:
+    def _first_costs(self, capacity: _RunCapacity, n: int) -> FloatArray:
         """COST_t in one slot of each of the first `n` runs."""
-        rows = self._costs(rooms.starts[:n], rooms.fit[:n], rooms.fits[:n], rooms.ps_fits[:n])
+        rows = self._costs(
+            capacity.starts[:n], capacity.fit[:n], capacity.fits[:n], capacity.ps_fits[:n]
+        )
         least = self.job.min_workers
         return rows if least == 1 else costs_of_work(rows, least, self.work)
 
     def _costs(
         self, starts: IntArray, fit: IntArray, fits: FloatArray, ps_fits: FloatArray
     ) -> FloatArray:
-        """COST_t in one slot of each run that starts in `starts`, given what `_room` found."""
+        """COST_t in one slot of each run in `starts`, given the result of `_free_capacity`."""
         # No slot has room for more, and N_i may be far above it:
         # the table is only as wide as needed.
         most = int(fit.max())
@@ -370,18 +375,18 @@ class Search:
         at_most: IntArray = np.minimum(workers, np.minimum(served, self.most).astype(np.int64))
         return at_most
 
-    def _rooms(self, end: int) -> _Rooms:
+    def _capacity(self, end: int) -> _RunCapacity:
         """Free capacity of the slots before `end`."""
-        return self._rooms_beyond(end).until(end)
+        return self._capacity_beyond(end).until(end)
 
-    def _rooms_beyond(self, end: int) -> _Rooms:
+    def _capacity_beyond(self, end: int) -> _RunCapacity:
         """Free capacity of the slots before `end` or later; looked up if unknown."""
         if self._known is None or self._known.end < end:
             starts, lengths = self.ledger.runs(self.start, end)
-            self._known = _Rooms(end, starts, lengths, *self._room(starts))
+            self._known = _RunCapacity(end, starts, lengths, *self._free_capacity(starts))
         return self._known
 
-    def _room(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    def _free_capacity(self, starts: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Room in one slot of each of q runs of equal slots, which start at the given rows.
 
         Returns the workers that fit together with their parameter servers, shape (q,), and the
@@ -444,7 +449,11 @@ def searches(
     ends = completions_by_form(job, ledger.cluster, ledger.end, min_utility_fraction)
     return [
         Search(
-            form, ledger, granularity, rest=Rest(form.arrival, form.work(seconds), of_form), form=k
+            form,
+            ledger,
+            granularity,
+            remaining=RemainingWork(form.arrival, form.work(seconds), of_form),
+            form=k,
         )
         for k, (form, of_form) in enumerate(zip(job.in_forms, ends, strict=True))
     ]

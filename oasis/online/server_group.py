@@ -13,7 +13,7 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.online.prices import PriceFunction
 
 SPARE_MARGIN = 1e-8  # relative; more than all rounding, of sums and of units on each server
-FEW = 2  # so many units are quicker placed one by one
+FEW = 2  # up to this number, units are quicker placed one by one
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class ServerGroup:
         Servers in the column; more than one only while they are idle throughout.
     spare : (R, T) float array or None
         Units of resource r that are free on all servers together, or somewhat more; None where
-        nobody keeps count.
+        it is not counted.
     lost : set of int
         Servers that are not there.
     is_even : bool
@@ -319,7 +319,7 @@ class ServerGroup:
     ) -> tuple[IntArray, IntArray, IntArray]:
         """Cheapest `admitted` servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
 
-        `room` is what `fits` says of these slots, with at least so many units as the most, if it is
+        `room` is the result of `fits` for these slots, with `most` at least these units, if it is
         known. Returns k, the server and its count, for every server used; the units must fit.
         """
         if room is None:

@@ -114,7 +114,7 @@ class JobBook:
     def update(self, view: View, plan: Plan) -> list[PolicyJob]:
         """Remove the jobs that finished, enter those that arrived; return those accepted.
 
-        A job that can never run is rejected in `plan`: nobody may wait for ever behind it.
+        A job that can never run is rejected in `plan`, because jobs behind it would never start.
         """
         # Before the arrivals, so that those meet the jobs that are really there.
         for job in view.finished:

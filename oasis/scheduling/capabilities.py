@@ -194,7 +194,7 @@ class Repeating(Protocol):
     Attributes
     ----------
     rounds_given : int or None
-        Exactly so many rounds are done in the next decisions.
+        Exact number of rounds of the next decisions.
     """
 
     rounds_given: int | None

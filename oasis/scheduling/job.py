@@ -208,8 +208,8 @@ class FixedPs:
     Parameters
     ----------
     count : int
-        Exactly so many run beside the workers; most Kubernetes jobs have one. 0: the job can have
-        none, because it has no template for them.
+        Number of parameter servers beside the workers; most Kubernetes jobs have one. 0: the job
+        has no template for them.
 
     Examples
     --------
@@ -323,10 +323,10 @@ class PolicyJob(Summarised):
     work : float
         Work, in units of one worker for one unit of time.
     worker, ps : tuple of (resource index, amount)
-        What one worker and one parameter server reserve on their machine, in grid units; nobody
-        else can have it (GPUs, memory). A `LimitedDemand` if not all machines admit them.
+        Amounts that one worker and one parameter server reserve exclusively on their machine, in
+        grid units (GPUs, memory). A `LimitedDemand` if not all machines admit them.
     min_workers, max_workers : int
-        It works with so many workers or more, or with none.
+        Range of its number of workers while it works.
     ps_per_worker : float
         b_i / B_i, a shorthand for the rule `ByBandwidth`.
     utility : Utility
@@ -339,7 +339,7 @@ class PolicyJob(Summarised):
     initial_workers : int or None
         Workers that its owner asked for; None if the choice is left to the policy.
     ps_rule : PsRule or None
-        How many parameter servers go with so many workers; None: by `ps_per_worker`.
+        Number of parameter servers as a function of the workers; None: by `ps_per_worker`.
     worker_cpu, ps_cpu : float
         Cores that one running worker and one running parameter server keep busy. They are shared,
         not reserved: a machine may be asked for more than it has, and then its tasks slow down.
@@ -352,8 +352,8 @@ class PolicyJob(Summarised):
     owner : str
         The virtual cluster or the user that submitted it; empty if that is not known.
     speedup : tuple of float
-        Speed with 1, 2, .. workers in units of one, as its owner or a profile says (`speed`); empty
-        if nobody says. How fast it really is, a speed model decides.
+        Speed with 1, 2, .. workers in units of one, according to its owner or a profile (`speed`);
+        empty if unknown. The speed model decides the actual speed.
     forms : tuple of PolicyJob
         The job in each of its forms, if it has several; its other fields are those of one of them.
         A policy sees them if it says that it `knows_forms`; to any other, a job has one.

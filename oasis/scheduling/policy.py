@@ -56,7 +56,7 @@ class Policy(Protocol):
 
     Examples
     --------
-    A policy that turns everybody away:
+    A policy that rejects every job:
 
     >>> from oasis.simulator import PlainJob, replay, rigid_workload
     >>> class Closed:
@@ -209,7 +209,7 @@ class View(Protocol):
 
     Examples
     --------
-    FIFO, telling when it is asked and who waits:
+    FIFO, printing the time of each call and the waiting jobs:
 
     >>> from baselines import FIFO
     >>> from oasis.simulator import PlainJob, replay, rigid_workload

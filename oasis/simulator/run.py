@@ -185,7 +185,7 @@ def _expect_workload(workload: object) -> None:
 def _logging(on_decision: Callable[[Decision], None] | None) -> Callable[[Decision], None]:
     """Log each decision, without its reason, which takes time to find."""
 
-    def told(decision: Decision) -> None:
+    def report(decision: Decision) -> None:
         what, done = "rejected", decision.completion
         if decision.admitted:
             what = "admitted, unfinished" if done is None else f"admitted, ends in slot {done}"
@@ -193,7 +193,7 @@ def _logging(on_decision: Callable[[Decision], None] | None) -> Callable[[Decisi
         if on_decision is not None:
             on_decision(decision)
 
-    return told
+    return report
 
 
 def _run(engine: Engine, policy: Policy, seed: int | None) -> Outcome:

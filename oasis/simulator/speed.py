@@ -85,9 +85,9 @@ class Load:
 class Speed(Protocol):
     """A speed model.
 
-    `coupled` says that the speed of a job depends on who else is on its machines: the engine then
-    keeps the `Load` and works out anew how fast the jobs on a machine work whenever anything there
-    has changed, else only the jobs that changed themselves. The engine asks for complete gangs
+    `coupled` means that the speed of a job depends on other jobs on its machines. The engine then
+    keeps the `Load`, and recomputes the speeds of all jobs on a machine whenever it changes;
+    otherwise it recomputes only those of changed jobs. The engine asks for complete gangs
     only: with less, a job does no work at all.
 
     Examples

@@ -77,7 +77,7 @@ class Stopping:
         Parameters
         ----------
         solution : float or None
-            Value of the best solution that anybody tells of, None before the first.
+            Value of the best known solution; None before the first.
         bound : float
             The best bound.
         now : float
@@ -234,7 +234,7 @@ class Budget:
         return math.inf if self.limit is None else max(0.0, self.limit - self.elapsed)
 
     @property
-    def left_without_news(self) -> float:
+    def left_without_report(self) -> float:
         """What remains for a step that reports nothing before its end; at most `left`."""
         return min(self.left, self.stopping.left(self.meter.read()))
 

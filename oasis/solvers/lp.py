@@ -212,9 +212,9 @@ def run_to_optimum(solver: highspy.Highs, budget: Budget) -> bool:
     seconds, iterations = math.inf, NO_ITERATION_LIMIT
     if not budget.is_repeatable:
         # HiGHS counts its limit over all runs
-        seconds = solver.getRunTime() + budget.left_without_news
-    elif math.isfinite(budget.left_without_news):
-        iterations = math.ceil(budget.left_without_news / iteration)
+        seconds = solver.getRunTime() + budget.left_without_report
+    elif math.isfinite(budget.left_without_report):
+        iterations = math.ceil(budget.left_without_report / iteration)
     accept(solver.setOptionValue("time_limit", seconds), "refused a time limit")
     accept(
         solver.setOptionValue("simplex_iteration_limit", iterations), "refused an iteration limit"

@@ -114,7 +114,7 @@ class RunningSolve:
         self._most_checks = math.inf
         if budget.is_repeatable:
             self._most_checks = (
-                budget.left if is_whole_problem else budget.left_without_news
+                budget.left if is_whole_problem else budget.left_without_report
             ) / check_work
         self._stop = threading.Event()
         self._done = threading.Event()

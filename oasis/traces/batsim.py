@@ -12,6 +12,7 @@ from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.table import (
+    ENTRY,
     NEVER_RAN,
     MalformedError,
     TraceSource,
@@ -47,8 +48,8 @@ def _read(source: TraceSource, options: BatsimOptions) -> TraceTable[TraceRow]:
     if not isinstance(profiles, dict):
         raise InstanceError("profiles", "expected the profiles of a workload of Batsim")
     clock = TraceTimes(options, is_dated=False)
-    table: TraceTable[TraceRow] = TraceTable(clock=clock)
-    jobs = list(numbered(document.get("jobs"), "jobs", "id"))
+    table: TraceTable[TraceRow] = TraceTable(clock=clock, unit=ENTRY)
+    jobs = list(numbered(document.get("jobs"), "jobs", "id", table))
     clock.look_at(str(job.get("subtime", "")) for _, job in jobs)
     parse_rows(table, jobs, lambda _, job: TraceRow(_job(job, profiles, clock), {}), "id")
     check_usable(table, source.name, allow_malformed=options.allow_malformed)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oasis.model.errors import InstanceError
-from oasis.traces.table import MalformedError, TraceSource
+from oasis.traces.table import MalformedError, TraceSource, TraceTable
 
 
 def parse_document(source: TraceSource) -> Any:
@@ -24,24 +24,32 @@ def parse_document(source: TraceSource) -> Any:
         raise InstanceError("", f"expected JSON: {error}") from None
 
 
-def numbered(jobs: Any, where: str, key: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def numbered(
+    jobs: Any, where: str, key: str, table: TraceTable[Any]
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The entries of a list of jobs with their numbers; the name under `key` becomes a text.
+
+    An entry that is no object is counted in `table` as one that cannot be used.
 
     Raises
     ------
     InstanceError
-        If it is no list, or an entry is no object.
+        If it is no list, or an empty one.
 
     Examples
     --------
-    >>> list(numbered([{"id": 7}, {}], "jobs", "id"))
-    [(1, {'id': '7'}), (2, {'id': ''})]
+    >>> table = TraceTable(unit="entry")
+    >>> list(numbered([{"id": 7}, {}, None], "jobs", "id", table)), table.malformed
+    ([(1, {'id': '7'}), (2, {'id': ''})], {'not an object': {'count': 1, 'first_entry': 3}})
     """
     if not isinstance(jobs, list):
         raise InstanceError(where, f"expected a list of jobs, got {jobs!r:.60}")
+    if not jobs:
+        raise InstanceError(where, "expected at least one job, got an empty list")
     for number, job in enumerate(jobs, start=1):
         if not isinstance(job, dict):
-            raise InstanceError(f"{where}[{number - 1}]", f"expected an object, got {job!r:.60}")
+            table.reject(MalformedError("not an object", expected="a job as a JSON object"), number)
+            continue
         name = job.get(key)
         yield number, {**job, key: str(name) if isinstance(name, (str, int)) else ""}
 

@@ -52,7 +52,8 @@ def widened(
 ) -> Options:
     """Change the options that leave out jobs so that they leave out none, except those in `fixed`.
 
-    The new values come from the trace, such as the GPUs of its largest job. They are recorded, and
+    Jobs without GPUs stay left out unless ``options.cpu_jobs`` keeps them. The new values come
+    from the trace, such as the GPUs of its largest job. They are recorded, and
     an import with these values takes the same jobs. `begin` is where the window begins, if
     ``options.start`` is a time.
     """
@@ -64,7 +65,7 @@ def widened(
     if "horizon" in fixed:
         slots = min(slots, options.horizon)
     wide: dict[str, Any] = {
-        "min_gpus": 0,
+        "min_gpus": 0 if options.cpu_jobs else 1,
         "max_gpus": max(record.gpus for record in records),
         "min_duration": 0.0,
         "max_duration": max(record.duration for record in records),

@@ -15,6 +15,7 @@ from oasis.traces.options import RUNS, option
 from oasis.traces.plain_job import PlainJob, ended_as
 from oasis.traces.runs import JobRun, add_jobs
 from oasis.traces.table import (
+    ENTRY,
     NEVER_RAN,
     MalformedError,
     TraceSource,
@@ -139,11 +140,11 @@ def _read_table(source: TraceSource, options: PhillyOptions) -> TraceTable[Trace
 def _read_log(source: TraceSource, options: PhillyOptions) -> TraceTable[TraceRow]:
     """Philly's ``cluster_job_log``: a job has attempts, each with the GPUs of each server."""
     clock = TraceTimes(options, is_dated=True)
-    found: TraceTable[list[JobRun]] = TraceTable()
-    jobs = list(numbered(parse_document(source), "", "jobid"))
+    found: TraceTable[list[JobRun]] = TraceTable(unit=ENTRY)
+    jobs = list(numbered(parse_document(source), "", "jobid", found))
     clock.look_at(str(job.get("submitted_time") or "") for _, job in jobs)
     parse_rows(found, jobs, lambda number, job: _attempts(number, job, clock), "jobid")
-    table: TraceTable[TraceRow] = TraceTable([], found.malformed, [], clock)
+    table: TraceTable[TraceRow] = TraceTable([], found.malformed, [], clock, ENTRY)
     add_jobs(table, found.rows, options.runs)
     check_usable(table, source.name, allow_malformed=options.allow_malformed)
     return table

@@ -34,6 +34,7 @@ FORMATS: Mapping[str, JobTrace] = {
         *(PAI, SUPERCLOUD, TIRESIAS, GAVEL, BATSIM),
     )
 }
+JSON_BEGINS = ("[", "{")
 EXPECTED = f"a trace ({', '.join(FORMATS)})"
 
 
@@ -249,6 +250,8 @@ def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
     """
     kind = source.kind()
     refuse_other(kind, (*TRACES, "csv"), expected, source.path)
+    if kind is None and source.header.lstrip()[:1] in JSON_BEGINS:
+        raise InstanceError("", f"expected {expected}, got JSON without jobs of a known format")
     if kind is not None and kind.name in FORMATS:
         return kind.name
     # A file that lacks one of Philly's columns still is Philly's: the error then names the column.

@@ -32,6 +32,7 @@ from oasis.traces.times import Durations, TraceTimes
 
 MISSING = frozenset(("", "none", "null", "(null)", "nan", "nat", "n/a", "na", "unknown", "-"))
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+ROUNDED = 1.0  # seconds by which a duration may differ from the time from start to end
 NO_LABELS: Mapping[str, str] = {}
 
 
@@ -125,7 +126,7 @@ class _TableReader:
         self._columns, self._form, self._options = columns.of, form, options
         self.clock = TraceTimes(options, is_dated=form.is_dated)
         self.durations = Durations(options.duration_unit or columns.unit)
-        self.commas = 0
+        self.commas = self.differing = 0
 
     def job(self, line: int, row: Mapping[str, str]) -> TraceRow:
         """The job of a row."""
@@ -181,15 +182,18 @@ class _TableReader:
         self, row: Mapping[str, str], started: float | None, ended: float | None
     ) -> float:
         column = self._columns.get("duration")
+        if started is not None and ended is not None and ended < started:
+            raise MalformedError(f"{self._columns['ended']} is before {self._columns['started']}")
         has_run = started is not None and ended is not None
         if column is not None and not (has_run and row[column].lower() in MISSING):
-            return self.durations.read(self._number(row[column]), column)
+            told = self.durations.read(self._number(row[column]), column)
+            if started is not None and ended is not None:
+                self.differing += abs(ended - started - told) > ROUNDED
+            return told
         if started is None:
             raise MalformedError(NEVER_RAN)
         if ended is None:
             raise MalformedError(NOT_ENDED)
-        if ended < started:
-            raise MalformedError(f"{self._columns['ended']} is before {self._columns['started']}")
         return ended - started
 
     def _number(self, text: str) -> str:
@@ -208,9 +212,16 @@ class _TableReader:
 
     def notes(self) -> list[str]:
         """What was read in another way than it may be meant."""
-        if not self.commas:
-            return []
-        return [f"cells such as 3,5, read as numbers with decimals: {self.commas}"]
+        said = []
+        if self.commas:
+            said.append(f"cells such as 3,5, read as numbers with decimals: {self.commas}")
+        if self.differing:
+            told, begin, end = (self._columns[name] for name in ("duration", "started", "ended"))
+            said.append(
+                f"jobs whose {told} is not the time from {begin} to {end}: {self.differing}; "
+                f"{told} is used (--map duration= takes the time between them)"
+            )
+        return said
 
 
 def _read(form: TableFormat, source: TraceSource, options: PlainOptions) -> TraceTable[TraceRow]:

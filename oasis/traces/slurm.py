@@ -19,6 +19,7 @@ from oasis.traces.plain_job import ended_as
 from oasis.traces.runs import JobRun, add_jobs, combined, grouped
 from oasis.traces.table import (
     COLUMN,
+    ENTRY,
     REPEATED_ROW,
     STEP,
     MalformedError,
@@ -309,19 +310,22 @@ def one_of(columns: Sequence[str], header: Sequence[str], file: str, also: str =
 # --- JSON -----------------------------------------------------------------------------------------
 
 
-def json_rows(source: TraceSource) -> list[tuple[int, Mapping[str, str]]]:
+def json_rows(source: TraceSource, table: TraceTable[Any]) -> list[tuple[int, Mapping[str, str]]]:
     """The jobs that ``sacct --json`` prints, as rows with sacct's columns, numbered from 1.
+
+    An entry that is no job is counted in `table`.
 
     Raises
     ------
     InstanceError
-        If it is no such document.
+        If it is no such document, or has no jobs.
 
     Examples
     --------
-    >>> from oasis.traces.table import TraceSource
+    >>> from oasis.traces.table import TraceSource, TraceTable
     >>> job = '{"job_id": 7, "time": {"submission": 1709280000, "elapsed": 60}, "tres": {}}'
-    >>> rows = json_rows(TraceSource("jobs.json", ('{"jobs": [' + job + "]}",)))
+    >>> source = TraceSource("jobs.json", ('{"jobs": [' + job + "]}",))
+    >>> rows = json_rows(source, TraceTable(unit="entry"))
     >>> rows[0][0], rows[0][1]["JobID"], rows[0][1]["ElapsedRaw"]
     (1, '7', '60')
     """
@@ -332,11 +336,14 @@ def json_rows(source: TraceSource) -> list[tuple[int, Mapping[str, str]]]:
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
         raise InstanceError("jobs", "expected the list of jobs that sacct --json prints")
+    if not jobs:
+        raise InstanceError("jobs", "expected at least one job, got an empty list")
     rows: list[tuple[int, Mapping[str, str]]] = []
     for number, job in enumerate(jobs, start=1):
         if not isinstance(job, dict) or "job_id" not in job:
-            raise InstanceError(f"jobs[{number - 1}]", "expected a job with a job_id")
-        rows.append((number, _json_row(job)))
+            table.reject(MalformedError("not an object with a job_id"), number)
+        else:
+            rows.append((number, _json_row(job)))
     return rows
 
 
@@ -492,8 +499,8 @@ def read_slurm(path: str | os.PathLike[str], options: SlurmOptions | None = None
 
 def _read(source: TraceSource, options: SlurmOptions) -> TraceTable[TraceRow]:
     if is_json(source):
-        found: TraceTable[JobRun] = TraceTable()
-        rows = json_rows(source)
+        found: TraceTable[JobRun] = TraceTable(unit=ENTRY)
+        rows = json_rows(source, found)
         reader = _Reader(list(rows[0][1]) if rows else [*NAMES], options)
         reader.clock.look_at(row["Submit"] for _, row in rows)
         parse_rows(found, rows, reader.run)
@@ -511,7 +518,7 @@ def _read(source: TraceSource, options: SlurmOptions) -> TraceTable[TraceRow]:
             allow_malformed=True,
         )
     ended: TraceTable[JobRun] = TraceTable(
-        [run for run in found.rows if run.has_ended], found.malformed
+        [run for run in found.rows if run.has_ended], found.malformed, unit=found.unit
     )
     # Rows of jobs that still run are no fault: whether
     # the file can be used is judged by the others.
@@ -519,7 +526,9 @@ def _read(source: TraceSource, options: SlurmOptions) -> TraceTable[TraceRow]:
         check_usable(ended, source.name, allow_malformed=options.allow_malformed)
     reader.durations.question()
     reader.check_gpus(found, source.name)
-    table: TraceTable[TraceRow] = TraceTable([], found.malformed, reader.notes(found), reader.clock)
+    table: TraceTable[TraceRow] = TraceTable(
+        [], found.malformed, reader.notes(found), reader.clock, found.unit
+    )
     if found.rows:
         # Steps are as many as jobs, and are part of what
         # was read: there is nothing to report of them.

@@ -198,6 +198,9 @@ class MalformedError(Exception):
         self.kind, self.example, self.expected = kind, example, expected
 
 
+ROW, ENTRY = "row", "entry"
+
+
 @dataclass(slots=True)
 class TraceTable(Generic[Row]):
     """The rows of a file and the faults found in it.
@@ -207,17 +210,21 @@ class TraceTable(Generic[Row]):
     rows : list
         What the parser made of each good row, in the order of the file.
     malformed : dict
-        Kind of fault -> ``{"count": n, "first_row": line}``; line 1 is the header.
+        Kind of fault -> ``{"count": n, "first_row": line}``; line 1 is the header. In a JSON
+        document it is ``"first_entry"``, and the first entry is 1.
     notes : list of str
         Notes on how the rows were read, which affect what the numbers mean.
     clock : TraceTimes or None
         How the times of the file were read.
+    unit : {"row", "entry"}
+        What the file consists of.
     """
 
     rows: list[Row] = field(default_factory=list)
     malformed: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     clock: TraceTimes | None = None
+    unit: str = ROW
     _names: dict[str, str] = field(default_factory=dict, repr=False)  # kind -> with its example
     _expected: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -227,7 +234,8 @@ class TraceTable(Generic[Row]):
             fault = MalformedError(fault)
         name = self._names.setdefault(fault.kind, str(fault))
         self._expected.setdefault(name, fault.expected)
-        self.malformed.setdefault(name, {"count": 0, "first_row": line})["count"] += 1
+        first = {"count": 0, f"first_{self.unit}": line}
+        self.malformed.setdefault(name, first)["count"] += 1
 
     def expected(self, kinds: Iterable[str]) -> str:
         """What was expected in place of these kinds of faults, keys of `malformed`."""
@@ -366,20 +374,20 @@ def check_usable(table: TraceTable[Any], name: str, *, allow_malformed: bool = F
     if (good and (allow_malformed or count <= good)) or not table.malformed:
         return
     named = sorted((faults or table.malformed).items(), key=lambda entry: -entry[1]["count"])
-    first = min(found["first_row"] for _, found in named)
+    first = min(found[f"first_{table.unit}"] for _, found in named)
     kinds = "; ".join(
-        kind if len(named) == 1 else f"{kind} ({_rows(found['count'])})"
+        kind if len(named) == 1 else f"{kind} ({_rows(found['count'], table.unit)})"
         for kind, found in named[:MOST_KINDS]
     )
     more = f"; {len(named) - MOST_KINDS} other kinds" if len(named) > MOST_KINDS else ""
     rejected = sum(found["count"] for found in table.malformed.values())
     if good:
-        what = f"{count} of the {count + good} rows of {name} cannot be used"
+        what = f"{count} of the {count + good} {_many(table.unit)} of {name} cannot be used"
         what += f"; --allow-malformed goes on with the other {good}"
     else:
-        what = f"none of the {rejected} rows of {name} can be used"
+        what = f"none of the {rejected} {_many(table.unit)} of {name} can be used"
     expected = table.expected(kind for kind, _ in named[:MOST_KINDS])
-    raise InstanceError(f"row {first}", f"{kinds}{more}; {what}{expected}")
+    raise InstanceError(f"{table.unit} {first}", f"{kinds}{more}; {what}{expected}")
 
 
 def real(text: str, column: str, minimum: float = 0.0) -> float:
@@ -435,15 +443,27 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
     ['jobs: 2 malformed rows (bad duration), first at line 7']
     """
     return [
-        f"{name}: {_rows(found['count'], '' if kind in SOUND else 'malformed ')}"
-        f" ({kind}), first at line {found['first_row']}"
+        _sentence(name, kind, found)
         for name, kinds in report.items()
         for kind, found in kinds.items()
     ]
 
 
-def _rows(count: int, what: str = "") -> str:
-    return f"{count} {what}row{'' if count == 1 else 's'}"
+def _sentence(name: str, kind: str, found: Mapping[str, int]) -> str:
+    sound = "" if kind in SOUND else "malformed "
+    if "first_entry" in found:
+        rows, where = _rows(found["count"], f"{sound}{ENTRY}"), f"entry {found['first_entry']}"
+    else:
+        rows, where = _rows(found["count"], f"{sound}{ROW}"), f"line {found['first_row']}"
+    return f"{name}: {rows} ({kind}), first at {where}"
+
+
+def _rows(count: int, unit: str) -> str:
+    return f"{count} {unit if count == 1 else _many(unit)}"
+
+
+def _many(unit: str) -> str:
+    return f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
 
 
 def read_header(source: TraceSource) -> list[str]:

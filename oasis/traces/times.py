@@ -136,6 +136,8 @@ class TraceTimes:
         if form != self.form:
             hint = "; --time-zone says which" if {form, self.form} == {LOCAL, ZONED} else ""
             raise MalformedError(f"bad {column}: {form}, but most are {self.form}{hint}")
+        if form == RELATIVE and seconds < 0:  # often stands for a time that is not known
+            raise MalformedError(f"bad {column}: below 0, expected {RELATIVE}")
         return seconds
 
     def start(self, text: str) -> float | None:

@@ -222,7 +222,7 @@ class CountModel(ScheduleModel):
         names = (name for slot, name in self._counts() if slot in slots)
         return {name: (0.0, round(values.get(name, 0.0))) for name in names}
 
-    def kept(self, values: Mapping[str, float], slots: range) -> Limits:
+    def fixed_outside(self, values: Mapping[str, float], slots: range) -> Limits:
         """Limits by which every count outside of these slots is what it is in `values`."""
         names = (name for slot, name in self._counts() if slot not in slots)
         return {name: (now, now) for name in names for now in [round(values.get(name, 0.0))]}

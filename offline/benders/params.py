@@ -55,9 +55,9 @@ class ShortfallParams(Params):
     rounds : int
         Most rounds through the slots.
     patience : int
-        After every so many rounds, jobs that still lack work may complete later, or leave.
+        Number of rounds after which jobs that still lack work may complete later, or leave.
     hopeless : int
-        The search ends after so many rounds in a row without a new least shortfall of all jobs.
+        Number of rounds in a row without a new least total shortfall that end the search.
     concession : float
         Share of what the plan is worth more than the best schedules that may be given up for that
         at once, by all jobs together.
@@ -104,7 +104,7 @@ class ReplanningParams(Params):
         A neighbourhood lies at the arrival of a job that does not run yet, or up to one slot less
         than this later.
     random_share : float
-        Probability that those who may move are drawn at random; else they run at the same time.
+        Probability that the movable jobs are drawn at random; otherwise they overlap in time.
     least_gain : float
         Share of the difference of bound and incumbent that a plan must be worth more.
     gap : float

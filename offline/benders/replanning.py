@@ -94,7 +94,7 @@ class Replanning:
         self.best, self.duals, self.rng, self.params = best, duals, rng, params
         self.gives_way: Callable[[], bool] = lambda: False
         self._size = params.first_jobs
-        self._is_new = False  # the neighbourhood: nobody has searched it
+        self._is_new = False  # the neighbourhood has not been searched
         self._near: Limits = {}  # of the neighbourhood
         self._slots = range(model.arrays.horizon)  # whose counts may change
 
@@ -211,7 +211,7 @@ class Replanning:
 
     def _outside(self) -> Limits:
         """Limits that keep all counts outside of the open slots as they are now."""
-        return self.model.kept(self.model.values_of(self.best.solution.by_id), self._slots)
+        return self.model.fixed_outside(self.model.values_of(self.best.solution.by_id), self._slots)
 
     def place(self, near: Limits, budget: Budget, gain: float) -> None:
         """Better schedules by whole plans within these limits.

@@ -136,7 +136,7 @@ def cut_configuration_lp(
     bound : ConfigurationBound
         The configuration LP without cuts; it is not changed.
     state : SolveState
-        Is told of every better bound.
+        Receives every better bound.
     budget : Budget
         When to stop.
     params : CuttingParams

@@ -32,8 +32,8 @@ PRICE_SCALING = 0.25
 # Of the bound, and of the largest bound met: all resources together cost less, so prices become 0.
 LEAST_PRICE_SHARE = 1e-3
 NEGLIGIBLE_PRICES = 1e-9
-# The restricted master keeps so many columns for each job, and the second number on top; more slow
-# its simplex down, fewer are generated again.
+# Columns that the restricted master keeps, per job and on top: more of them slow its simplex down,
+# and with fewer the same columns are generated repeatedly.
 COLUMNS_PER_JOB = 60
 SPARE_COLUMNS = 1000
 
@@ -76,7 +76,7 @@ class ColumnGeneration:
     budget : Budget
         When to stop.
     state : SolveState
-        Is told of every better bound; its incumbent, if it has one, ends the generation as soon as
+        Receives every better bound; its incumbent, if it has one, ends the generation as soon as
         the bound proves it optimal.
     params : ColumnGenerationParams
         How it goes.

@@ -56,9 +56,9 @@ class CuttingParams(Params):
         Most classes of servers a group that have rows of their own, where the LP without cuts
         took longer than its share; else identical servers share a row, as in that.
     enough : int
-        So many violated cuts that are known already are added before new ones are looked for.
+        Number of known violated cuts that are added before new ones are searched.
     search_limit : float
-        A search for new ones that has found some ends after so many seconds or units of work.
+        Seconds or units of work after which a search that has found new cuts ends.
     patience : int
         Rounds over which the value of the LP must fall.
     least_progress : float

@@ -18,8 +18,8 @@ from offline.state import OnlinePrices, Phase
 
 # Most seconds or units of work of the search in windows before the bound: it goes on after it.
 START_LIMIT = 20.0
-# Where another process looks for schedules meanwhile, the bound has this share of the limit, at
-# most so many seconds, if that is more than its share alone.
+# While another process searches for schedules, the bound has this share of the limit, at most the
+# second number in seconds, if that is more than its share without a helper.
 HELPED_SHARE = 0.6
 HELPED_LIMIT = 40.0
 
@@ -30,7 +30,7 @@ class Heuristics:
     Parameters
     ----------
     problem : OfflineProblem
-        With an incumbent; its state is told of better ones, and has those of another process.
+        With an incumbent; its state receives better ones, and has those of another process.
     params : ConfigurationParams
         How the time is spent.
     stop : Budget

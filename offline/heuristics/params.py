@@ -23,7 +23,7 @@ class WindowParams(Params):
         Standard deviation of the normal variable whose exponential multiplies a job's density.
     spread : int
         A window lies at the arrival of a job that does not run, or up to one slot less than this
-        later; those who join arrive near it, give or take as much.
+        later; jobs that join arrive within the same distance of it.
     min_utility_fraction : float
         Completions worth less than this share of a job's best are not looked for.
     patience : int
@@ -52,7 +52,7 @@ class AlternationParams(Params):
     growth : float
         How much longer the next turn of a search is after one that gained nothing.
     most_wait : int
-        No search waits longer than so many turns.
+        Largest number of turns that a search waits.
     """
 
     first_turn: Amount = 30.0

@@ -61,7 +61,7 @@ def work_by_completion(c: JobVariables) -> Rows:
 def ps_of_work(c: JobVariables) -> Rows:
     """(2) and (6) over all slots: a job that completes has had enough parameter servers in all.
 
-    Its work takes so many at least, however it is spread over slots (`fewest_ps`). For integers (2)
+    `fewest_ps` is the least number for its work, however it is spread over slots. For integers (2)
     and (6) imply this row; it tightens relaxations, in which parameter servers are fractions. Only
     the master has it.
     """

@@ -117,7 +117,7 @@ class ScheduleExchange:
         return self.model.values_of(schedules)
 
     def found(self, values: Mapping[str, float]) -> None:
-        """Tell the state of schedules, unless they exceed a capacity by what HiGHS forgives.
+        """Report schedules to the state, unless they exceed a capacity within HiGHS's tolerance.
 
         Such schedules are refused at the end of the solve too (`solve_within`). Where the state
         knows better ones, from others, they are still to be given.

@@ -40,7 +40,7 @@ class PeriodParams(Params):
     Parameters
     ----------
     slots : int
-        About so many slots make a period. There are two periods at least.
+        Approximate length of a period in slots. There are at least two periods.
     step : float
         Share of a job's best utility: completions whose utilities differ by no more than this
         count as one.
@@ -84,7 +84,7 @@ class PeriodBound:
     separation : Separation
         Finds further cuts.
     best : BestSolution
-        What to exceed; its state is told of bounds.
+        Incumbent to exceed; its state receives the bounds.
     params : PeriodParams
         How the time is spent.
 

@@ -22,7 +22,7 @@ from oasis.online.completions import completions
 from oasis.online.dp import best_split
 from oasis.online.dp.worker_slots import costs_of_work, workers_for
 from oasis.online.ledger import Ledger
-from oasis.online.search import Granularity, Rest, Search
+from oasis.online.search import Granularity, RemainingWork, Search
 from offline import solve_brute_force
 from tests.strategies import Market
 
@@ -179,8 +179,8 @@ def test_what_is_left_of_a_job_is_placed_at_the_least_cost(least: int) -> None:
         first = start - 1 - (-work // given.job.chunks)
         utility = given.job.utility(np.arange(first, given.horizon))
         logs = np.where(utility > 0, 0.0, -np.inf)
-        rest = Rest(start, work, type(ends)(first, utility, logs))
-        search = Search(given.job, ledger_of(given), rest=rest)
+        remaining = RemainingWork(start, work, type(ends)(first, utility, logs))
+        search = Search(given.job, ledger_of(given), remaining=remaining)
         found = outcomes(given, start, work, "worker-slot")
         split, cheapest = search.best(), search.cheapest()
         payoff = best_payoff(given, found)

@@ -207,8 +207,8 @@ def within(policy: Policy, other: float, percent: float) -> bool:
 SIDES = [
     Claim(
         OTHERS,
-        "jobs of at most @ GPUs (there are none of @, @, @ or @)",
-        lambda: ("8", *(str(gpus) for gpus in range(1, 8) if gpus not in counted())),
+        "jobs of at most @ GPUs in order",
+        lambda: (max(counted()),),
     ),
     Claim(
         OTHERS,
@@ -221,7 +221,7 @@ SIDES = [
     Claim(OTHERS, "on @ GPUs as @ x @.", lambda: ("64", "8", "8")),
     *(
         Claim(OTHERS, sentence, lambda: (f"{sum(len(slice_of(k)) for k in range(4)):,}",))
-        for sentence in ("@ jobs together", "each of the @ jobs ends", "one of the @ jobs ends")
+        for sentence in ("@ jobs together", "each of the @ jobs ends")
     ),
     beside("FIFO", STRICT_FIFO),
     beside("FIFO, whole", STRICT_FIFO, "whole"),
@@ -236,17 +236,17 @@ SIDES = [
     Claim(OTHERS, "| | | @ | Lucid |", lambda: (f"{LUCID_SRTF:,.3f}",)),
     Claim(
         OTHERS,
-        "in the mean (Lucid), within @ % | – | | shortest remaining service",
+        "in the mean (Lucid), within @ % | | shortest remaining service",
         holds=lambda percent: within(REMAINING, LUCID_SRTF, percent),
     ),
     Claim(
         OTHERS,
-        "in the mean (Lucid), within @ % | differs",
+        "in the mean (Lucid), within @ % | | EASY",
         holds=lambda percent: within(FIVE_HOURS, LUCID_LAS, percent),
     ),
     Claim(
         OTHERS,
-        "the first slice takes @ s instead of @.",
+        "the first slice takes @ s instead of @",
         lambda: (f"{mean(BY_ARRIVAL):,.1f}", f"{mean(RUNNING_FIRST):,.1f}"),
     ),
     Claim(
@@ -294,14 +294,9 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     OTHERS: {
         "Four slices of": "SLICES; the sum of their jobs is claimed",
-        "within 0.07 %; with one slip mended, every job": "over the four slices, run once",
-        "on all four slices every job ends": "what that simulator did",
-        "a threshold at 3,600 GPU-seconds;": THEIRS,
-        "it has three, with thresholds at 3,250 and 7,200": THEIRS,
+        "in the mean, within 0.07 %": "over the four slices, run once",
         "loses 40 seconds": THEIRS,
-        "one threshold at 18,000 GPU-seconds": THEIRS,
         "rounds of six minutes": THEIRS,
-        "have the share 0": "of no resource",
         "five GPU-hours": "the threshold of the row",
     },
 }

@@ -599,19 +599,19 @@ RESULTS = [
     Claim(LIBRARY, "@ instances of the offline problem", lambda: (len(Library().records()),)),
     Claim(
         LIBRARY,
-        "mix of @ % time-insensitive, @ % sensitive, @ % critical",
+        "@ % time-insensitive, @ % sensitive, @ % critical jobs",
         lambda: [f"{100 * share:g}" for share in MIX],
     ),
     Claim(
         LIBRARY,
-        """is an hour, so that @ slots are about a day; of `testbed` it is @ minutes""",
-        lambda: ("twenty", "twenty"),
+        "A slot is an hour in the presets `calibrated` and `paper`, @ minutes in `testbed`",
+        lambda: ("twenty",),
         lambda: PAPER.slot_seconds == 3600 and TESTBED.slot_seconds == 20 * 60,
     ),
     Claim(LIBRARY, "by more than a billionth is refused", holds=lambda: BETTER == 1e-9),
     Claim(
         LIBRARY,
-        "the tests do so with every twentieth instance",
+        "The tests do so with every twentieth instance",
         holds=lambda: has("tests/unit/experiments/test_library_shipped.py", r"\[::20\]"),
     ),
 ]

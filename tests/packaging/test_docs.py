@@ -33,7 +33,8 @@ MEASURED = re.compile(
 )
 
 sys.path.insert(0, str(DOCS))
-from source_links import address, citations, locate  # noqa: E402
+import api_pages  # noqa: E402
+from source_links import address, citations, from_page, locate  # noqa: E402
 from source_pages import linkcode_resolve  # noqa: E402
 
 
@@ -278,6 +279,8 @@ def test_every_name_of_the_api_reference_links_to_the_line_that_defines_it() -> 
 def test_address_of_a_source_line_names_its_page_and_its_anchor() -> None:
     path, line = locate("oasis.online.prices.PriceFunction")
     assert address(path, line) == f"_source/oasis/online/prices.html#line-{line}"
+    assert from_page("notation", address(path, line)) == address(path, line)
+    assert from_page("api/prices", address(path, line)) == f"../{address(path, line)}"
 
 
 def test_policy_view_engine_and_room_are_in_the_api_reference_with_their_members() -> None:
@@ -306,3 +309,19 @@ def test_every_constraint_is_cited_where_it_is_checked_and_where_it_is_solved() 
         start: [n for n in range(1, 11) if f"({n})" not in text] for start, text in cited.items()
     }
     assert missing == {start: [] for start in cited}
+
+
+def test_every_documented_name_has_one_page_and_is_in_the_index_of_the_reference() -> None:
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    written = api_pages.pages(text)
+    assert len(written) == len(re.findall("^### ", text, re.MULTILINE)) > 40  # no two of one name
+    described = [name for page in written.values() for name in api_pages.names(page)]
+    assert len(set(described)) == len(described)
+    assert set(described) >= {f"{module}.{name}" for module, name in documented()}
+    index = api_pages.index(text)
+    assert re.findall(r"^   ~([\w.]+)$", index, re.MULTILINE) == described
+    assert re.findall(r"^api/(.*)$", index, re.MULTILINE) == list(written)
+    assert "auto" not in index.replace("autosummary", "")
+    for page in written.values():  # links that led from `docs` lead from `docs/api`
+        for target in re.findall(r"\]\(([^)]+)\)", page):
+            assert (DOCS / "api" / target).resolve().is_file(), target

@@ -92,7 +92,7 @@ def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
     ends = {form: horizon - data.draw(st.integers(0, horizon)) for form in forms}
     near = model.completing({form: range(end) for form, end in ends.items()})
     if data.draw(st.booleans()):
-        near = narrowed(near, model.kept(known, slots))
+        near = narrowed(near, model.fixed_outside(known, slots))
     elif data.draw(st.booleans()):
         near = narrowed(near, model.held(known, slots))
     else:

@@ -125,7 +125,7 @@ def command(
         int,
         typer.Option(
             help="Run policies that draw at random with so many seeds, from --policy-seed on; "
-            "their figures are means then, ± half of the 95 % interval.",
+            "their figures are means then, ± half of the 95 % interval. On elastic jobs only 1.",
             min=1,
             max=10_000,
         ),

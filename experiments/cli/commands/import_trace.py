@@ -51,8 +51,9 @@ All = Annotated[
     bool,
     typer.Option(
         "--all",
-        help="Keep every job: no rule of GPUs, duration, window, stride or max-jobs, but for those "
-        "that are given; machines and horizon are chosen so that all fit, and printed.",
+        help="Keep every job with GPUs (--cpu-jobs: the others too): no rule of GPUs, duration, "
+        "window, stride or max-jobs, but for those that are given; machines and horizon are "
+        "chosen so that all fit, and printed.",
     ),
 ]
 

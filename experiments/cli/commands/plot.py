@@ -42,9 +42,10 @@ def command(
     ] = None,
     style: Style = None,
 ) -> None:
-    """Draw a result: what `oasis run`, `solve`, `ratio`, `compare`, `replay` or `quote` wrote.
+    """Draw a result that a command wrote.
 
-    The same pictures as those of --plot, without running anything again. A JSON object with
+    These commands are `oasis run`, `solve`, `ratio`, `compare`, `replay`, `whatif` and `quote`. The
+    same pictures as those of --plot, without running anything again. A JSON object with
     `schedules` alone, as `oasis verify` takes it, is drawn too.
 
     Example: oasis plot result.json -o result.png

@@ -9,7 +9,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import Style, is_stdout, output_file
+from experiments.cli.options import Style, is_stdout, page_file
 from experiments.cli.results import read_document, read_instance, write_page
 from experiments.evaluation.checking import by_digest, digest_of, instance_of
 from oasis.model.errors import located_at
@@ -29,7 +29,7 @@ def command(
         typer.Option(
             "-o",
             "--output",
-            callback=output_file,
+            callback=page_file,
             help="Page to write (HTML); -: standard output.",
             show_default=False,
         ),
@@ -48,9 +48,9 @@ def command(
 ) -> None:
     """Put results on one page: what was run, tables, pictures, proofs, and how to make them again.
 
-    RESULT is what `oasis run`, `solve`, `ratio`, `compare`, `replay` or `quote` wrote with -o, an
-    object with `schedules`, or the table of `oasis sweep`. Schedules are verified again on the
-    instance that the result names.
+    RESULT is what `oasis run`, `solve`, `ratio`, `compare`, `replay`, `whatif` or `quote` wrote
+    with -o, an object with `schedules`, or the table of `oasis sweep`. Schedules are verified again
+    on the instance that the result names.
     The page is one file of HTML: its pictures and style are inside, and it loads nothing.
 
     Example: oasis report ratio.json compare.json -o report.html

@@ -27,6 +27,7 @@ from experiments.cli.commands.replay import (
 from experiments.cli.commands.sweep import engine_of, quiet
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.options import (
+    PAGE,
     AsJson,
     DaskScheduler,
     Engine,
@@ -39,7 +40,7 @@ from experiments.cli.options import (
     known,
     known_policies,
     naming_flags,
-    output_file,
+    result_or_page,
     with_options,
 )
 from experiments.cli.results import deliver, write_page
@@ -75,7 +76,6 @@ DRAWN_TEXT = (
     "the time d from submission to end, in units of 30 min; priority 1 to 100, decay 0 (10 % of "
     "the jobs), 0.01 to 1 (55 %) or 4 to 6 (35 %), target 1.5 x duration, at least 1"
 )
-PAGE = (".html", ".htm")
 TITLE = "Which scheduler would serve these jobs best?"
 
 
@@ -136,7 +136,7 @@ def command(
         typer.Option(
             "-o",
             "--output",
-            callback=output_file,
+            callback=result_or_page,
             help="Also write a page (.html), or the JSON result to another file; -: print it "
             "instead, as --json does.",
         ),
@@ -292,7 +292,8 @@ def _scenarios(
     made += [Scenario(sizes, placement, load) for load in dict.fromkeys(loads) if load != 1.0]
     for count in dict.fromkeys(fewer or ()):
         if count >= len(sizes):
-            raise InputError("--fewer", f"expected fewer than the {len(sizes)} machines", count)
+            there = f"{len(sizes)} machine{'' if len(sizes) == 1 else 's'}"
+            raise InputError("--fewer", f"expected fewer than the {there}", int(count))
         made.append(Scenario(sizes[: len(sizes) - int(count)], placement))
     widest = int(jobs.gpus.max())
     for scenario in made:

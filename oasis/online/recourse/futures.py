@@ -19,7 +19,7 @@ from oasis.online.recourse.live_job import LiveJob, grid_of
 from oasis.online.recourse.working_plan import WorkingPlan
 
 DEFAULT_SAMPLES = 8
-EARLIEST = 4  # so many futures that agree make others unnecessary
+EARLIEST = 4  # if this many futures agree, no others are drawn
 TIE = 1e-9  # share of the utility below which a gain is a rounding error
 MOST_JOBS = 20
 MEMORY = 100
@@ -37,8 +37,8 @@ class SampledFutures:
     by it on average. Both plans see the same futures, so that what they have in common cancels.
 
     While fewer than ten jobs are known, futures are copies of very few, and an equal trade is
-    refused: better jobs may come. Later it is accepted, or else a cluster whose jobs are all alike
-    would wait for ever.
+    refused: better jobs may come. From ten known jobs on, equal trades are accepted: otherwise a
+    cluster with identical jobs would never admit one.
 
     Numbers of arrivals are drawn from Poisson distributions, jobs evenly from those known.
 
@@ -59,7 +59,7 @@ class SampledFutures:
     memory : int
         So many of the last arrivals are drawn from.
     most_jobs : int
-        Futures end after so many jobs.
+        Number of jobs after which a future ends.
     seed : int
         Of the futures. Those of a decision depend on it and on the number of jobs that have
         arrived, on nothing else.

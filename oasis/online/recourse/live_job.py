@@ -17,7 +17,7 @@ from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.completions import Completions
-from oasis.online.search import Rest
+from oasis.online.search import RemainingWork
 
 MANTISSA = 53  # bits of a float
 
@@ -210,7 +210,7 @@ class LiveJob:
         worth = self.table[slot - self.job.arrival :]
         return slot + int((worth >= share * worth[0]).sum()) - 1  # no utility grows with time
 
-    def rest(self, now: int, until: int, lift: float = 0.0) -> Rest:
+    def remaining_work(self, now: int, until: int, lift: float = 0.0) -> RemainingWork:
         """Remaining work of a job of one form, with completions up to `until`.
 
         Each is worth `lift` more than it is.
@@ -220,7 +220,7 @@ class LiveJob:
         # A search asks the logarithms only which completions count;
         # the utilities themselves are exact.
         counted = np.where(utility > 0, 0.0, -np.inf)
-        return Rest(self.begin(now), self.remaining, Completions(first, utility, counted))
+        return RemainingWork(self.begin(now), self.remaining, Completions(first, utility, counted))
 
     def run_until(self, now: int) -> int:
         """Do what is planned before slot `now`; returns the worker-slots done."""

@@ -23,12 +23,13 @@ class RecourseParams:
         A planned completion counts for ``discount`` times less for each slot that it lies ahead:
         what is planned for later may still be displaced by jobs to come. 1 counts all the same.
     started_bonus : float
-        c: the utility of a job that has run counts (1 + c) times when plans are compared, so that
-        it is given up only for that much more.
+        c: the utility of a job that has run is multiplied by 1 + c when plans are compared, so
+        that it is given up only for a gain of more than c times its utility.
     min_utility_fraction : float
         phi: completions worth less than phi times the job's best count as worthless.
     most_leaving, most_joining : int
-        In a round, up to so many planned jobs leave the plan, and so many others try to join.
+        Largest numbers of planned jobs that leave the plan, and of others that try to join, in a
+        round.
     noise : float
         Standard deviation of the logarithm of the densities by which a round inserts its jobs.
     growth : float
@@ -38,8 +39,8 @@ class RecourseParams:
     tries : int
         How often promised jobs are packed again to make room for a newcomer, before it is refused.
     first_window, widening : int
-        Completions are looked for in so many slots after the earliest one for which all servers
-        together have room; if none fits, in `widening` times as many, and so on.
+        Completions are searched in `first_window` slots after the earliest one that the total free
+        capacity allows; if none fits, in `widening` times as many, and so on.
     """
 
     rounds: int = 20

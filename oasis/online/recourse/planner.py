@@ -120,7 +120,7 @@ class Planner:
         Used under commitment on arrival. Default: `SampledFutures`.
     patience : int, optional
         Makes the horizon roll: there is no last slot, and the plan always reaches `horizon` slots
-        ahead. A completion then counts if it comes within so many slots from the arrival on.
+        ahead. A completion then counts in this number of slots after the arrival.
 
     Attributes
     ----------
@@ -133,8 +133,8 @@ class Planner:
     rounds_done : int
         Rounds of ruin and recreate in the last decision.
     rounds_given : int or None
-        Exactly so many rounds are done in the next decisions, whatever time they take: it repeats
-        a decision that was made under a limit in seconds.
+        Exact number of rounds of the next decisions, whatever time they take: it repeats a
+        decision that was made under a limit in seconds.
     """
 
     def __init__(

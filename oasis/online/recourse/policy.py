@@ -87,8 +87,8 @@ class Recourse:
     withdrawn : list of int
         Jobs that their owners took back since the last decision.
     rounds_given : int or None
-        Exactly so many rounds of the search are done in the next decisions: it repeats decisions
-        that were made under a limit in seconds.
+        Exact number of rounds of the search in the next decisions: it repeats decisions that were
+        made under a limit in seconds.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class Recourse:
         commitment
             As for `Recourse`.
         patience : int, optional
-            A completion counts within so many slots from the arrival on. Default: twice
+            Number of slots after the arrival in which a completion counts. Default: twice
             `lookahead`.
         keep_admitted : bool
             Whether what is left of a job, whose patience is over though it is still worth

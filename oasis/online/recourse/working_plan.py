@@ -219,8 +219,8 @@ class WorkingPlan:
             # A job that would be late even alone needs no search.
             if form.earliest(self.now) > last:
                 continue
-            rest = form.rest(self.now, last, lift)
-            search = Search(form.job, self.ledger, rest=rest, form=form.form)
+            remaining = form.remaining_work(self.now, last, lift)
+            search = Search(form.job, self.ledger, remaining=remaining, form=form.form)
             split = search.best() if self.bounds is not None else self._earliest(search, last)
             self.insertions += 1
             if split is None:

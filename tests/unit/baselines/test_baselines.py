@@ -12,7 +12,7 @@ from baselines.dorm import Dorm
 from baselines.fair_shares import DRF
 from baselines.preemptive import LAS, SRTF
 from baselines.queues import FIFO
-from baselines.rrh import RRH, Prospects, worth_by_slot
+from baselines.rrh import RRH, DelayCosts, worth_by_slot
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
 from oasis.scheduling import EmptyCluster
 from oasis.scheduling.placement import place
@@ -193,18 +193,18 @@ def test_costs_of_waiting_are_what_the_others_lose():
     ).jobs
     tables = [worth_by_slot(each, 10) for each in jobs]
     assert tables[1].tolist() == [8.0] * 3 + [0.0] * 8
-    prospects = Prospects(0.0, np.array([4.0, 2.0]), tables, [0.5, 1.0], 0.25)
-    assert prospects.present.tolist() == [5.0, 8.0 / 1.5]
-    assert prospects.cost(0) == 4.0
-    assert prospects.cost(1) == 0.0
+    delays = DelayCosts(0.0, np.array([4.0, 2.0]), tables, [0.5, 1.0], 0.25)
+    assert delays.present.tolist() == [5.0, 8.0 / 1.5]
+    assert delays.cost(0) == 4.0
+    assert delays.cost(1) == 0.0
 
 
 def test_a_job_of_absurd_length_ends_after_the_horizon() -> None:
     jobs = Workload.from_instance(instance(job("a", chunks=1), job("b", work=2))).jobs
     tables = [worth_by_slot(each, 10) for each in jobs]
-    prospects = Prospects(0.0, np.array([1e30, 2.0]), tables, [0.5, 1.0], 0.25)
-    assert prospects.present[0] == 0.0
-    assert prospects.cost(0) == 0.5 * tables[1][1]  # all of b, for as long, on half the cluster
+    delays = DelayCosts(0.0, np.array([1e30, 2.0]), tables, [0.5, 1.0], 0.25)
+    assert delays.present[0] == 0.0
+    assert delays.cost(0) == 0.5 * tables[1][1]  # all of b, for as long, on half the cluster
 
 
 def test_the_cost_of_waiting_is_decay_times_time_where_utilities_are_linear_down_to_a_bound():
@@ -222,14 +222,14 @@ def test_the_cost_of_waiting_is_decay_times_time_where_utilities_are_linear_down
             )
         ).jobs
     ]
-    prospects = Prospects(0.0, left, tables, [0.5, 1.0, 0.25], 0.1)
+    delays = DelayCosts(0.0, left, tables, [0.5, 1.0, 0.25], 0.1)
     for i in range(3):
         expires = [span - (left[j] - 1) for j, span in enumerate(spans)]  # delay 0 is one slot
         expected = sum(decays[j] * min(left[i], expires[j]) for j in range(3) if j != i)
-        assert prospects.cost(i) == pytest.approx(expected * [0.5, 1.0, 0.25][i])
-    costs = np.array([prospects.cost(i) for i in range(3)])
-    expected = (0.3 * prospects.present - 0.7 * costs) / left
-    assert prospects.rewards(0.3) == pytest.approx(expected)
+        assert delays.cost(i) == pytest.approx(expected * [0.5, 1.0, 0.25][i])
+    costs = np.array([delays.cost(i) for i in range(3)])
+    expected = (0.3 * delays.present - 0.7 * costs) / left
+    assert delays.rewards(0.3) == pytest.approx(expected)
 
 
 def test_in_the_candidate_schedule_jobs_wait_for_those_before_and_cost_those_behind():
@@ -237,12 +237,12 @@ def test_in_the_candidate_schedule_jobs_wait_for_those_before_and_cost_those_beh
         instance(*(job(name, utility=Deadline(8.0, 5.0)) for name in "abc"), horizon=20)
     ).jobs
     tables = [worth_by_slot(each, 20) for each in jobs]
-    prospects = Prospects(0.0, np.array([4.0, 2.0, 3.0]), tables, [0.6, 0.6, 0.4], 0.0)
-    assert prospects.candidate(1, [0, 1, 2]) == (8.0, 0.0)  # from 4 to 6, and c ends by 6 with it
-    assert prospects.candidate(2, [0, 2, 1]) == (8.0, 0.0)  # beside a, at once; b ends by 5
-    assert prospects.candidate(0, [0, 1, 2]) == (8.0, pytest.approx(0.6 * 8.0))  # c would end at 7
-    assert prospects.candidate(0, [1, 2, 0]) == (8.0, 0.0)
-    late = Prospects(2.0, np.array([4.0, 2.0, 3.0]), tables, [0.6, 0.6, 0.4], 0.0)
+    delays = DelayCosts(0.0, np.array([4.0, 2.0, 3.0]), tables, [0.6, 0.6, 0.4], 0.0)
+    assert delays.candidate(1, [0, 1, 2]) == (8.0, 0.0)  # from 4 to 6, and c ends by 6 with it
+    assert delays.candidate(2, [0, 2, 1]) == (8.0, 0.0)  # beside a, at once; b ends by 5
+    assert delays.candidate(0, [0, 1, 2]) == (8.0, pytest.approx(0.6 * 8.0))  # c would end at 7
+    assert delays.candidate(0, [1, 2, 0]) == (8.0, 0.0)
+    late = DelayCosts(2.0, np.array([4.0, 2.0, 3.0]), tables, [0.6, 0.6, 0.4], 0.0)
     assert late.candidate(1, [0, 1, 2]) == (0.0, 0.6 * 8.0)  # from 6 to 8, too late; c to 7
 
 

@@ -9,7 +9,15 @@ import pytest
 from baselines.counts import Gpus
 from baselines.fair_shares import FinishTimeFairness
 from baselines.gittins import Gittins, Services
-from baselines.preemptive import LAS, SRSF, SRTF, Levels, Turns, check_levels, significant
+from baselines.preemptive import (
+    LAS,
+    SRSF,
+    SRTF,
+    PreemptiveCapacity,
+    ServiceLevels,
+    check_levels,
+    significant,
+)
 from baselines.queues import EASY, FIFO, SJF, Misfits, Queued, check_line
 from oasis.scheduling import Allocation, BestFit, Machine, PolicyJob, Room, Site
 from oasis.simulator import Outage, PlainJob, replay, rigid_workload
@@ -187,8 +195,8 @@ def test_lines_levels_and_gpus():
     assert check_line("fit") == "fit"
     assert check_levels((1, 2), "levels") == (1, 2)
     site = Site(("gpu",), (Machine("n0", (4.0,)),), unit_seconds=1800.0)
-    assert Levels((1.0,), site).ends == [2.0]
-    assert Levels((1.0,), site).level(2.0) == 1
+    assert ServiceLevels((1.0,), site).ends == [2.0]
+    assert ServiceLevels((1.0,), site).level(2.0) == 1
     job = PolicyJob("a", 0.0, 1.0, ((0, 2),), max_workers=2)
     assert Gpus(site).of(job, 2) == 4.0
     assert Gpus(Site(("cpu",), (Machine("n0", (4.0,)),))).of(job, 2) == 2.0
@@ -217,11 +225,11 @@ def test_turns_displace_only_where_nothing_is_free():
         def allocation(self, job):
             return Allocation(((0, 4),))
 
-    turns = Turns(site, BestFit(), Present(), [later])
-    assert turns.start(now, 4, 0) == Allocation(((1, 4),))
-    assert turns.start(last, 4, 0) == Allocation(((0, 4),))
-    assert not turns.keep(later)
-    assert turns.start(later, 4, 0) is None
+    capacity = PreemptiveCapacity(site, BestFit(), Present(), [later])
+    assert capacity.start(now, 4, 0) == Allocation(((1, 4),))
+    assert capacity.start(last, 4, 0) == Allocation(((0, 4),))
+    assert not capacity.keep(later)
+    assert capacity.start(later, 4, 0) is None
 
 
 def test_what_is_occupied_twice_is_less_than_nothing():

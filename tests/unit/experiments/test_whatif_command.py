@@ -194,6 +194,8 @@ def test_a_policy_that_fails_is_named_and_costs_no_other(
         (("--machines", "2x4", "--placement", "whole"), "the largest job, 8 GPUs, got 4"),
         (("--machines", "2x8", "--fewer", "2"), "--fewer: expected fewer than the 2 machines"),
         (("--loads", "0"), "--loads: expected numbers above 0 with commas between, got '0'"),
+        (("--machines", "1x16", "--fewer", "1"), "expected fewer than the 1 machine, got 1"),
+        (("-o", "q.pdf"), "expected .html or .htm or .json, as a page or JSON is written"),
         (("--fewer", "1.5"), "--fewer: expected whole numbers above 0"),
         (("--policies", "oasis"), "--policies: "),
         (("--style", "grayscale"), "--style: expected -o PAGE.html beside it"),

@@ -125,7 +125,7 @@ def test_held_counts_are_rounded_and_unnamed_ones_nothing(model: CountModel) -> 
 
 def test_kept_counts_are_rounded_and_those_of_the_slots_are_open(model: CountModel) -> None:
     a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
-    limits = model.kept({a0: 1.9999999, a1: 3.0, b1: 1.0}, range(1, 2))
+    limits = model.fixed_outside({a0: 1.9999999, a1: 3.0, b1: 1.0}, range(1, 2))
     assert limits == {a0: (2, 2), name(model, "a", "ps", 0): (0, 0)}
 
 

@@ -199,7 +199,7 @@ def test_counts_outside_of_the_slots_are_kept() -> None:
     made = CountModel(OfflineArrays.of(Instance(2, ONE, pair)))
     made.require(pulp.LpInteger, pulp.LpInteger)
     known = made.values_of({"a": Schedule("a", [[0, 0, 1]], [])})
-    solution = close_plan(made, made.kept(known, range(1, 2)), Budget(), PARAMS)
+    solution = close_plan(made, made.fixed_outside(known, range(1, 2)), Budget(), PARAMS)
     assert [made.counts(solution.values, "worker", t).tolist() for t in (0, 1)] == [[1, 0], [0, 1]]
     assert solution.objective == pytest.approx(14.0)
 

@@ -147,7 +147,7 @@ def test_work_done_and_work_left_add_up_whenever_one_looks(moments: list[int]) -
 def test_the_rest_is_measured_from_the_arrival_but_starts_now() -> None:
     made = live()
     made.remaining = 4
-    rest = made.rest(now=4, until=6)
+    rest = made.remaining_work(now=4, until=6)
     assert (rest.start, rest.work, rest.ends.first) == (4, 4, 5)
     assert rest.ends.utility.tolist() == [4.0, 2.0]
     assert rest.ends.counted.all()
@@ -155,8 +155,8 @@ def test_the_rest_is_measured_from_the_arrival_but_starts_now() -> None:
 
 def test_a_lift_makes_even_a_worthless_completion_count() -> None:
     made = live()
-    assert made.rest(2, 8).ends.counted.tolist() == [True, True, True, True, False, False]
-    lifted = made.rest(2, 8, lift=100.0).ends
+    assert made.remaining_work(2, 8).ends.counted.tolist() == [True, True, True, True, False, False]
+    lifted = made.remaining_work(2, 8, lift=100.0).ends
     assert lifted.utility.tolist() == [108.0, 106.0, 104.0, 102.0, 100.0, 100.0]
     assert lifted.counted.all()
 

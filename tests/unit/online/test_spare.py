@@ -39,7 +39,7 @@ def test_no_more_fits_than_is_quickly_known(seed: int) -> None:
     for job in instance.jobs:
         search = Search(job, plan.ledger)
         starts, _ = plan.ledger.runs(job.arrival, instance.horizon)
-        fit, _, _ = search._room(starts)
+        fit, _, _ = search._free_capacity(starts)
         assert (search._at_most(starts) >= fit).all()
 
 

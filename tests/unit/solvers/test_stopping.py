@@ -80,9 +80,9 @@ def test_what_is_no_amount_is_refused_by_its_name(bad: object) -> None:
 def test_every_part_of_a_budget_ends_with_the_whole() -> None:
     whole = (WorkLimit(10.0) | Gap(0.5) | NoImprovement(4.0)).start()
     part = whole.share(0.5).within(3.0)
-    assert (part.left, part.left_without_news) == (3.0, 3.0)
+    assert (part.left, part.left_without_report) == (3.0, 3.0)
     part.charge(2.0)
-    assert (part.left, whole.left, whole.left_without_news) == (1.0, 8.0, 2.0)
+    assert (part.left, whole.left, whole.left_without_report) == (1.0, 8.0, 2.0)
     whole.stopping.note(2.0, 3.0, 2.0, verified=2.0)
     assert part.passed
     assert whole.passed

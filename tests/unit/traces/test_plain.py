@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from oasis.model.errors import InstanceError
 from oasis.traces.philly import PhillyOptions, read_philly
-from oasis.traces.plain import PlainTrace, read_philly_plain, read_plain
+from oasis.traces.plain import read_philly_plain, read_plain
 from oasis.traces.plain_instance import PlainOptions, read_plain_instance
 from oasis.traces.plain_job import PlainJob
 
@@ -48,8 +48,29 @@ def test_the_shape_of_a_job() -> None:
 
 
 def test_times_count_from_the_first_submission_whatever_they_are(tmp_path: Path) -> None:
-    trace = read_plain(plain(tmp_path, "a,-50.5,60,4", "b,-20,1,1"))
-    assert trace == PlainTrace((PlainJob("a", 0.0, 60.0, 4), PlainJob("b", 30.5, 1.0, 1)), "plain")
+    trace = read_plain(plain(tmp_path, "a,50.5,60,4", "b,81,1,1", "c,-1,5,1"))
+    assert trace.jobs == (PlainJob("a", 0.0, 60.0, 4), PlainJob("b", 30.5, 1.0, 1))
+    assert trace.kept == "kept 2 of 3 jobs: 1 bad submitted"
+
+
+def test_a_duration_that_is_not_the_time_from_start_to_end_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.csv"
+    rows = ("a,0,10,70,60,4", "b,0,10,100,60,4", "c,0,,,60,4", "d,0,10,70,60.5,4", "e,0,99,70,9,4")
+    file.write_text("\n".join(("id,submitted,start,end,duration,gpus", *rows)) + "\n")
+    trace = read_plain(file)
+    assert [job.duration for job in trace.jobs] == [60.0, 60.0, 60.0, 60.5]
+    assert trace.notes[-1] == (
+        "jobs whose duration is not the time from start to end: 1; duration is used (--map "
+        "duration= takes the time between them)"
+    )
+    assert trace.malformed == {"end is before start": {"count": 1, "first_row": 6}}
+
+
+def test_an_empty_list_is_no_table(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.json"
+    file.write_text("[]\n")
+    with pytest.raises(InstanceError, match=r"got JSON without jobs of a known format$"):
+        read_plain(file)
 
 
 def test_jobs_of_one_instant_stay_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -171,7 +192,7 @@ def test_a_table_may_have_no_virtual_clusters(tmp_path: Path) -> None:
 
 @given(
     st.lists(
-        st.tuples(st.integers(-1000, 1000), st.integers(1, 99), st.integers(1, 16)),
+        st.tuples(st.integers(0, 2000), st.integers(1, 99), st.integers(1, 16)),
         min_size=1,
         max_size=8,
     )

@@ -26,7 +26,7 @@ from oasis.traces.plain import FORMATS as READ
 from oasis.traces.plain import PlainTrace, format_of, plain_jobs
 from oasis.traces.plain_job import COMPLETED, FAILED, KILLED, PlainJob
 from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
-from oasis.traces.table import MalformedError, source_of
+from oasis.traces.table import MalformedError, TraceTable, source_of
 from tests.oracle import fifo_easy
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
@@ -389,15 +389,15 @@ def test_a_part_of_a_gpu_is_counted_with_a_whole_one(tmp_path: Path) -> None:
         ("tiresias", "job_id,num_gpu,submit_time,model_name,duration\n1,2,3,vgg,-4",
          "row 2: bad duration"),
         ("philly log", json.dumps([{"jobid": "a", "submitted_time": at(0), "attempts": 7}]),
-         "row 1: bad attempts"),
+         "entry 1: bad attempts"),
         ("philly log", json.dumps([{"jobid": "a", "submitted_time": at(0), "attempts": [
             {"start_time": at(9), "end_time": at(3), "detail": []}]}]),
-         "row 1: end_time is before start_time"),
+         "entry 1: end_time is before start_time"),
         ("batsim", json.dumps({"jobs": [{"id": 1, "subtime": 0, "res": 0, "profile": "p"}],
                                "profiles": {"p": {"type": "delay", "delay": 5}}}),
-         "row 1: bad res"),
+         "entry 1: bad res"),
         ("batsim", json.dumps({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "q"}],
-                               "profiles": {}}), "row 1: there is no profile 'q'"),
+                               "profiles": {}}), "entry 1: there is no profile 'q'"),
         ("gavel", gavel(JOBS[:1]).replace("LM (", "XX ("),
          "row 1: no throughput on v100: XX (batch size 5)"),
         ("pai", "j0,i,ann,Failed,x,9.0\n", "row 1: bad start_time"),
@@ -449,10 +449,13 @@ def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:
     for value in (True, [1], {}):
         with pytest.raises(MalformedError, match=r"^bad a$"):
             cell({"a": value}, "a")
-    with pytest.raises(InstanceError, match=r"^jobs\[1\]: expected an object, got 7"):
-        list(numbered([{}, 7], "jobs", "id"))
+    table: TraceTable[Any] = TraceTable(unit="entry")
+    assert len(list(numbered([{}, 7], "jobs", "id", table))) == 1
+    assert table.malformed == {"not an object": {"count": 1, "first_entry": 2}}
     with pytest.raises(InstanceError, match=r"^jobs: expected a list of jobs, got None"):
-        list(numbered(None, "jobs", "id"))
+        list(numbered(None, "jobs", "id", table))
+    with pytest.raises(InstanceError, match=r"^jobs: expected at least one job, got an empty list"):
+        list(numbered([], "jobs", "id", table))
 
 
 def test_the_table_of_tasks_must_be_there(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from oasis.traces.job_table import chosen_rows
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.runs import JobRun, add_jobs
 from oasis.traces.slurm import SLURM, SlurmOptions, json_rows, layout_of
-from oasis.traces.table import TraceSource, TraceTable
+from oasis.traces.table import TraceSource, TraceTable, malformed_sentences
 
 AT = "2024-03-01T0{}:00:00".format
 
@@ -419,13 +419,27 @@ def test_json() -> None:
     table = table_of(text)
     assert table.rows[0].labels == {"user": "ann", "partition": "gpu", "qos": "normal"}
     assert table.rows[0].job.started == 1709280060
-    assert table.malformed == {"has not ended": {"count": 1, "first_row": 2}}
+    assert table.malformed == {"has not ended": {"count": 1, "first_entry": 2}}
 
 
 def test_json_of_another_kind_is_refused() -> None:
-    for text, message in (("{", "expected JSON"), ('{"jobs": 3}', "expected the list of jobs")):
+    table: TraceTable[Any] = TraceTable(unit="entry")
+    for text, message in (
+        ("{", "expected JSON"),
+        ('{"jobs": 3}', "expected the list of jobs"),
+        ('{"jobs": []}', "expected at least one job, got an empty list"),
+    ):
         with pytest.raises(InstanceError, match=message):
-            json_rows(TraceSource("jobs.json", (text,)))
+            json_rows(TraceSource("jobs.json", (text,)), table)
+
+
+def test_what_is_no_job_in_a_json_list_is_counted() -> None:
+    table = table_of(json.dumps({"jobs": [7, json_job(), {"name": "x"}, json_job(job_id=18)]}))
+    assert [row.job.id for row in table.rows] == ["17", "18"]
+    assert table.malformed == {"not an object with a job_id": {"count": 2, "first_entry": 1}}
+    assert malformed_sentences({"jobs": table.malformed}) == [
+        "jobs: 2 malformed entries (not an object with a job_id), first at entry 1"
+    ]
 
 
 # --- odd sites ------------------------------------------------------------------------------------

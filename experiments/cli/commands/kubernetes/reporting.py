@@ -58,7 +58,7 @@ from experiments.cli.options import (
     known_policies,
     limits_of,
     naming_flags,
-    output_file,
+    page_file,
 )
 from experiments.cli.results import deliver, write_instance, write_page
 from experiments.evaluation.comparison import Comparison, with_optimum
@@ -190,7 +190,7 @@ def report(
     context: Context = None,
     page: Annotated[
         Path | None,
-        typer.Option(callback=output_file, help="Also write a page of HTML with pictures."),
+        typer.Option(callback=page_file, help="Also write a page of HTML with pictures."),
     ] = None,
     output: ResultFile = None,
     as_json: AsJson = False,

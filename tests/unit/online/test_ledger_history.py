@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import oasis
-from oasis.online.ledger import Ledger, Past
+from oasis.online.ledger import Ledger, LedgerHistory
 from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search
 
@@ -113,7 +113,7 @@ def test_the_past_ledger_is_the_present_one_of_then() -> None:
     def begin() -> Ledger:
         return Ledger.idle(instance.cluster, instance.horizon, bounds)
 
-    past = Past(begin, bounds)
+    past = LedgerHistory(begin, bounds)
     arrays = [past.present.worker_prices]
     for job in instance.jobs_by_arrival():
         search = Search(job, past.present)
