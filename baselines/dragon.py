@@ -218,16 +218,16 @@ class Dragon(LocalityAware):
     Parameters
     ----------
     urgent_after : float or None
-        Theta, seconds: a job that has waited so long is urgent. Not printed; None: 2 minutes, as in
-        the public code, and 30 seconds as in its release.
+        Theta, seconds: a job that has waited this long is urgent. Not printed; None: 2 minutes, as
+        in the public code, and 30 seconds as in its release.
     idle_after : float
-        Lambda, seconds: what has been idle so long is given to running jobs. Not printed; 1 minute
+        Lambda, seconds: what has been idle this long goes to running jobs. Not printed; 1 minute
         in both versions of the code.
     alarms : bool
         Whether theta and lambda call the policy when they have passed; else it acts only when
         something happens.
     reading : {"text", "code", "release"}
-        See the table.
+        Which version is followed where they differ: the paper, its public code or its release.
 
     Examples
     --------

@@ -336,11 +336,11 @@ class ElasticFlow(BasePolicy):
     Parameters
     ----------
     slot_minutes : float
-        Length of a slot.
+        Length of a slot, in minutes.
     worth : float
         Part of its first worth from which on a job counts as late, above 0 and at most 1.
     margin_seconds : float
-        By so much deadlines are taken earlier: what changes may cost.
+        Seconds that deadlines are taken earlier, as a reserve for what changes cost.
     sizes : {"powers", "any"}
         Which numbers of workers jobs may have.
 

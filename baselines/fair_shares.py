@@ -439,7 +439,7 @@ class FinishTimeFairness(Ordered):
         Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
         nothing is drawn, each job has the most workers that it can.
     lease : float
-        Hours.
+        How long a job holds its GPUs before it may lose them, in hours.
     line : {"strict", "fit"}
         Whether a job that does not fit blocks those behind it.
     placement : str or None

@@ -218,7 +218,7 @@ class Gavel(BasePolicy):
         Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
         nothing is drawn, each job has the most workers that it can.
     round_minutes : float
-        Length of a round.
+        Length of a round, in minutes.
     placement : str or None
         Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
         instances, best fit elsewhere.

@@ -61,7 +61,7 @@ class Weights:
     site : Site
         The machines.
     form : {"ratio", "difference"}
-        How w' is read.
+        Whether the paper's w' is read as a ratio or as a difference.
 
     Examples
     --------
@@ -301,7 +301,7 @@ class Kod2(GangController):
     starve_limit : float
         STARVELIMIT, seconds. Not printed; 600 is ours.
     form : {"ratio", "difference"}
-        How w' is read.
+        Whether the paper's w' is read as a ratio or as a difference.
     printed : bool
         Whether to keep what is printed where the text says something else.
 

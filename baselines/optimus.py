@@ -226,9 +226,9 @@ class Optimus(BasePolicy):
     Parameters
     ----------
     round_minutes : float
-        Length of an interval.
+        Length of an interval, in minutes.
     training : {"sync", "async"}
-        The speed model.
+        Speed model: of synchronous or of asynchronous training.
     samples : int
         Most workers of a sampling run.
     convergence : float

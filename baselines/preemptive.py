@@ -249,12 +249,14 @@ class Ordered(OneLine):
 
     def _serve(self, view: View, plan: Plan) -> None:
         # Sorted at each event, as keys of running jobs change while they run.
-        running = sorted(self._key(job, view) for job in self._running.values())
+        # Those within their minimum run time stay where they are, whatever their turn.
+        kept = {k: job for k, job in self._running.items() if view.kept_until(job) > view.now}
+        running = sorted(self._key(job, view) for k, job in self._running.items() if k not in kept)
         # `served` of the waiting and `first` of the running jobs have had their turn. Running jobs
         # that go before every waiting one stay where they are, so their turns are not played.
         served, first = 0, bisect_left(running, self._waiting[0])
         jobs = self._book.jobs
-        now_running = {index: jobs[index] for _, index in running[:first]}
+        now_running = kept | {index: jobs[index] for _, index in running[:first]}
         capacity = PreemptiveCapacity(
             self._site, self._placement, view, [jobs[i] for _, i in running[first:]]
         )

@@ -86,6 +86,8 @@ class OneLine(BasePolicy):
         As for `Placing`.
     """
 
+    keeps_run_times = True
+
     def __init__(
         self, seed: int | None = 0, *, line: str = STRICT, placement: str | None = None
     ) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:  # the tests use `pages` without it
+    from sphinx.application import Sphinx
 
 LIST = "api"  # the page with the list, and the folder of the others
 SUFFIX = ".page"  # of their files: they are MyST, but nobody wrote them

@@ -28,6 +28,7 @@ extensions = [
     "source_pages",
     "cells",
     "mathml",
+    "search_words",
 ]
 exclude_patterns = ["_build", "examples"]
 source_suffix = {".md": "myst-nb", api_pages.SUFFIX: "myst-nb"}

@@ -44,8 +44,9 @@ def app_of(names: Iterable[str]) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         help="Schedule distributed training jobs online, and know how far from optimal it was.",
-        epilog="Exit codes: 0 done; 2 bad usage, bad input, or a file that cannot be written; 3 a "
-        "limit was hit before a proof; 4 cells of a sweep failed; 130 interrupted.",
+        epilog="Exit codes: 0 done; 1 a bug; 2 bad usage, bad input, or a file that cannot be "
+        "written; 3 incomplete: a limit or Ctrl-C came first; 4 cells of a sweep or policies of "
+        "whatif failed; 130 interrupted without a result.",
     )
     app.callback()(_options)
     for name in names:

@@ -247,8 +247,8 @@ def no_improvement_option() -> Any:
         "--no-improvement",
         partial(read_seconds, what="an amount"),
         "TIME",
-        "End a solve after this time (units of work with --work-limit) in which bound and "
-        "schedules came closer by less than a thousandth. [default: inf]",
+        "End a solve when the interval became shorter by less than a thousandth within this time "
+        "(units of work with --work-limit). [default: inf]",
     )
 
 
@@ -388,16 +388,14 @@ Gap = Annotated[
         "--gap",
         read_share,
         "SHARE",
-        "End when bound and schedules are this close, as a share of the latter: 0.01 or 1%. inf "
+        "End when (bound - objective) / objective is at most this: 0.01 or 1%. inf "
         "stops immediately; the bound is then very weak. [default: 0, a proof]",
     ),
 ]
 NoImprovement = Annotated[float | None, no_improvement_option()]
 SolverSeed = Annotated[
     int,
-    typer.Option(
-        "--solver-seed", min=0, max=LARGEST_SEED, help="Seed of what the offline solve draws."
-    ),
+    typer.Option("--solver-seed", min=0, max=LARGEST_SEED, help="Seed of the offline solve."),
 ]
 Method = Annotated[
     str,
@@ -466,8 +464,8 @@ Set = Annotated[
     typer.Option(
         SET,
         metavar="P.OPTION=X",
-        help="Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown one is "
-        "answered with those that there are.",
+        help="Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown "
+        "option is refused with a list of all.",
         show_default=False,
     ),
 ]
@@ -475,7 +473,7 @@ PolicySeed = Annotated[
     int | None,
     typer.Option(
         "--policy-seed",
-        help=f"The option seed of {', '.join(having(SEED))} at once. [default: 0]",
+        help=f"Sets the option seed of {', '.join(having(SEED))}. [default: 0]",
     ),
 ]
 PolicyLine = Annotated[
@@ -483,8 +481,9 @@ PolicyLine = Annotated[
     typer.Option(
         "--line",
         metavar="strict|fit",
-        help="Whether a job that does not fit blocks those behind it, or they may pass: the option "
-        f"line of {', '.join(having(LINE))} at once. [default: strict]",
+        help="strict: a job that does not fit blocks the jobs behind it; fit: they may pass. Sets "
+        "the option "
+        f"line of {', '.join(having(LINE))}. [default: strict]",
     ),
 ]
 

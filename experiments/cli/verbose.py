@@ -33,8 +33,8 @@ def with_verbose(command: Command) -> Command:
             bool,
             typer.Option(
                 "--verbose",
-                help="Log on standard error what is being done, and show tracebacks of bugs, and "
-                "of errors in policies of your own.",
+                help="Log each step on standard error; show tracebacks of bugs and of errors in "
+                "your own policy.",
             ),
         ],
     )

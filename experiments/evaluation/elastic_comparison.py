@@ -261,6 +261,14 @@ class SlotView:
         """Time for which `job` held machines."""
         return self._view.attained(self._policy.real[job.index])
 
+    def kept_until(self, job: PolicyJob) -> float:
+        """Before when `job` is not to be changed: there is no minimum run time here."""
+        return 0.0
+
+    def change_cost(self, job: PolicyJob) -> float:
+        """Time that a change of `job` is expected to cost: nothing is told here."""
+        return 0.0
+
     def was_admitted(self, job: PolicyJob) -> bool:
         """Whether `job` was admitted before; here no job arrives twice."""
         return False

@@ -295,7 +295,8 @@ machines, priority, mix
     counts: str | None = described(None, "CSV hour,job_submits that shapes the arrivals")
     slot_seconds: float | None = described(None, f"length of a slot. {_FROM_PRESET}")
     machines: str = described(
-        "gpu_workers", "which: gpu_workers, or as_printed: the paper's swapped ones"
+        "gpu_workers",
+        "machine types: gpu_workers, or as_printed (the paper swaps workers and parameter servers)",
     )
     priority: tuple[float, float] = described(PRIORITY, "range of gamma1, the jobs' values")
     mix: tuple[float, float, float] = described(

@@ -303,7 +303,9 @@ class OasisOptions:
         Naming the option.
     """
 
-    scale: float = described(1.0, "multiply U/L by this: mis-estimated prices (paper's Fig. 6)")
+    scale: float = described(
+        1.0, "multiply U/L, the range of prices, by this: wrong estimates (paper's Fig. 6)"
+    )
     min_utility_fraction: float = described(
         DEFAULT_MIN_UTILITY_FRACTION,
         "a completion worth less than this fraction of the job's best counts as worthless",
@@ -318,7 +320,7 @@ class OasisOptions:
     )
 
     bounds: str | None = described(
-        None, "take U and L, and the two options above, from this file of `oasis learn`"
+        None, "take U, L, --min-utility-fraction and --raw-units from this file of `oasis learn`"
     )
 
     def __post_init__(self) -> None:

@@ -48,6 +48,10 @@ class Tracked(Protocol):
         Since when it cannot work, without a break; None if it can.
     admitted : bool
         Whether the policy accepted it before it arrived now.
+    kept_until : float
+        Before when it is not to be changed; 0: it may change.
+    change_cost : float
+        Time without work that a change is expected to take; 0: unknown.
     """
 
     @property
@@ -68,6 +72,10 @@ class Tracked(Protocol):
     def waiting_since(self) -> float | None: ...
     @property
     def admitted(self) -> bool: ...
+    @property
+    def kept_until(self) -> float: ...
+    @property
+    def change_cost(self) -> float: ...
 
     def be_in(self, form: int) -> None:
         """Be in this form; a policy that does not know forms sees the job in it."""
@@ -225,6 +233,14 @@ class BooksView:
     def attained(self, job: PolicyJob) -> float:
         """Time that `job` held an allocation, in which it worked or was being set up."""
         return self._books.jobs[job.index].held_at(self.now)
+
+    def kept_until(self, job: PolicyJob) -> float:
+        """Before when `job` is not to be changed; 0: it may change."""
+        return self._books.jobs[job.index].kept_until
+
+    def change_cost(self, job: PolicyJob) -> float:
+        """Time without work that a change of `job` is expected to cost; 0: unknown."""
+        return self._books.jobs[job.index].change_cost
 
     def was_admitted(self, job: PolicyJob) -> bool:
         """Whether `job` was accepted before: on a cluster, a job may arrive once more."""

@@ -50,6 +50,9 @@ class Driver(Generic[Spec]):
         What decides.
     site : Site
         The machines.
+    minimum_run : int
+        Slots for which a policy leaves a job as it is after it was started or changed, if it is
+        `KeepingRunTimes`; 0: it may be changed at every boundary. Lost machines come before that.
 
     Attributes
     ----------
@@ -62,8 +65,8 @@ class Driver(Generic[Spec]):
         down.
     """
 
-    def __init__(self, policy: Policy, site: Site) -> None:
-        self.policy = policy
+    def __init__(self, policy: Policy, site: Site, minimum_run: int = 0) -> None:
+        self.policy, self.minimum_run = policy, minimum_run
         self.slot: int | None = None
         self.entries: dict[int, Entry[Spec]] = {}
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
@@ -217,6 +220,7 @@ class Driver(Generic[Spec]):
             entry.held += passed if entry.allocation.workers else 0
             # Training may go on from an older state of it, and then reports less than before.
             entry.done = facts.done.get(entry.spec.uid, entry.done)
+            entry.change_cost = facts.costs.get(entry.spec.uid, entry.change_cost)
             is_used_up = entry.work - entry.done <= TOLERANCE * max(1.0, entry.work)
             if entry.spec.ends_itself and is_used_up and entry.job is not _NO_JOB:
                 entry.extend()
@@ -402,7 +406,7 @@ class Driver(Generic[Spec]):
         for index, entry in self.entries.items():
             # A gang works whole or not at all, so one lost machine takes all its tasks.
             if entry.allocation.machines & set(view.lost):
-                entry.allocation = NOTHING
+                entry.allocation, entry.kept_until = NOTHING, 0.0
                 entry.waiting_since = int(view.now)
                 view.evicted.append(entry.seen)
             elif index in self.closures.untold:
@@ -452,7 +456,7 @@ class Driver(Generic[Spec]):
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, source.min_workers), source.chunks)
         self._show(entry, self.as_seen(spec, source, self._next, fixed))
-        entry.allocation = NOTHING
+        entry.allocation, entry.kept_until = NOTHING, 0.0
         entry.waiting_since = slot
         self._next += 1
         self.entries[entry.job.index] = entry
@@ -498,7 +502,8 @@ class Driver(Generic[Spec]):
     def _is_due(self, slot: int, view: BooksView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
         woken = self._wake_at is not None and slot >= self._wake_at
-        return bool(happened or woken or self.policy.slotted or self._withdrawn())
+        often = self.policy.slotted or self.minimum_run or self._withdrawn()
+        return bool(happened or woken or often)
 
     def _withdrawn(self) -> bool:
         return isinstance(self.policy, Withdrawing) and bool(self.policy.withdrawn)
@@ -554,11 +559,7 @@ class Driver(Generic[Spec]):
             return
         if entry.whole is not None and not entry.has_form:
             entry.be_in(allocation.form)
-        entry.allocation = allocation
-        if allocation.workers:
-            entry.waiting_since, entry.given = None, allocation.worker_count
-        elif entry.waiting_since is None:
-            entry.waiting_since = slot
+        entry.hold(allocation, slot, self.minimum_run)
         outcome.changed.append(entry.spec.uid)
 
     def _reject(self, entry: Entry[Spec], reason: str, outcome: Decided[Spec]) -> None:
@@ -769,6 +770,7 @@ class Driver(Generic[Spec]):
             for name in STATE:
                 setattr(entry, name, found[name])
             entry.settled, entry.begun = entry.allocation, entry.given is not None
+            entry.kept_until = found.get("kept_until", 0.0)
             entry.observed = [(slot, loss) for slot, loss in found["observed"]]
             self.entries[entry.job.index] = entry
 

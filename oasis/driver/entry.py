@@ -107,6 +107,10 @@ class Entry(Generic[Spec]):
         What a policy that knows forms sees of a job that has several; None: it sees `job`.
     extensions : int
         How often its work was used up, and more was expected.
+    kept_until : float
+        The first slot in which it may be changed.
+    change_cost : float
+        Slots without work that a change of it is expected to take; 0: unknown.
     """
 
     spec: Spec
@@ -130,6 +134,8 @@ class Entry(Generic[Spec]):
     works: tuple[float, ...] = ()
     whole: PolicyJob | None = None
     extensions: int = 0
+    kept_until: float = 0.0
+    change_cost: float = 0.0
 
     @property
     def has_form(self) -> bool:
@@ -140,6 +146,15 @@ class Entry(Generic[Spec]):
         """Be in this form, of which it has done nothing yet."""
         self.form, self.job = form, self.forms[form]
         self.work = self.left = self.works[form]
+
+    def hold(self, allocation: Allocation, slot: int, minimum_run: int) -> None:
+        """Hold something else from `slot` on, for so many slots at least if it is not nothing."""
+        self.allocation, self.kept_until = allocation, 0.0
+        if allocation.workers:
+            self.waiting_since, self.given = None, allocation.worker_count
+            self.kept_until = float(slot + minimum_run) if minimum_run else 0.0
+        elif self.waiting_since is None:
+            self.waiting_since = slot
 
     def settle(self) -> None:
         """At the end of a boundary: count what changed, if the job had begun before."""
@@ -223,6 +238,8 @@ class Entry(Generic[Spec]):
             "resizes": self.resizes,
             "restarts": self.restarts,
             "observed": self.observed,
+            # written only where there is a minimum run time
+            **({"kept_until": self.kept_until} if self.kept_until else {}),
             # a job of one form is written as it was before there were several
             **({"form": self.form, "alone": not self.forms} if self._has_several else {}),
         }
@@ -255,6 +272,8 @@ class Facts(Generic[Spec]):
         Machines that cannot be used now.
     calendar : Calendar
         Machines that are closed, or partly kept from jobs, in this slot and in later ones.
+    costs : mapping of str to float
+        Slots without work that a change of a job is expected to take, by uid, where it is known.
     """
 
     specs: Mapping[str, Spec]
@@ -263,6 +282,7 @@ class Facts(Generic[Spec]):
     ended: frozenset[str] = frozenset()
     down: frozenset[int] = frozenset()
     calendar: Calendar = EVER_OPEN
+    costs: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -87,10 +87,12 @@ def reach_of(lookahead: int) -> int:
 def differs(live: LiveJob, left: int) -> bool:
     """Return whether a job must be replanned because `left` differs from its planned work.
 
-    A plan of a gang may do more than that, because its last slot runs the whole minimum.
+    A plan of a gang may do more than that, because its last slot runs the whole minimum; so may one
+    that counts what changes cost.
     """
     spare = 0
-    if live.schedule is not None and live.job.min_workers > 1:
+    has_cost = live.held is not None and live.held.cost > 0
+    if live.schedule is not None and (live.job.min_workers > 1 or has_cost):
         # The surplus of a gang's last slot is not work that is missing from the plan.
         spare = int(live.schedule.workers[:, COUNT].sum())
     return not (left == live.remaining or live.remaining < left <= spare)

@@ -220,6 +220,27 @@ class ServerGroup:
         np.minimum(least, float(most), out=least)
         return rounding.floor_counts(least)  # it is monotone: rounding once is enough
 
+    def fits_on(
+        self, demand: FloatArray, slots: IntArray, servers: IntArray, most: int
+    ) -> IntArray:
+        """Units of `demand` (R,) that fit on each of n `servers`, at most `most`; (q, n).
+
+        Whatever the labels of the servers are.
+        """
+        columns = self._column(servers)
+        units = np.full((len(slots), len(servers)), float(most))
+        with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
+            for r in demand.nonzero()[0]:
+                free = self.capacity[r, columns] - self.used[r][slots[:, None], columns]
+                if self.kept is not None:
+                    free -= self.kept[r][slots[:, None], columns]
+                np.minimum(units, free / demand[r], out=units)
+        units[:, np.isin(servers, sorted(self.lost))] = 0.0
+        if self.closed is not None:
+            units[self.closed[slots[:, None], columns]] = 0.0
+        found: IntArray = np.maximum(rounding.floor_counts(units), 0.0).astype(np.int64)
+        return found
+
     def room(
         self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
     ) -> FloatArray:

@@ -57,6 +57,27 @@ def knows_forms(policy: object) -> bool:
 
 
 @runtime_checkable
+class KeepingRunTimes(Protocol):
+    """Says whether it keeps a minimum run time: it changes no job before `View.kept_until`.
+
+    A policy that says nothing does not. One that never changes a job that runs does so by itself.
+
+    Examples
+    --------
+    >>> from baselines import DRF, SRTF
+    >>> keeps_run_times(SRTF()), keeps_run_times(DRF())
+    (True, False)
+    """
+
+    keeps_run_times: bool
+
+
+def keeps_run_times(policy: object) -> bool:
+    """Whether `policy` lets jobs run for as long as `View.kept_until` says."""
+    return isinstance(policy, KeepingRunTimes) and bool(policy.keeps_run_times)
+
+
+@runtime_checkable
 class Deciding(Protocol):
     """Answers what should run where: the one method without which nothing is a policy."""
 

@@ -310,6 +310,14 @@ class View(Protocol):
         """Return for how long `job` has worked or was being set up so far."""
         ...
 
+    def kept_until(self, job: PolicyJob) -> float:
+        """Return before when `job`, which was changed lately, is to be left as it is; or 0."""
+        ...
+
+    def change_cost(self, job: PolicyJob) -> float:
+        """Return the time without work that a change of `job` is expected to cost; 0: unknown."""
+        ...
+
     def was_admitted(self, job: PolicyJob) -> bool:
         """Return whether `job` was accepted before: on a cluster, a job may arrive once more."""
         ...

@@ -113,6 +113,7 @@ class JobProgress:
         "waiting_since",
     )
     admitted = False  # in a simulation every job arrives once
+    kept_until = change_cost = 0.0  # a simulation knows neither
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class GavelOptions(MachineOptions):
     throughputs: str = option(
         "", "Gavel's file of steps per second (JSON), for a trace without durations", reading=True
     )
-    worker_type: str = option("v100", "the type of worker in that file that is meant", reading=True)
+    worker_type: str = option("v100", "type of worker in that file", reading=True)
 
 
 def _read(source: TraceSource, options: GavelOptions) -> TraceTable[TraceRow]:

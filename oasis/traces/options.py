@@ -55,7 +55,7 @@ class TraceOptions:
 
     slot_seconds: float = option(1800.0, "length of a slot in seconds", above=True)
     horizon: int = option(14, "number of slots T", minimum=1)
-    arrival_slots: int = option(12, "take the jobs of so many slots, beginning at start", minimum=1)
+    arrival_slots: int = option(12, "length of the window in slots", minimum=1)
     start: str = option("busiest", "where the window begins: busiest, first or a time of the trace")
     stride: int = option(1, "take every n-th job of the window", minimum=1)
     max_jobs: int = option(20, "most jobs to take", minimum=1)
@@ -93,8 +93,8 @@ class TraceOptions:
     )
     cpu_jobs: bool = option(
         False,
-        "keep jobs without GPUs: each holds one GPU in a replay, and in an instance or a workload "
-        "CPUs and memory alone",
+        "keep jobs without GPUs: each holds one GPU in a replay, and CPUs and memory alone in an "
+        "instance or a workload",
         reading=True,
     )
     allow_malformed: bool = option(

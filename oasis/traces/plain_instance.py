@@ -49,7 +49,7 @@ class PlainOptions(MachineOptions):
 
     map: str = option(
         "",
-        "which column says what, such as submitted=submit_time,gpus=gpu_num; also duration, id, "
+        "names of columns, such as submitted=submit_time,gpus=gpu_num; also duration, id, "
         "started, ended, owner, virtual_cluster, worth, deadline, state; others are guessed by "
         "name, started= says that there is none",
         reading=True,
@@ -57,7 +57,7 @@ class PlainOptions(MachineOptions):
     user: str = option("", "take the jobs of this user alone", reading=True)
     virtual_cluster: str = option("", "take the jobs of this virtual cluster alone", reading=True)
     delimiter: str = option(
-        "", "what stands between columns, if the header does not show it", reading=True
+        "", "separator of columns, if the header does not show it", reading=True
     )
 
 

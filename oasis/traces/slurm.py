@@ -452,7 +452,7 @@ class SlurmOptions(MachineOptions):
         "", "names of the columns, with commas between, of a file without them", reading=True
     )
     delimiter: str = option(
-        "", "what stands between columns, if the header does not show it", reading=True
+        "", "separator of columns, if the header does not show it", reading=True
     )
 
 

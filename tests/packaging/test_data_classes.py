@@ -15,6 +15,7 @@ import offline
 
 # Working state, which changes as its owner goes on.
 MUTABLE = {
+    "Changes",
     "Container",
     "Entry",
     "Decided",

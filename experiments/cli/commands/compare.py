@@ -116,7 +116,7 @@ def command(
     policies: Annotated[
         str | None,
         typer.Option(
-            help=f"Some of {', '.join(POLICIES)}, with commas between. "
+            help=f"Separated by commas, of: {', '.join(POLICIES)}. "
             f"[default: {','.join(RIVALS)}; on elastic jobs the controllers too]"
         ),
     ] = None,
@@ -124,8 +124,8 @@ def command(
     seeds: Annotated[
         int,
         typer.Option(
-            help="Run policies that draw at random with so many seeds, from --policy-seed on; "
-            "their figures are means then, ± half of the 95 % interval. On elastic jobs only 1.",
+            help="Run policies that draw at random with this number of seeds, from --policy-seed "
+            "on, and print means ± half of the 95 % interval. On elastic jobs only 1.",
             min=1,
             max=10_000,
         ),
@@ -136,7 +136,7 @@ def command(
         typer.Option(
             "--ratio",
             help="Also solve the instance offline, once, and say which share of the optimum each "
-            "policy earned: a number where the optimum is proven, else two between which it lies.",
+            "policy earned: a number where the optimum is proven, otherwise an interval.",
         ),
     ] = False,
     time_limit: TimeLimit = None,
@@ -158,22 +158,21 @@ def command(
 ) -> int:
     """Run several policies on one instance, or on elastic jobs, and put their figures side by side.
 
-    Mean and p95 are times from arrival to the end of the work of the jobs that finished, in slots;
-    a policy that finishes only few jobs may look quick, so both are marked (*) where jobs did not
-    finish, and a line below says how many. Done: how many finished. Waste: share of
-    the work done that came to nothing, because its job never finished. Decision: median time of one
-    decision.
+    Mean and p95: slots from arrival to completion, of the jobs that finished. A policy that
+    finishes few jobs may look quick, so both are marked (*) where jobs did not finish, and a line
+    below says how many. Done: number of jobs that finished. Waste: share of the work that was done
+    for jobs that never finished. Decision: median time of one decision.
 
-    A JSON file of elastic jobs and their machines (docs: simulator) may take the place of the
-    instance: times are seconds then, and beside the utilities is a bound that no policy can exceed
-    (docs: controllers).
+    FILE may also be a JSON file of elastic jobs and their machines (docs: simulator). Times are
+    then in seconds, and utilities stand beside a bound that no policy can exceed (docs:
+    controllers).
 
     FIFO, RRH, SRTF and LAS draw at random how many workers each job gets. The table shows one draw;
     --policy-seed shows another, and --seeds 10 the means of ten.
 
-    With --ratio, one offline solve serves all policies, with the limits of oasis ratio; without
-    a proof the exit code is 3. On elastic jobs the bound and the best of the policies
-    enclose the optimum, and nothing is solved.
+    With --ratio, the instance is solved once for all policies, with the limits of oasis ratio;
+    without a proof the exit code is 3. On elastic jobs nothing is solved: the optimum is between
+    the best of the policies and the bound.
 
     Ctrl-C keeps the policies that are done, and says which are missing; the exit code is 3.
 

@@ -37,11 +37,11 @@ def command(
     ] = POINTS,
     workload: Annotated[
         Path | None,
-        typer.Option("--into", help="Elastic jobs, of which some get the curve."),
+        typer.Option("--into", help="Workload whose jobs, or those of --ids, get the curve."),
     ] = None,
     jobs: Annotated[
         str | None,
-        typer.Option("--ids", help="Ids of these jobs, with commas. [default: all]"),
+        typer.Option("--ids", help="Ids of the jobs, separated by commas. [default: all]"),
     ] = None,
     seconds: Annotated[
         bool,
@@ -52,10 +52,10 @@ def command(
     ] = False,
     output: ResultFile = None,
 ) -> None:
-    """Make the training curve of a job from a log, for SpeCon in simulations of one's own models.
+    """Make the training curve of a job from a log, for policies such as SpeCon.
 
-    Without --into it prints the curve as the field `curve` of a job has it; with it, the
-    workload in which the jobs have that curve.
+    Prints the curve as the field `curve` of a job has it. With --into, prints that workload with
+    the curve in its jobs.
 
     Example: oasis curve vae.csv --into jobs.json --ids vae1,vae2 --seconds -o own.json
     """

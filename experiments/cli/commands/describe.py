@@ -34,9 +34,9 @@ def command(
 ) -> None:
     """Describe an instance: its jobs, its servers, and how scarce each resource is.
 
-    Wanted is what all jobs would use if each ran from its arrival on with all the workers that it
-    may have, as a multiple of what there is: over the whole horizon, and in the fullest slot.
-    Above 1, some job has to wait. --plot draws it over time.
+    Wanted: demand / capacity, if every job started at its arrival with its maximum number of
+    workers; over the whole horizon, and in the fullest slot. Above 1, some job has to wait. --plot
+    draws it over time.
 
     Example: oasis describe instance.json --plot load.png
     """

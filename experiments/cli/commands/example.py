@@ -19,7 +19,9 @@ def command(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="Which; left out, all are listed.", show_default=False
+            metavar="[NAME]",
+            help="Name of the example. Without it, all are listed.",
+            show_default=False,
         ),
     ] = None,
     output: Annotated[

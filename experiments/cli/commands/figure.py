@@ -75,21 +75,22 @@ def command(
     ] = Path("figures"),
     seeds: Annotated[
         int | None,
-        typer.Option(help="Instances of each kind, one a seed. [default: the figure's]"),
+        typer.Option(help="Instances of each kind, one per seed. [default: the figure's]"),
     ] = None,
     first_seed: Annotated[int, typer.Option(help="The first of these seeds.")] = 0,
     size: Annotated[
         float, typer.Option(help="Multiply numbers of jobs and servers, for a quick look.")
     ] = 1.0,
     job_counts: Annotated[
-        str | None, typer.Option(help="Numbers of jobs, with commas. [default: the paper's]")
+        str | None,
+        typer.Option(help="Numbers of jobs, separated by commas. [default: the paper's]"),
     ] = None,
     servers_per_group: Annotated[
         int | None, typer.Option(help="Machines of each group (Figs. 3, 4, 6). [default: 50]")
     ] = None,
     preset: Annotated[str | None, typer.Option(help="Of the jobs. [default: the figure's]")] = None,
     policies: Annotated[
-        str | None, typer.Option(help="Which to compare, with commas. [default: all]")
+        str | None, typer.Option(help="Policies to compare, separated by commas. [default: all]")
     ] = None,
     trace: Annotated[
         Path | None,
@@ -106,7 +107,7 @@ def command(
     style: Style = None,
     as_json: AsJson = False,
 ) -> int:
-    """Make a figure of a paper again: the runs, a table and a picture.
+    """Reproduce a figure of a paper: the runs, a table and a picture.
 
     Writes NAME.parquet (every run), NAME.csv (means with 95 % confidence intervals beside the
     published numbers) and the picture. Started again, it continues where it stopped. The figures of

@@ -52,8 +52,8 @@ All = Annotated[
     typer.Option(
         "--all",
         help="Keep every job with GPUs (--cpu-jobs: the others too): no rule of GPUs, duration, "
-        "window, stride or max-jobs, but for those that are given; machines and horizon are "
-        "chosen so that all fit, and printed.",
+        "window, stride or max-jobs applies, unless it is given; machines and horizon are chosen "
+        "so that all fit, and printed.",
     ),
 ]
 

@@ -53,8 +53,8 @@ def command(
     """Learn prices from past days: the dual values of their configuration LPs, by slot of the day.
 
     The file also holds U and L, estimated from the past jobs, and the jobs, from which futures are
-    sampled. Limits and criteria are for each past day; its prices are less exact where one of these
-    ends the LP. The gap is that of the LP's bound and OASiS's schedules.
+    sampled. Limits are for each past day; its prices are less exact where a limit ends the LP. The
+    gap is between the LP's bound and OASiS's schedules.
 
     Example: oasis learn monday.json tuesday.json -o prices.json
     """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 app = CommandGroup(
     no_args_is_help=True,
-    help="200 instances, each with the best schedules and the best bound that are known of it.",
+    help="200 instances, each with its best known schedules and bound.",
 )
 Directory = Annotated[
     Path | None,
@@ -85,7 +85,7 @@ def list_all(
 def get(name: Name, output: Output = Path("-"), directory: Directory = None) -> None:
     """Write an instance of the library, generated from its name, to a file.
 
-    Its fingerprint is checked: it is the one that the value and the bound are of.
+    Its fingerprint is checked, so that the stored value and bound belong to it.
 
     Example: oasis library get testbed-t10-w7-p2-j12-mixed-s4 -o instance.json
     """
@@ -115,8 +115,8 @@ def check(
     """Verify your own schedules of an instance, and compare them with the best known ones.
 
     FILE is what `oasis run`, `solve` or `ratio` wrote with -o for the instance, or an object
-    `{"schedules": [..]}` as `oasis verify` reads it, with --name. Exit code 2, and one line that
-    says what, if a constraint is broken or a figure is wrong.
+    `{"schedules": [..]}` as `oasis verify` reads it, with --name. If a constraint is broken or a
+    figure is wrong, one line says which, and the exit code is 2.
 
     Example: oasis library check mine.json --name testbed-t10-w7-p2-j12-mixed-s4
     """
@@ -183,7 +183,7 @@ def improve(
     seed: SolverSeed = 0,
     directory: Directory = None,
 ) -> int:
-    """Solve the instances that are open once more, one after the other, and keep what is better.
+    """Solve the instances whose optimum is not proven again, and keep improvements.
 
     Each improvement is written at once, and never replaces a value by a worse one or a bound by a
     looser one. The same command goes on where an interrupted or killed one stopped. Without

@@ -39,12 +39,13 @@ def command(
     assignments: Set = None,
     delivery: Any = None,
 ) -> None:
-    """Quote a job that would arrive after those of FILE that arrive no later than it.
+    """Say what would happen to one more job, submitted after the jobs of FILE that arrive no later.
 
-    Nothing is committed: would the job be admitted, when would it finish, what would it cost, and
-    if it is rejected, what would have to change. OASiS takes its prices from the jobs of FILE.
-    With --policy recourse: who would be moved, delayed or given up for it, and what that is worth
-    in all; the plan then reaches as many slots ahead as FILE has.
+    Nothing is committed. The answer says whether the job would be admitted, when it would finish,
+    what it would cost and, if it is rejected, what would have to change. OASiS takes its prices
+    from the jobs of FILE. With --policy recourse, the answer also says which jobs would be moved,
+    delayed or given up, and how the total utility would change; the plan reaches as many slots
+    ahead as FILE has.
 
     Example: oasis quote instance.json job.json
     """

@@ -98,7 +98,11 @@ def command(
         ),
     ] = False,
     per_job: Annotated[
-        bool, typer.Option("--per-job", help="List who takes which job, and what it earns there.")
+        bool,
+        typer.Option(
+            "--per-job",
+            help="List each job's completion and utility, online and in the best schedule.",
+        ),
     ] = False,
     delivery: Any = None,
 ) -> int:
@@ -106,9 +110,8 @@ def command(
 
     A number when the optimum is proven; otherwise an interval that contains the ratio, and exit
     code 3. Ctrl-C and SIGTERM stop at any moment with the interval so far. For OASiS, --theory adds
-    what was known before the run: 2 alpha, the ratio that the paper's Theorem 4 prints, and the
-    corrected bounds that hold on every instance but are mostly far away (docs: theory). --json
-    always has them.
+    what theory guarantees: 2 alpha, the ratio of the paper's Theorem 4, and the corrected bounds,
+    which hold on every instance but are mostly very loose (docs: theory). --json always has them.
 
     Example: oasis ratio instance.json --time-limit 60
     """

@@ -95,7 +95,7 @@ VirtualCluster = Annotated[
     str, typer.Option(help="Take the jobs of this virtual cluster alone (philly). [default: all]")
 ]
 MaxGpus = Annotated[int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)]
-Skip = Annotated[int, typer.Option(help="Leave out so many jobs at the start.", min=0)]
+Skip = Annotated[int, typer.Option(help="Number of jobs to leave out at the start.", min=0)]
 MaxJobs = Annotated[int | None, typer.Option(help="Most jobs to take.", min=1)]
 
 
@@ -109,7 +109,7 @@ def command(
     gpus_per_server: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
     placement: Placement = "pooled",
     policies: Annotated[
-        str, typer.Option(help=f"Some of {', '.join(PLAIN)}, with commas between.")
+        str, typer.Option(help=f"Separated by commas, of: {', '.join(PLAIN)}.")
     ] = "fifo,srtf,las",
     line: PolicyLine = None,
     assignments: Set = None,
@@ -128,7 +128,7 @@ def command(
     many jobs were left out, and why. Where jobs did not finish, completion times are those of the
     others alone and are marked (*), and a line below says how many.
 
-    A JSON file holds elastic jobs and their machines instead (docs: simulator).
+    TRACE may also be a JSON file of elastic jobs and their machines (docs: simulator).
 
     Ctrl-C keeps the policies that are done, and says which are missing; the exit code is 3.
 

@@ -46,7 +46,7 @@ def command(
     title: Annotated[str, typer.Option(help="Title of the page.")] = "OASiS: results",
     style: Style = None,
 ) -> None:
-    """Put results on one page: what was run, tables, pictures, proofs, and how to make them again.
+    """Put results on one page: what was run, tables, pictures, proofs, and how to reproduce them.
 
     RESULT is what `oasis run`, `solve`, `ratio`, `compare`, `replay`, `whatif` or `quote` wrote
     with -o, an object with `schedules`, or the table of `oasis sweep`. Schedules are verified again

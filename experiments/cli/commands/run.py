@@ -50,7 +50,7 @@ def command(
         typer.Option(
             "--from",
             metavar="RESULT.json",
-            help="Make this result of oasis run again: the same policy and options on the same "
+            help="Repeat this result of oasis run: the same policy and options on the same "
             "instance.",
             show_default=False,
         ),
@@ -61,10 +61,10 @@ def command(
     ] = False,
     delivery: Any = None,
 ) -> None:
-    """Run a policy: who is admitted, when jobs finish, how full the cluster is.
+    """Run a policy: which jobs are admitted, when they finish, how full the cluster is.
 
-    The JSON result holds the policy, all its options and the instance's file and digest:
-    --from makes it again, the same bytes but for measured times, or says what is not the same.
+    The JSON result names the policy, all its options, and the instance's file and digest. --from
+    repeats such a result: it gives the same bytes except for measured times, or says what differs.
 
     Example: oasis run instance.json --policy las --set las.line=fit
     """

@@ -17,13 +17,13 @@ SCHEMAS = {"instance": instance_schema, "workload": elastic_schema}
 
 def command(
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help=f"Of which file: {' or '.join(SCHEMAS)}.")
+        str, typer.Argument(metavar="KIND", help=f"Kind of file: {' or '.join(SCHEMAS)}.")
     ] = "instance",
     output: ResultFile = None,
 ) -> None:
     """Print the JSON Schema of an instance file, or of a workload of elastic jobs.
 
-    An editor that knows it checks and completes such a file as you write it.
+    With the schema, an editor checks and completes such a file as you write it.
 
     Example: oasis schema workload -o workload.schema.json
     """

@@ -42,10 +42,9 @@ def command(
 ) -> int:
     """Solve the instance knowing all its jobs: the optimum, or an interval that contains it.
 
-    Starts from OASiS's own schedule and never returns a worse one. Without a proof by the time
-    that the first limit or criterion is met, the result is an interval, the status says which it
-    was, and the exit code is 3. Ctrl-C and SIGTERM stop at any moment and print what is proven so
-    far.
+    Starts from OASiS's own schedule and never returns a worse one. The first limit reached ends the
+    solve and is its status; the result is then an interval, and the exit code is 3. Ctrl-C and
+    SIGTERM stop at any moment and print what is proven so far.
 
     Example: oasis solve instance.json --time-limit 300 --gap 0.01
     """

@@ -23,11 +23,11 @@ Result = Annotated[
 def command(file: InstanceFile, result: Result, as_json: AsJson = False) -> None:
     """Verify a result: its schedules against every constraint, its figures against its schedules.
 
-    RESULT is what `oasis run`, `solve` or `ratio` wrote with -o. Or it is a JSON object of your own
-    scheduler's: `{"schedules": [{"job_id": "j0", "workers": [[slot, server, count], ..], "ps":
-    [..]}, ..]}`, with slots and servers counted from 0 in the order of FILE, and, if you wish,
-    `total_utility`. Exit code 2, and one line that names constraint, job, slot and server, if
-    something is wrong.
+    RESULT is what `oasis run`, `solve` or `ratio` wrote with -o. Or it is a JSON object that your
+    own scheduler wrote: `{"schedules": [{"job_id": "j0", "workers": [[slot, server, count], ..],
+    "ps": [..]}, ..]}`, with slots and servers counted from 0 in the order of FILE, and, if you
+    wish, `total_utility`. If something is wrong, one line names constraint, job, slot and server,
+    and the exit code is 2.
 
     Example: oasis verify instance.json result.json
     """

@@ -88,15 +88,15 @@ def command(
         str | None,
         typer.Option(
             metavar="16x8|FILE",
-            help="Machines and GPUs of each, such as 16x8 or 16x8,4x4; or a CSV with a column gpus "
-            f"and a row a machine. [default: the fewest of {SIZE} GPUs that hold the busiest "
-            "moment]",
+            help="Machines and GPUs of each, such as 16x8 or 16x8,4x4; or a CSV with a column "
+            f"gpus and a row per machine. [default: the fewest of {SIZE} GPUs that hold the "
+            "busiest moment]",
             show_default=False,
         ),
     ] = None,
     placement: Placement = "pooled",
     policies: Annotated[
-        str, typer.Option(help=f"Some of {', '.join(PLAIN)}, with commas between.")
+        str, typer.Option(help=f"Separated by commas, of: {', '.join(PLAIN)}.")
     ] = ",".join(CHOSEN),
     line: PolicyLine = None,
     assignments: Set = None,
@@ -121,7 +121,8 @@ def command(
     fewer: Annotated[
         str | None,
         typer.Option(
-            help="Also with so many machines fewer, such as 1,2: the last of the list go. "
+            help="Also with this many machines fewer, such as 1,2; the last of the list are "
+            "removed. "
             "[default: none]",
             show_default=False,
         ),
@@ -155,7 +156,8 @@ def command(
         typer.Option(
             "--records",
             metavar="DIR",
-            help="Keep each run here once it is done: the same command goes on from there.",
+            help="Keep each finished run here; the same command then continues after an "
+            "interruption.",
         ),
     ] = None,
     processes: Processes = None,
@@ -164,10 +166,10 @@ def command(
     style: Style = None,
     as_json: AsJson = False,
 ) -> int:
-    """Say which scheduler would serve the jobs of a trace best, and what any of them could gain.
+    """Say which scheduler would serve the jobs of a trace best, and how much any could gain.
 
     Each policy runs the same jobs on the same machines; where TRACE says when jobs started, what
-    really happened stands beside them. A lower bound says what no scheduler could be below. TRACE
+    really happened stands beside them. A lower bound on the mean holds for every scheduler. TRACE
     is what `oasis replay` reads. Preemption costs nothing here, and each job takes as long as it
     really did.
 

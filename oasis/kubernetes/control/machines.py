@@ -30,7 +30,8 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
-from oasis.scheduling.capabilities import PlanningInModel
+from oasis.model.errors import InputError
+from oasis.scheduling.capabilities import PlanningInModel, keeps_run_times
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
@@ -178,7 +179,13 @@ class StartUps:
         self._known &= {pod["metadata"]["uid"] for pod in pods}
 
 
-def check_policy(policy: Policy, site: Site) -> None:
-    """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
+def check_policy(policy: Policy, site: Site, minimum_run: int = 0) -> None:
+    """Name the node, and its label, that a policy of OASiS's model cannot plan on.
+
+    With a minimum run time, refuse a policy that does not keep it.
+    """
+    if minimum_run and not keeps_run_times(policy):
+        expected = f"expected none with policy {policy.name}, which may change a job in every slot"
+        raise InputError("minimum_run_time", expected)
     if isinstance(policy, PlanningInModel):
         check_groups(site)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from oasis.kubernetes.api.lease import passed
+from oasis.kubernetes.control.changes import Changes
 from oasis.kubernetes.objects.oasis_job import SlotClock
 
 log = logging.getLogger("oasis.kubernetes")
@@ -76,6 +77,11 @@ class WorkMeter:
     worker-slot a slot. What it saw begin is counted from when it saw it, so the sum is at most the
     time for which the pods ran.
 
+    Attributes
+    ----------
+    changes : Changes
+        What changes of running jobs take.
+
     Examples
     --------
     >>> meter = WorkMeter(SlotClock(slot_seconds=10.0, startup_seconds=2.0))
@@ -85,15 +91,19 @@ class WorkMeter:
     {'j': 1.5}
     """
 
-    def __init__(self, clock: SlotClock) -> None:
-        self._clock = clock
+    def __init__(
+        self, clock: SlotClock, observe: Callable[[str, float], object] = lambda *_: None
+    ) -> None:
+        self._clock, self.changes = clock, Changes(observe)
         self._gangs: dict[str, _Gang] = {}
 
     def note(self, uid: str, workers: Iterable[str], at: float) -> None:
         """From `at` on these workers of a job do work; none while its gang is incomplete."""
         gang = self._gangs.setdefault(uid, _Gang(at))
         _credit(gang, at)
-        before, gang.workers = gang.workers, tuple(workers)
+        workers = tuple(workers)
+        self.changes.note(uid, len(workers), at)
+        before, gang.workers = gang.workers, workers
         if before and not gang.workers:
             gang.idle_since = at
         elif gang.workers and gang.idle_since is not None:

@@ -12,9 +12,12 @@ from typing import Any, Generic, TypeVar, cast
 from oasis.driver.between import EarlyStarts
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
+from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.conditions import error_text
 from oasis.kubernetes.objects.existing import job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.scheduling.capabilities import Forecasting
+from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -170,3 +173,15 @@ def _new(seen: Seen, known: Container[str]) -> frozenset[str]:
         and not item["metadata"].get("deletionTimestamp")
         and item["metadata"]["uid"] not in known
     )
+
+
+def planned_ahead(policy: Policy, slots: int, metrics: Metrics) -> Mapping[int, Any]:
+    """The plan of the next slots, by index of the job; empty if the policy has no forecast."""
+    if not isinstance(policy, Forecasting):
+        return {}
+    try:
+        return policy.ahead(slots)
+    except Exception:
+        metrics.policy_errors.inc()
+        log.exception("policy %s cannot say what it plans", policy.name)
+        return {}

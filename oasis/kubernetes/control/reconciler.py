@@ -37,7 +37,7 @@ from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
-from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals
+from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
@@ -54,7 +54,6 @@ from oasis.model.groups import TaskGroup
 from oasis.scheduling.capabilities import (
     Bounded,
     Explaining,
-    Forecasting,
     NamingStates,
     PlanningAhead,
     Promising,
@@ -86,7 +85,7 @@ class Reconciler:
     ) -> None:
         self.settings, self.clock, self.metrics, self.now = settings, clock, metrics, now
         self._checkpoint = checkpoint
-        self.meter = WorkMeter(clock)
+        self.meter = WorkMeter(clock, metrics.took)
         self.requests = w.Requests()
         self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
         self.done: dict[str, float] = {}
@@ -107,8 +106,8 @@ class Reconciler:
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
         self.admission = Admission(self.places, seen["nodes"], Volumes(seen), self.requests)
-        check_policy(policy, self.site)
-        self.driver: Driver[JobSpec] = Driver(policy, self.site)
+        check_policy(policy, self.site, settings.minimum_run)
+        self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
         self.rehearsals = Rehearsals(self.driver, self.between)
         self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
@@ -236,7 +235,8 @@ class Reconciler:
         specs = self._let_in(self._with_nodes(specs, now), seen, now)
         specs = self._ready_in_time(specs, ours, now)
         there = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there)
+        costs = self.meter.changes.costs(self.live, self.clock.slot_seconds)
+        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there, costs)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
         facts, complete = self.between.begin(slot, facts)
@@ -261,6 +261,7 @@ class Reconciler:
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
         self.between.after(outcome)
+        self.meter.changes.follow(outcome.changed, self.driver.by_uid, self.now())
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
         if outcome.error is None:
@@ -306,7 +307,8 @@ class Reconciler:
             specs = self._let_in(self._with_nodes(specs, now), seen, now)
             return specs, self._ended(self.pods_of(seen), now)
 
-        if self._planning is None:
+        # What begins early may have to leave at the boundary, which a minimum run time forbids.
+        if self._planning is None and not self.driver.minimum_run:
             left = self.next_boundary - now
             found = self.rehearsals.look(look, plannable, left, patience, on_end)
             for uid, begins in found.items():
@@ -686,6 +688,7 @@ class Reconciler:
             "done": self.done,
             "early": self.between.early,
             "patience": self.patience.state(self.clock),
+            "changes": self.meter.changes.state(),
             "tenants": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
@@ -762,20 +765,9 @@ class Reconciler:
             if self.statuses[uid].phase not in TERMINAL:
                 self.statuses[uid].stalled(message, now)
 
-    def _planned(self) -> Mapping[int, Any]:
-        """The plan of the next slots, by index of the job; empty if the policy has no forecast."""
-        policy = self.driver.policy
-        if not isinstance(policy, Forecasting):
-            return {}
-        try:
-            return policy.ahead(self.settings.shown_slots)
-        except Exception:
-            self.metrics.policy_errors.inc()
-            log.exception("policy %s cannot say what it plans", policy.name)
-            return {}
-
     def _tell_plans(self, slot: int, now: float) -> None:
-        planned, policy = self._planned(), self.driver.policy
+        policy = self.driver.policy
+        planned = planned_ahead(policy, self.settings.shown_slots, self.metrics)
         for uid, entry in self.driver.by_uid.items():
             job = self.statuses.get(uid)
             if job is None or job.phase in TERMINAL or uid not in self.reader.specs:
@@ -793,7 +785,8 @@ class Reconciler:
                 )
                 state = policy.state_of(entry.job) if isinstance(policy, NamingStates) else None
                 job.in_state(state, now)
-                job.resized(entry, self.meter.idle(uid))
+                cost = self.meter.changes.cost(uid, entry.spec.resize)
+                job.resized(entry, self.meter.idle(uid), cost)
         phases = [job.phase for job in self.statuses.values()]
         # A gauge keeps its last value, so phases that no job is in any more are set to 0.
         for phase in PHASES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -80,11 +81,18 @@ class ControllerSettings:
     node_selector: str | None = None  # only nodes with these labels; None: all that have a role
     # Seconds after which a job loses room in which not all of its pods have become ready.
     pods_ready_timeout: float = 300.0
+    # For so long a job is left as it is after it was started or changed; 0: not at all.
+    minimum_run_time: float = 0.0
     shown_slots: int = 5  # of the plan in the status of a job
     # So long without a sign of life another controller waits before it takes over; also the
     # duration in Kubernetes' own leader election.
     lease_seconds: float = 15.0
     writers: int = 16  # requests in flight at a time
+
+    @property
+    def minimum_run(self) -> int:
+        """The minimum run time in slots."""
+        return math.ceil(self.minimum_run_time / self.slot_seconds)
 
     @property
     def controller(self) -> str:
@@ -97,6 +105,7 @@ class ControllerSettings:
         number(self.slot_seconds, "slot_seconds", above=True)
         number(self.lease_seconds, "lease_seconds", above=True)
         number(self.pods_ready_timeout, "pods_ready_timeout", above=True)
+        number(self.minimum_run_time, "minimum_run_time")
         check_unique(self.namespaced, "namespaced", "namespaces")
         if self.namespaced and self.watched is not None:
             raise InputError("namespaced", "expected none where one namespace alone is watched")

@@ -113,8 +113,10 @@ class StatusWriter:
             self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
-    def resized(self, entry: Entry[JobSpec], idle: tuple[float, float]) -> None:
+    def resized(self, entry: Entry[JobSpec], idle: tuple[float, float], cost: float | None) -> None:
         """How often the gang was changed, and for how long no work was done: in all, and last.
+
+        And what the next change is expected to cost, in seconds.
 
         What was counted before this controller began is in the status already.
         """
@@ -127,7 +129,7 @@ class StatusWriter:
             "seconds": round(before.get("seconds", 0.0) + idle[0], 3),
             "lastSeconds": round(idle[1] or before.get("lastSeconds", 0.0), 3),
         }
-        self.status["resizes"] = told
+        self.status["resizes"] = told | ({} if cost is None else {"costSeconds": round(cost, 3)})
 
     def invalid(self, message: str, now: float) -> None:
         """The object makes no sense."""

@@ -415,6 +415,7 @@ def _status() -> Schema:
             "restarts": _integer("How many of them ended all pods.", 0),
             "lastSeconds": number_schema("How long no work was done at the last one."),
             "seconds": number_schema("How long no work was done at all of them."),
+            "costSeconds": number_schema("Work of the whole gang that the next one is to cost."),
         },
     )
     return object_schema(

@@ -68,6 +68,42 @@ NEVER = -1
 LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay finite
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a job holds before a decision, and what a change of it would cost.
+
+    Parameters
+    ----------
+    workers, ps : (n, 2) int array
+        Servers and how many tasks of the job each has, by server.
+    until : int
+        No change begins before this slot.
+    cost : float
+        Slots without work that a change takes.
+    """
+
+    workers: IntArray
+    ps: IntArray
+    until: int = 0
+    cost: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """Workers."""
+        return int(self.workers[:, 1].sum())
+
+    def lost(self, workers: int) -> int:
+        """Worker-slots that a change to so many workers costs."""
+        return ceil(self.cost * workers)
+
+    def rows(self, slots: IntArray) -> list[IntArray]:
+        """Rows (slot, server, count) of workers and of parameter servers that stay in `slots`."""
+        return [
+            np.column_stack([slots.repeat(len(tasks)), np.tile(tasks, (len(slots), 1))])
+            for tasks in (self.workers, self.ps)
+        ]
+
+
 @dataclass(slots=True, eq=False)
 class LiveJob:
     """One job that has arrived, is not finished and has not been given up; or that may arrive.
@@ -101,6 +137,8 @@ class LiveJob:
     forms : tuple of LiveJob
         It in each form that it may still be planned in, of which nothing changes; empty for a job
         of one form, and once it has run.
+    held : Held or None
+        What it holds; None if it does not run.
     """
 
     key: int
@@ -116,6 +154,7 @@ class LiveJob:
     value: float = 0.0
     form: int = 0
     forms: tuple[LiveJob, ...] = ()
+    held: Held | None = None
 
     @classmethod
     def of(
@@ -172,6 +211,10 @@ class LiveJob:
         """Whether it has run."""
         return self.done > 0
 
+    def is_kept(self, now: int) -> bool:
+        """Whether it goes on with what it holds in slot `now`, whatever the plan."""
+        return self.held is not None and self.held.until > now
+
     @property
     def deadline(self) -> int:
         """The last slot in which it may complete."""
@@ -210,17 +253,20 @@ class LiveJob:
         worth = self.table[slot - self.job.arrival :]
         return slot + int((worth >= share * worth[0]).sum()) - 1  # no utility grows with time
 
-    def remaining_work(self, now: int, until: int, lift: float = 0.0) -> RemainingWork:
-        """Remaining work of a job of one form, with completions up to `until`.
+    def remaining_work(
+        self, now: int, until: int, lift: float = 0.0, work: int | None = None
+    ) -> RemainingWork:
+        """Remaining work of a job of one form, or `work`, with completions up to `until`.
 
         Each is worth `lift` more than it is.
         """
-        first = self.earliest(now)
+        work = self.remaining if work is None else work
+        first = self.begin(now) - 1 - (-work // self.job.chunks)
         utility = self.table[first - self.job.arrival : until - self.job.arrival + 1] + lift
         # A search asks the logarithms only which completions count;
         # the utilities themselves are exact.
         counted = np.where(utility > 0, 0.0, -np.inf)
-        return RemainingWork(self.begin(now), self.remaining, Completions(first, utility, counted))
+        return RemainingWork(self.begin(now), work, Completions(first, utility, counted))
 
     def run_until(self, now: int) -> int:
         """Do what is planned before slot `now`; returns the worker-slots done."""

@@ -16,6 +16,7 @@ from oasis.online.recourse.admission import AcceptingTogether, AdmissionRule
 from oasis.online.recourse.futures import SampledFutures
 from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
+from oasis.online.recourse.staying import goes_on, in_the_way
 from oasis.online.recourse.working_plan import WorkingPlan
 from oasis.online.rejection import Reason
 from oasis.scheduling.calendar import Calendar
@@ -35,9 +36,9 @@ def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -
     # Plans that grew job by job favour the jobs that came first; this
     # one does not depend on the order of arrival.
     before, mark = plan.standing, plan.mark
-    for live in plan.planned():
+    for live in plan.movable():
         plan.remove(live)
-    for live in by_density(plan, plan.live.values()):
+    for live in by_density(plan, plan.unplanned()):
         if is_over():
             break
         plan.insert(live)
@@ -50,7 +51,7 @@ def ruin_and_recreate(plan: WorkingPlan, rng: np.random.Generator) -> bool:
     Undone if the plan is then worse. Plans as good are kept: they lead on to others.
     """
     params = plan.params
-    planned, others = plan.planned(), plan.unplanned()
+    planned, others = plan.movable(), plan.unplanned()
     before, mark = plan.standing, plan.mark
     # One generator serves all draws, so that their order is part of what a seed means.
     leaving = draw(planned, params.most_leaving, rng)
@@ -214,6 +215,28 @@ class Planner:
         if live.schedule is not None:
             self.plan.remove(live)
         live.remaining = remaining
+
+    def keep_running(self) -> bool:
+        """Let jobs go on that must, at the cost of the plans of others; whether a plan changed.
+
+        One that would then be worth nothing may change all the same.
+        """
+        plan = self.plan
+        kept = [live for live in plan.live.values() if live.is_kept(plan.now)]
+        late = [live for live in kept if not goes_on(plan, live)]
+        if not late:
+            return False
+        for live in late:
+            if live.schedule is not None:
+                plan.remove(live)
+        # They all had this room a moment ago, so that only plans of others can be in the way.
+        for live in in_the_way(plan, late):
+            plan.remove(live)
+        for live in late:
+            plan.insert(live)
+        for live in by_density(plan, plan.unplanned()):
+            plan.insert(live)
+        return True
 
     def set_capacity(self, group: TaskGroup, server: int, holds: bool) -> None:
         """A server is lost or back; jobs planned on a lost one leave the plan until `replan`."""
@@ -423,7 +446,7 @@ class Planner:
         # Not even an idle cluster would do: no promised job needs to move.
         if newcomer.earliest(plan.now) > newcomer.deadline:
             return False, 0
-        others = plan.planned()
+        others = plan.movable()
         for tried in range(tries if others else 0):
             mark = plan.mark
             leaving = draw(others, self.params.most_leaving, self.rng)

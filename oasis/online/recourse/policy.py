@@ -8,6 +8,8 @@ from dataclasses import asdict, replace
 from numbers import Real
 from typing import Any, Self
 
+import numpy as np
+
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
@@ -28,7 +30,7 @@ from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices, learned_from
-from oasis.online.recourse.live_job import PromiseRecord
+from oasis.online.recourse.live_job import Held, PromiseRecord
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
 from oasis.online.recourse.planner import Planner
 from oasis.online.recourse.rules import (
@@ -37,6 +39,7 @@ from oasis.online.recourse.rules import (
     check_unused,
     rule_name,
 )
+from oasis.online.recourse.staying import kinds_of, stay, weigh
 from oasis.scheduling.calendar import EVER_OPEN, Calendar
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, View
@@ -60,7 +63,7 @@ class Recourse:
     rounds : int, optional
         Rounds of ruin and recreate in each decision; overrides that of `params`.
     seconds : float, optional
-        No round begins so long after a decision began; the report counts where that happened.
+        No round begins later than this after the decision began; the report counts such decisions.
     admission : {"futures", "learned", "oasis"} or AdmissionRule, optional
         Who is admitted under commitment on arrival: ``futures``: a job worth more than it takes
         from sampled futures; ``learned``: a job worth more than its schedule costs at learned
@@ -108,6 +111,7 @@ class Recourse:
     told_remaining = True
     plans_in_model = True
     knows_forms = True
+    keeps_run_times = True
 
     def __init__(
         self,
@@ -283,6 +287,7 @@ class Recourse:
         self._servers = rolling.servers_of(site)
         self._site = site
         self._cluster = cluster_of(site)
+        self._kinds = kinds_of(self._cluster)
         horizon = int(site.horizon or 0) if self.lookahead is None else self.lookahead
         self.planner = Planner(
             self._cluster,
@@ -320,6 +325,7 @@ class Recourse:
         changed |= planner.plan_around(self._calendar)
         # Work that turned out other than planned is corrected before anything is planned on it.
         changed |= self._follow_work(view, planner)
+        changed |= planner.keep_running()
         # Waiting jobs get the new slots before a newcomer does.
         if planner.plan.ledger.end > reach:  # slots have come within reach
             planner.extend(reach)
@@ -335,6 +341,9 @@ class Recourse:
         answer.rejected |= planner.give_up()
         self._note(view, planner, answer.rejected, broken)
         self.late |= late
+        stay(planner.plan, self._kinds)
+        if weigh(planner.plan):
+            stay(planner.plan, self._kinds)
         self._carry_out(view, planner, answer)
         return answer
 
@@ -347,7 +356,8 @@ class Recourse:
             if live is None:
                 continue
             # A job that ends as planned leaves the plan of all others as it is.
-            is_early = live.remaining > 0  # what was planned for it is free now
+            # what was planned for it is free now
+            is_early = live.remaining > 0 or live.schedule is not None
             changed |= is_early
             if is_early and index in self.withdrawn:
                 planner.cancel(index)
@@ -363,6 +373,9 @@ class Recourse:
             live = planner.plan.live.get(job.index)
             if live is None:
                 continue
+            until = view.kept_until(job)
+            live.held = self._held(view.allocation(job), until, view.change_cost(job))
+            changed |= until == view.now > 0  # from now on it may change
             # What holds something has begun in its form, even if no slot has passed since.
             if live.forms and (held := view.allocation(job)) != NOTHING:
                 live.be_in(held.form)
@@ -374,7 +387,18 @@ class Recourse:
             if rolling.differs(live, left):
                 planner.revise(job.index, left)
                 changed = True
+            elif live.held is not None and live.held.cost:
+                live.remaining = left  # the plan is for more work than that
         return changed
+
+    def _held(self, allocation: Allocation, until: float, cost: float) -> Held | None:
+        """What a job holds, by server of the model."""
+        if not allocation.workers:
+            return None
+        first = len(self._site.machines_for(TaskGroup.WORKER))
+        workers = np.array(allocation.workers, dtype=np.int64)
+        ps = np.array(allocation.ps, dtype=np.int64).reshape(-1, 2)
+        return Held(workers, ps - (first, 0), int(until), cost)
 
     def _renewed(
         self, view: View, planner: Planner, forms: dict[int, int]
@@ -433,6 +457,7 @@ class Recourse:
             wanted = NOTHING if schedule is None else allocation_in(schedule, now, self._site)
             if wanted != view.allocation(job):
                 answer.changes[job.index] = wanted
+                live.held = self._held(wanted, 0.0, view.change_cost(job))
             if schedule is not None:
                 # The first slot in which something may change; asking at
                 # every planned slot is never too late.

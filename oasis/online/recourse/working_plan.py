@@ -10,11 +10,12 @@ import numpy as np
 from oasis.model.cluster import Cluster
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.resources import as_array
-from oasis.model.schedule import SERVER, Schedule
+from oasis.model.rounding import IntArray
+from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.dp import Split
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds, PriceFunction
-from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.live_job import Held, LiveJob
 from oasis.online.recourse.params import RecourseParams
 from oasis.online.search import Search
 
@@ -138,6 +139,10 @@ class WorkingPlan:
         """Jobs that have a schedule, in order of arrival."""
         return [live for live in self.live.values() if live.schedule is not None]
 
+    def movable(self) -> list[LiveJob]:
+        """Jobs that have a schedule that may change now, in order of arrival."""
+        return [live for live in self.planned() if not live.is_kept(self.now)]
+
     def unplanned(self) -> list[LiveJob]:
         """Jobs that have none, in order of arrival."""
         return [live for live in self.live.values() if live.schedule is None]
@@ -148,6 +153,14 @@ class WorkingPlan:
             assert live.schedule is not None
             if (group.placed(live.schedule)[:, SERVER] == server).any():
                 yield live
+
+    def room_on(
+        self, live: LiveJob, group: TaskGroup, slots: IntArray, servers: IntArray, most: int
+    ) -> IntArray:
+        """Tasks of a job, at most `most`, that fit on each of n servers in each slot; (q, n)."""
+        demand = as_array(group.of(live.job), self.cluster.resources)
+        rows = slots - self.ledger.origin
+        return group.of(self.ledger).fits_on(demand, rows, servers, most)
 
     # -- changes -----------------------------------------------------------------------------------
 
@@ -212,14 +225,59 @@ class WorkingPlan:
         live.value = self.worth(live, live.schedule.completion) if live.schedule else 0.0
 
     def _find(self, live: LiveJob) -> Schedule | None:
+        held = live.held
+        if held is None or not (held.cost or live.is_kept(self.now)):
+            return self._search(live, self.now, None)
+        staying = self._staying(live, held)
+        if staying is not None and live.is_kept(self.now):
+            return staying
+        # It is the work that costs: with so much more a change has to be the better one.
+        moving = self._search(live, self.now, live.remaining + held.lost(held.count))
+        if moving is not None:
+            grown = int(moving.workers[moving.workers[:, SLOT] == moving.start, COUNT].sum())
+            if held.lost(grown) > held.lost(held.count):
+                moving = self._search(live, self.now, live.remaining + held.lost(grown))
+        if staying is None or (moving is not None and moving.completion < staying.completion):
+            return moving
+        return staying
+
+    def _staying(self, live: LiveJob, held: Held) -> Schedule | None:
+        """The schedule that goes on with what the job holds for as long as it can, or must."""
+        if live.begin(self.now) > self.now or live.remaining < 1:
+            return None
+        count, last = held.count, min(live.deadline, self.ledger.end - 1)
+        slots = np.arange(self.now, min(self.now - (-live.remaining // count), last + 1))
+        if live.is_kept(self.now):
+            slots = slots[slots < held.until]
+        fits = np.ones(len(slots), dtype=bool)
+        for group in GROUPS:
+            servers, tasks = group.placed(held).T
+            if len(servers):
+                room = self.room_on(live, group, slots, servers, int(tasks.max()))
+                fits &= (room >= tasks).all(axis=1)
+        slots = slots if fits.all() else slots[: fits.argmin()]
+        if not len(slots):
+            return None
+        parts = [held.rows(slots)]
+        left = live.remaining - count * len(slots)
+        if left > 0:
+            rest = self._search(live, int(slots[-1]) + 1, left + held.lost(count))
+            if rest is None:
+                return None
+            parts.append([rest.workers, rest.ps])
+        workers, ps = (np.concatenate(rows) for rows in zip(*parts, strict=True))
+        return Schedule(live.job.id, workers, ps, live.form)
+
+    def _search(self, live: LiveJob, now: int, work: int | None) -> Schedule | None:
+        """The best schedule from slot `now` on, of so much work or of what is left."""
         # A promised job has its utility lifted above any cost, so that no price makes it unplanned.
         last, lift = min(live.deadline, self.ledger.end - 1), self._lift(live)
         best: tuple[Search, Split] | None = None
         for form in live.in_forms:
             # A job that would be late even alone needs no search.
-            if form.earliest(self.now) > last:
+            remaining = form.remaining_work(now, last, lift, work)
+            if remaining.ends.first > last:
                 continue
-            remaining = form.remaining_work(self.now, last, lift)
             search = Search(form.job, self.ledger, remaining=remaining, form=form.form)
             split = search.best() if self.bounds is not None else self._earliest(search, last)
             self.insertions += 1

@@ -79,7 +79,7 @@ def install(
     deletes pods, makes Services, suspends and resumes Jobs, JobSets, TrainJobs and TFJobs, and
     writes the status of OasisJobs, events, its lease and its checkpoint.
 
-    With --namespaced it has them in these namespaces alone, which are to exist, and sees nodes,
+    With --namespaced it has them in these namespaces alone, which must exist, and sees nodes,
     volumes and utility classes of the cluster.
 
     Example: oasis kubernetes install --argument --policy=recourse | kubectl apply -f -
@@ -148,7 +148,7 @@ def uninstall(
     context: Context = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what would go and what would stay if the controller were uninstalled.
+    """Show what an uninstall of the controller would delete, and what it would keep.
 
     Jobs stay, and their pods go on running, unless --with-jobs is given. The namespace goes if
     nothing else is in it.

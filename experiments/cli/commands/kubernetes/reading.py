@@ -74,8 +74,8 @@ def status(
 ) -> None:
     """List the jobs of a cluster: phase, workers, work done, promise, what they earned.
 
-    Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name. Says of their
-    controllers whether they are at work.
+    Jobs, JobSets and TrainJobs that are scheduled here have their kind in their name. Also says
+    whether their controllers run.
 
     Example: oasis kubernetes status -n research
     """
@@ -275,7 +275,7 @@ def plan(
     plot: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show who is planned where in the next slots: a row a job, a column a slot.
+    """Show which jobs are planned where in the next slots: one row per job, one column per slot.
 
     A cell such as 3+1 is three workers and one parameter server. The plan is that of the last
     boundary; recourse may make another one at the next.
@@ -340,8 +340,8 @@ def quote(
 ) -> None:
     """Say what would happen to a job, and to the others, if it were submitted now.
 
-    Nothing is changed: the question is put to a copy of what the controller remembers. Policies
-    that plan ahead answer, OASiS and recourse; the others only know the present.
+    Nothing is changed: a copy of the controller's state answers. Only OASiS and recourse plan ahead
+    and can answer.
 
     Example: oasis kubernetes quote job.yaml
     """

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 def reporter() -> None:
-    """Print a file with which a training process tells how far it is; it needs Python alone.
+    """Print a Python file with which a training process reports its progress; it needs no library.
 
     Example: oasis kubernetes reporter > reporter.py
     """
@@ -87,7 +87,10 @@ def run(
     ] = 500,
     horizon: Annotated[
         int | None,
-        typer.Option(help="After so many slots nothing counts, as in an instance.", min=1),
+        typer.Option(
+            help="Number of slots; a completion after them is worth nothing, as in an instance.",
+            min=1,
+        ),
     ] = None,
     first_slot_at: Annotated[
         float | None,
@@ -95,8 +98,17 @@ def run(
     ] = None,
     pods_ready_timeout: Annotated[
         float,
-        typer.Option(help="Seconds until others get the room of pods that do not become ready."),
+        typer.Option(
+            help="Seconds after which pods that are not ready give their capacity to other jobs."
+        ),
     ] = 300.0,
+    minimum_run_time: Annotated[
+        float,
+        typer.Option(
+            help="Seconds, rounded up to slots, for which a job is left as it is after it was "
+            "started or changed."
+        ),
+    ] = 0.0,
     ps_share: PsShare = None,
     gpu: Gpu = GPU,
     bandwidth: BandwidthResource = BANDWIDTH,
@@ -107,7 +119,8 @@ def run(
     namespace: System = SYSTEM,
     name: Name = NAME,
     lease_seconds: Annotated[
-        float, typer.Option(help="After so long without a sign of life another one takes over.")
+        float,
+        typer.Option(help="Another controller takes over after this time without a sign of life."),
     ] = 15.0,
     identity: Annotated[
         str | None, typer.Option(help="Name among the controllers. [default: pod or host name]")
@@ -124,7 +137,8 @@ def run(
         typer.Option(
             parser=partial(read_seconds, what="a time"),
             metavar="TIME",
-            help="Also export which share of the optimum the jobs of so long earned, such as 7d: "
+            help="Also export which share of the optimum the jobs of this period earned, such as "
+            "7d: "
             f"measured every {EVERY_SECONDS / 60:.0f} minutes, by a process that gets "
             f"{PROCESSOR_SECONDS} s of processor time. [default: not]",
             show_default=False,
@@ -176,6 +190,7 @@ def run(
             node_selector=nodes,
             lease_seconds=lease_seconds,
             pods_ready_timeout=pods_ready_timeout,
+            minimum_run_time=minimum_run_time,
         )
         _check_clock(settings)
     log_format = known(log_format, LOG_FORMATS, "--log-format")

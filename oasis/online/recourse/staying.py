@@ -1,0 +1,251 @@
+"""Where a plan may be carried out in several ways, the one that moves the fewest tasks.
+
+A plan says which servers a job has. Equal servers are interchangeable, so the plan that is worth as
+much and leaves most tasks where they are is a relabelling of it. For example: a job runs on server
+0, another one arrives, and the search puts the two on servers 1 and 0. Relabelled, the first one
+stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from oasis.model.cluster import BoolArray, Cluster
+from oasis.model.groups import GROUPS, TaskGroup
+from oasis.model.rounding import IntArray
+from oasis.model.schedule import SERVER, SLOT, Schedule, placements
+from oasis.online.assignment import largest_assignment
+from oasis.online.recourse.live_job import LiveJob
+from oasis.online.recourse.working_plan import WorkingPlan
+
+
+def kinds_of(cluster: Cluster) -> dict[TaskGroup, IntArray]:
+    """For each group, a number for each server: equal ones have the same amounts and labels."""
+    found = {}
+    for group in GROUPS:
+        labels = [server.labels for server in group.servers(cluster) for _ in server.ids]
+        numbers: dict[object, int] = {}
+        capacity = group.capacity(cluster).tolist()
+        found[group] = np.array(
+            [
+                numbers.setdefault((tuple(row), tuple(sorted(own.items()))), len(numbers))
+                for row, own in zip(capacity, labels, strict=True)
+            ],
+            dtype=np.int64,
+        )
+    return found
+
+
+def stay(plan: WorkingPlan, kinds: Mapping[TaskGroup, IntArray]) -> None:
+    """Change `plan` so that as many tasks as possible stay where jobs hold them now.
+
+    Equal servers are relabelled, from the present slot on. Each job keeps its tasks where the plan
+    has room for them all the same. No completion and no number of workers changes.
+    """
+    # Each round keeps more tasks, and what one job leaves may be room for another.
+    while moving := [live for live in plan.planned() if _moves(plan, live)]:
+        for group in GROUPS:
+            _relabel(plan, group, kinds[group], moving)
+        moving = [live for live in plan.planned() if _moves(plan, live)]
+        kept = [_keep_place(plan, live) for live in moving]  # each of them is asked
+        if not any(kept):
+            return
+
+
+def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
+    """Whether a job is planned to hold what it must hold until it may change or is complete."""
+    assert live.held is not None
+    if live.schedule is None:
+        return False
+    end = min(live.held.until, live.schedule.completion + 1)
+    for group, kept in zip(GROUPS, live.held.rows(np.arange(plan.now, end)), strict=True):
+        rows = group.placed(live.schedule)
+        if not np.array_equal(rows[: np.searchsorted(rows[:, SLOT], end)], kept):
+            return False
+    return True
+
+
+def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
+    """Jobs that may move and are planned, at some time, on servers that those `kept` hold."""
+    found: dict[int, LiveJob] = {}
+    for group in GROUPS:
+        held = np.concatenate([group.placed(live.held)[:, 0] for live in kept if live.held])
+        for live in plan.movable():
+            assert live.schedule is not None
+            if np.isin(group.placed(live.schedule)[:, SERVER], held).any():
+                found[live.key] = live
+    return list(found.values())
+
+
+def weigh(plan: WorkingPlan) -> bool:
+    """Plan jobs anew that are to change now, where going on is as good; whether any changed.
+
+    Others keep their plans. A job is planned by `WorkingPlan.insert`, which knows what its change
+    costs; the plan before may be older than that.
+    """
+    changed = False
+    for live in plan.movable():
+        before = live.schedule
+        if live.held is None or not live.held.cost or not _moves(plan, live):
+            continue
+        assert before is not None
+        plan.remove(live)
+        if not plan.insert(live):
+            plan.put(live, before)
+        changed |= live.schedule != before
+    return changed
+
+
+def _now(plan: WorkingPlan, live: LiveJob, group: TaskGroup) -> IntArray:
+    """Servers and counts of what is planned in the present slot."""
+    assert live.schedule is not None
+    rows = group.placed(live.schedule)
+    return rows[: np.searchsorted(rows[:, SLOT], plan.now, side="right"), SERVER:]
+
+
+def _moves(plan: WorkingPlan, live: LiveJob) -> bool:
+    """Whether a job that holds something, and goes on, is to hold something else."""
+    assert live.schedule is not None
+    if live.held is None or live.schedule.start > plan.now:
+        return False
+    return any(
+        not np.array_equal(_now(plan, live, group), group.placed(live.held)) for group in GROUPS
+    )
+
+
+def _relabel(
+    plan: WorkingPlan, group: TaskGroup, kinds: IntArray, moving: Iterable[LiveJob]
+) -> None:
+    """Give the servers of a group other numbers, so that most tasks stay."""
+    pairs = {
+        live.key: (_now(plan, live, group), group.placed(live.held))
+        for live in plan.planned()
+        if live.held is not None
+    }
+    concerned = _connected(pairs, [live.key for live in moving], len(kinds))
+    concerned[sorted(group.of(plan.ledger).lost)] = False  # nothing is planned there
+    # Servers of which a calendar keeps something are equal to no other.
+    first = len(plan.cluster.worker_ids) if group is TaskGroup.PS else 0
+    for window in plan.ledger.calendar.windows:
+        concerned[[k - first for k in window.machines if 0 <= k - first < len(kinds)]] = False
+    for live in plan.planned():
+        if live.held is not None and live.is_kept(plan.now):
+            concerned[group.placed(live.held)[:, 0]] = False
+    number = np.arange(len(kinds))
+    for kind in np.unique(kinds[concerned]).tolist():
+        servers = (concerned & (kinds == kind)).nonzero()[0]
+        weight = np.zeros((len(servers), len(servers)), dtype=np.int64)
+        for pair in pairs.values():
+            planned, held = (each[np.isin(each[:, 0], servers)] for each in pair)
+            at, to = (np.searchsorted(servers, each[:, 0]) for each in (planned, held))
+            weight[at[:, None], to] += np.minimum.outer(planned[:, 1], held[:, 1])
+        number[servers] = servers[largest_assignment(weight)]
+    changed = number != np.arange(len(kinds))
+    renamed: list[tuple[LiveJob, Schedule]] = []
+    for live in plan.planned() if changed.any() else ():
+        assert live.schedule is not None
+        rows = group.placed(live.schedule)
+        if changed[rows[:, SERVER]].any():
+            others = rows.copy()
+            others[:, SERVER] = number[rows[:, SERVER]]
+            renamed.append((live, _with(live.schedule, group, others)))
+    # All leave before the first comes back: each takes what another one had.
+    for live, _ in renamed:
+        plan.remove(live)
+    for live, schedule in renamed:
+        plan.put(live, schedule)
+
+
+def _connected(
+    pairs: Mapping[int, tuple[IntArray, IntArray]], keys: Iterable[int], servers: int
+) -> BoolArray:
+    """Servers of the jobs `keys`, and of all jobs that share servers with them, or with those."""
+    found, left = np.zeros(servers, dtype=bool), dict(pairs)
+    now = set(keys)
+    while now:
+        for key in now:
+            for rows in left.pop(key):
+                found[rows[:, 0]] = True
+        now = {key for key, pair in left.items() if any(found[rows[:, 0]].any() for rows in pair)}
+    return found
+
+
+def _keep_place(plan: WorkingPlan, live: LiveJob) -> bool:
+    """Leave tasks of a job where it holds them, as far as there is room; whether some stay more."""
+    before = live.schedule
+    assert before is not None
+    plan.remove(live)
+    after = before
+    for group in GROUPS:
+        wanted = _with_most_kept(plan, live, before, group)
+        if wanted is not None:
+            after = _with(after, group, wanted)
+    plan.put(live, after)
+    return after is not before
+
+
+def _with_most_kept(
+    plan: WorkingPlan, live: LiveJob, schedule: Schedule, group: TaskGroup
+) -> IntArray | None:
+    """Rows of a job that is not planned now, of which more are where it is; None if none can be."""
+    assert live.held is not None
+    rows, held = group.placed(schedule), dict(group.placed(live.held).tolist())
+    slots, starts = np.unique(rows[:, SLOT], return_index=True)
+    blocks = np.split(rows[:, SERVER:], starts[1:])
+    if not len(rows) or slots[0] != plan.now:
+        return None
+    # The slots from the present one on in which it is to hold the same.
+    alike = 1
+    while alike < len(blocks) and np.array_equal(blocks[alike], blocks[0]):
+        alike += 1
+    alike = int((slots[:alike] == plan.now + np.arange(alike)).sum())
+    planned = dict(blocks[0].tolist())
+    at = np.arange(plan.now, plan.now + alike)
+    servers = np.array(sorted(held), dtype=np.int64)
+    room = plan.room_on(live, group, at, servers, int(blocks[0][:, 1].sum()))
+    chosen = _most_kept(planned, held, dict(zip(servers.tolist(), room[0].tolist(), strict=True)))
+    if chosen is None:
+        return None
+    needed = np.array([chosen.get(server, 0) for server in servers.tolist()])
+    fits = (room >= needed).all(axis=1)
+    length = alike if fits.all() else int(fits.argmin())
+    fresh = [
+        [plan.now + k, server, count] for k in range(length) for server, count in chosen.items()
+    ]
+    rest = rows[rows[:, SLOT] >= plan.now + length]
+    return placements(np.concatenate([np.array(fresh), rest]))
+
+
+def _most_kept(
+    planned: Mapping[int, int], held: Mapping[int, int], room: Mapping[int, int]
+) -> dict[int, int] | None:
+    """As many tasks as planned, with as many as possible of those that are held; None: as planned.
+
+    Examples
+    --------
+    >>> _most_kept({2: 3}, {0: 2}, {0: 1, 2: 3})
+    {0: 1, 2: 2}
+    """
+    kept = {server: min(count, planned.get(server, 0)) for server, count in held.items()}
+    spare = {s: count - kept.get(s, 0) for s, count in planned.items() if count > kept.get(s, 0)}
+    chosen = dict(planned)
+    for server in sorted(held):
+        more = min(held[server], room[server]) - kept[server]
+        for other in sorted(spare, reverse=True):
+            moved = min(more, spare[other])
+            if moved > 0 and other != server:
+                more -= moved
+                spare[other] -= moved
+                chosen[other] -= moved
+                chosen[server] = chosen.get(server, 0) + moved
+    if chosen == planned:
+        return None
+    return {server: chosen[server] for server in sorted(chosen) if chosen[server]}
+
+
+def _with(schedule: Schedule, group: TaskGroup, rows: IntArray) -> Schedule:
+    """The schedule with other rows of one group."""
+    workers, ps = ((rows if each is group else each.placed(schedule)) for each in GROUPS)
+    return Schedule(schedule.job_id, workers, ps, schedule.form)
