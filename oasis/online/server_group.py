@@ -221,11 +221,16 @@ class ServerGroup:
         return rounding.floor_counts(least)  # it is monotone: rounding once is enough
 
     def fits_on(
-        self, demand: FloatArray, slots: IntArray, servers: IntArray, most: int
+        self,
+        demand: FloatArray,
+        slots: IntArray,
+        servers: IntArray,
+        most: int,
+        users: tuple[str, ...] = (),
     ) -> IntArray:
         """Units of `demand` (R,) that fit on each of n `servers`, at most `most`; (q, n).
 
-        Whatever the labels of the servers are.
+        Whatever the labels of the servers are. What is kept for `users` counts as free.
         """
         columns = self._column(servers)
         units = np.full((len(slots), len(servers)), float(most))
@@ -234,6 +239,9 @@ class ServerGroup:
                 free = self.capacity[r, columns] - self.used[r][slots[:, None], columns]
                 if self.kept is not None:
                     free -= self.kept[r][slots[:, None], columns]
+                for key, share in self.shares.items():
+                    if key != users:
+                        free -= share.left_of(int(r), slots)[:, columns]
                 np.minimum(units, free / demand[r], out=units)
         units[:, np.isin(servers, sorted(self.lost))] = 0.0
         if self.closed is not None:
