@@ -24,7 +24,7 @@ from tests.packaging.figure_rows import (
 from tests.packaging.page_numbers import Claim
 
 PAPER = "docs/figures.md"
-PAGES: tuple[str, ...] = (PAPER,)
+PAGES: tuple[str, ...] = (PAPER, "docs/checks.md")
 
 CLAIMS: list[Claim] = [
     says(PAPER, "@ % confidence intervals of the mean", PERCENT),

@@ -202,7 +202,7 @@ NOTEBOOKS = [
     Claim(
         "docs/gallery/index.md", "a policy in @ lines", lambda: (spelled(lines_of_the_policy()),)
     ),
-    Claim(OWN, "writes one in @ lines", lambda: (spelled(lines_of_the_policy()),)),
+    Claim(OWN, "notebook writes one in @ lines", lambda: (spelled(lines_of_the_policy()),)),
     Claim(
         "docs/gallery/certify.md",
         "With @ workers too many",
@@ -229,6 +229,12 @@ NOTEBOOKS = [
             )
             == 4
         ),
+    ),
+    Claim(
+        "docs/gallery/price-of-commitment.md",
+        "@ seeds are few",
+        lambda: ("Three",),
+        lambda: has("docs/gallery/price-of-commitment.md", r"for seed in range\(3\)"),
     ),
     Claim("docs/gallery/sweep-on-dask.md", "with @ % confidence", lambda: (confidence(),)),
 ]
@@ -676,5 +682,4 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "docs/own-policy.md": {"`job.utility` is 1 at": "a definition; test_policy_check looks at it"},
     "docs/gallery/own-trace.md": {"Above 100 %": "what a percentage is"},
-    "docs/gallery/sweep-on-dask.md": {"may have hundreds": "nothing that was measured"},
 }
