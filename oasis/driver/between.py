@@ -22,7 +22,7 @@ class _Over(Generic[Spec]):
     until: float  # with so many it would be complete
 
     def is_due(self, done: float) -> bool:
-        """Whether `done` worker-slots complete the job."""
+        """Return whether `done` worker-slots complete the job."""
         return done >= self.until - TOLERANCE * max(1.0, self.until)
 
 
@@ -103,7 +103,7 @@ class EarlyStarts(Generic[Spec]):
     def take(
         self, found: Mapping[str, Entry[Spec]], may_leave: Callable[[Spec], bool] = lambda _: True
     ) -> None:
-        """Begin the jobs that a rehearsal found machines for, as far as there is room now.
+        """Start the jobs that a rehearsal placed, as far as capacity is free now.
 
         A job begins on the machines of the next plan if they are free. Otherwise it begins on
         others, if it `may_leave` them before the boundary: to whoever gets them then, they must be
@@ -136,7 +136,7 @@ class EarlyStarts(Generic[Spec]):
         del self.held[uid]
 
     def begin(self, slot: int, facts: Facts[Spec]) -> tuple[Facts[Spec], dict[str, Entry[Spec]]]:
-        """What the policy is to be told at the boundary before `slot`, and which jobs are complete.
+        """Events for the policy at the boundary before `slot`, and completed jobs.
 
         `facts` are those that the world sees, with all the work that was done. Complete are those
         of which the policy is told that they are not.
@@ -162,7 +162,7 @@ class EarlyStarts(Generic[Spec]):
         return replace(facts, specs=specs, done=done_by, ended=frozenset(ended)), complete
 
     def _completed(self, facts: Facts[Spec], passed: int) -> dict[str, Entry[Spec]]:
-        """Jobs whose work is done, which the policy, not told of early starts, still plans."""
+        """Completed jobs that the policy, not told of early starts, still plans."""
         complete = {}
         for uid, entry in self.live.items():
             spec = facts.specs.get(uid)
@@ -187,6 +187,6 @@ class EarlyStarts(Generic[Spec]):
         self.early = {uid: early for uid, early in self.early.items() if uid in there}
 
     def forget(self, uid: str) -> None:
-        """Have a job arrive anew, so that the policy counts the work of its early start."""
+        """Let a job arrive once more, so that the policy counts the work of its early start."""
         self.early.pop(uid, None)
         self.held.pop(uid, None)

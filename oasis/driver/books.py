@@ -1,4 +1,4 @@
-"""The books of a run: who is there and holds what. What a policy sees of them, and may change.
+"""Records of a run: live jobs and allocations, the view of a policy, and the check of its plans.
 
 Every driver keeps such books, of a simulation or of a real cluster: one view of them, and one check
 of what a policy answers.
@@ -90,12 +90,12 @@ class Tracked(Protocol):
         ...
 
     def observed_at(self, now: float) -> Sequence[tuple[float, float]] | None:
-        """What has been seen of its training up to `now`; None if nobody looks."""
+        """Return the observed training values up to `now`; None without observation."""
         ...
 
 
 class Books(Protocol):
-    """What a driver knows at one instant.
+    """Records of a driver at one instant.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Books(Protocol):
 
 
 class BooksView:
-    """What a policy sees of the books: the one `oasis.scheduling.View` there is.
+    """View of the records of a driver: the one implementation of `oasis.scheduling.View`.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class BooksView:
         return (progress.seen for progress in self._books.jobs.values())
 
     def free(self) -> list[tuple[int, ...]]:
-        """What is left of each machine, by resource, in grid units: a copy to plan on."""
+        """Free capacity of each machine by resource, in grid units: a copy to plan on."""
         free = self._books.free.copy()
         for k in self.closing:
             free[k] = (0,) * len(free[k])
@@ -201,7 +201,7 @@ class BooksView:
         return frozenset(self._books.down)
 
     def allocation(self, job: PolicyJob) -> Allocation:
-        """What `job` holds."""
+        """Current allocation of `job`."""
         return self._books.jobs[job.index].allocation
 
     def waiting(self) -> Iterator[PolicyJob]:
@@ -213,11 +213,11 @@ class BooksView:
         return (p.seen for p in self._books.jobs.values() if p.complete)
 
     def waiting_since(self, job: PolicyJob) -> float | None:
-        """Since when `job` has been waiting, without a break; None if it runs."""
+        """Time since which `job` has waited without a break; None if it runs."""
         return self._books.jobs[job.index].waiting_since
 
     def observed(self, job: PolicyJob) -> Sequence[tuple[float, float]] | None:
-        """Evaluations of `job` so far, as (time, value) in order of time; None if nobody looks."""
+        """Evaluations of `job` so far, as (time, value) in order of time; None if not observed."""
         return self._books.jobs[job.index].observed_at(self.now)
 
     def remaining(self, job: PolicyJob) -> float:
@@ -243,7 +243,7 @@ class BooksView:
         return self._books.jobs[job.index].change_cost
 
     def was_admitted(self, job: PolicyJob) -> bool:
-        """Whether `job` was accepted before: on a cluster, a job may arrive once more."""
+        """Return whether `job` was admitted before: on a cluster, a job may arrive once more."""
         return self._books.jobs[job.index].admitted
 
 
@@ -291,7 +291,7 @@ def choose_forms(
 
 
 def _begin(room: Room, job: PolicyJob) -> bool:
-    """Put the fewest tasks of `job` into `room`, if they fit."""
+    """Place the fewest tasks of `job` in `room`, if they fit."""
     least = job.min_workers
     return BestFit().place(room, job, least, job.ps_needed(least)) is not None
 
@@ -399,7 +399,7 @@ def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> 
 
 
 def _check_partial(workers: int, ps: int, job: PolicyJob, policy: str) -> None:
-    """Where gangs may be incomplete, only more than a job can ever use is refused."""
+    """Refuse an incomplete gang only if it exceeds what the job can ever use."""
     if workers > job.max_workers:
         expected = f"expected 0..{job.max_workers} workers"
         raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
@@ -443,7 +443,7 @@ def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) ->
 
 
 def _not_admitted(demand: Demand, group: str) -> str:
-    """What is wrong with a machine whose labels are not those that the tasks require."""
+    """Describe the machine whose labels are not those that the tasks require."""
     assert isinstance(demand, LimitedDemand)
     return f"does not admit its {TaskGroup(group).tasks}, which require: {demand.requires}"
 

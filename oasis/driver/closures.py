@@ -1,4 +1,4 @@
-"""What a calendar keeps from the jobs of a driver in the present slot."""
+"""Capacity that a calendar reserves in the present slot."""
 
 from __future__ import annotations
 
@@ -96,5 +96,5 @@ def slots_needed(entry: Entry[Any]) -> int:
 
 
 def _is_less(row: Row | None, other: Row) -> bool:
-    """Whether an amount of `row` is less than that of `other`; without a row, all are nothing."""
+    """Return whether an amount of `row` is less than that of `other`; a missing row is zero."""
     return any(a < b for a, b in zip(row or (0,) * len(other), other, strict=True))

@@ -18,7 +18,7 @@ from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, was_edited
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.errors import InstanceError, OasisError, PolicyError
 from oasis.model.job import Job
-from oasis.model.rest import later, rest_of
+from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.calendar import Calendar
@@ -129,7 +129,7 @@ class Driver(Generic[Spec]):
 
     @property
     def free(self) -> list[tuple[int, ...]]:
-        """What the entries leave of each machine; nothing of those that are down."""
+        """Capacity of each machine that the entries leave; none of machines that are down."""
         view = BooksView(self, self.policy.name, told_remaining=False)
         view.kept = self.closures.kept
         room = Room(self.site, view.capacity())
@@ -149,7 +149,7 @@ class Driver(Generic[Spec]):
 
     @property
     def wake_at(self) -> float | None:
-        """When the policy asked to be called again at the latest."""
+        """Latest time at which the policy asked to be called."""
         return self._wake_at
 
     def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> Decided[Spec]:
@@ -277,7 +277,7 @@ class Driver(Generic[Spec]):
         return made
 
     def rebuild(self, site: Site) -> None:
-        """Begin anew on other machines: at the next boundary all live jobs arrive once more."""
+        """Continue on other machines: at the next boundary all live jobs arrive once more."""
         self._begin(site)
         self._arrive_again = list(self.entries.values())
         self.entries.clear()
@@ -366,7 +366,7 @@ class Driver(Generic[Spec]):
     def _is_done(
         self, entry: Entry[Spec], spec: Spec | None, facts: Facts[Spec], outcome: Decided[Spec]
     ) -> bool:
-        """Whether a job is complete: by the work that its owner wants now, if that was edited."""
+        """Return whether a job is complete, by its present amount of work if that was edited."""
         uid = entry.spec.uid
         if uid in outcome.failed:
             return False
@@ -453,7 +453,7 @@ class Driver(Generic[Spec]):
             # Whole worker-slots, forgiving what rounding left over;
             # none would be a job without work.
             left = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
-            source = rest_of(source, left, slot, REACH)
+            source = remaining_job(source, left, slot, REACH)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, source.min_workers), source.chunks)
@@ -593,7 +593,7 @@ class Driver(Generic[Spec]):
             self.kept_policy = None
 
     def _saved(self) -> dict[str, Any]:
-        """What a boundary changes here, beside the policy."""
+        """Fields that a boundary changes here, beside the policy."""
         return {
             "entries": [entry.copy() for entry in self.entries.values()],
             "again": [entry.copy() for entry in self._arrive_again],
@@ -681,7 +681,7 @@ class Driver(Generic[Spec]):
     # -- what lasts --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Plain data from which `restore` goes on; the policy's own state is not part of it."""
+        """Return plain data that `restore` accepts, without the policy's own state."""
         return {
             "slot": self.slot,
             "next": self._next,
@@ -761,7 +761,7 @@ class Driver(Generic[Spec]):
                 found["since"] != entry.arrived
                 or found["left"] != policy_job(source, self.site).work
             ):
-                source = rest_of(source, math.ceil(found["left"]), found["since"], REACH)
+                source = remaining_job(source, math.ceil(found["left"]), found["since"], REACH)
             self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
             workers, ps = (
                 tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
@@ -784,7 +784,7 @@ class Driver(Generic[Spec]):
 
 
 def form_begun_in(forms: Sequence[T], form: int, field: str = "forms") -> T:
-    """The form in which a job began; its owner, who edited `field`, may have taken it away."""
+    """Form in which a job began; an owner who edits `field` may have removed it."""
     if form >= len(forms):
         expected = f"expected more than {form}: the job began in form {form}"
         raise InstanceError(field, expected, len(forms))

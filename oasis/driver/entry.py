@@ -1,4 +1,4 @@
-"""What a driver in slots keeps of a job, what it is told, and what it answers."""
+"""Records of jobs in a slotted driver, its input and its output."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Entry(Generic[Spec]):
 
     @property
     def has_form(self) -> bool:
-        """Whether it has held anything, and stays in its form."""
+        """Whether it has held something, and may not change its form."""
         return self.given is not None
 
     def be_in(self, form: int) -> None:
@@ -169,7 +169,7 @@ class Entry(Generic[Spec]):
         self.settled = self.allocation
 
     def extend(self) -> None:
-        """Expect more work of a job that has done all and goes on: a tenth, and another slot."""
+        """Add a tenth of the work, and one slot, to a job that runs beyond its work."""
         more = max(1.0, self.allocation.worker_count, self.done / 10)
         self.work, self.extensions = self.done + more, self.extensions + 1
 
@@ -186,7 +186,7 @@ class Entry(Generic[Spec]):
 
     @property
     def has_hardly_any_left(self) -> bool:
-        """Whether what is left is no more than rounding leaves of its work."""
+        """Whether the remaining work is within rounding of zero."""
         return self.remaining <= TOLERANCE * max(1.0, self.work)
 
     @property
@@ -196,7 +196,7 @@ class Entry(Generic[Spec]):
 
     @property
     def complete(self) -> bool:
-        """Whether it holds what it needs; an incomplete gang is never planned."""
+        """Whether it holds a complete gang; incomplete ones are never planned."""
         return bool(self.allocation.workers)
 
     def remaining_at(self, now: float) -> float:
@@ -208,7 +208,7 @@ class Entry(Generic[Spec]):
         return float(self.held)
 
     def observed_at(self, now: float) -> Sequence[tuple[float, float]]:
-        """What its training reported so far; every job may, so it is never None."""
+        """Return the reported training values; never None, because every job may report."""
         return self.observed
 
     def copy(self) -> Entry[Spec]:
@@ -256,7 +256,7 @@ def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Facts(Generic[Spec]):
-    """What happened since the last boundary.
+    """Events since the last boundary.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ class Facts(Generic[Spec]):
 
 @dataclass(slots=True)
 class Decided(Generic[Spec]):
-    """What a boundary decided, by uid.
+    """Decisions of a boundary, by uid.
 
     Attributes
     ----------
@@ -340,7 +340,7 @@ class Decided(Generic[Spec]):
 
 
 def differs(one: Submitted, other: Submitted) -> bool:
-    """Whether an edit, or a change of what is around the job, changes what a policy plans with."""
+    """Return whether an edit, or a change around the job, affects planning."""
     # Cheap, and true at almost every boundary.
     if one is other or (one.generation == other.generation and one.job is other.job):
         return False
@@ -348,5 +348,5 @@ def differs(one: Submitted, other: Submitted) -> bool:
 
 
 def was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
-    """Whether a job differs from the one that the state of its entry tells of."""
+    """Return whether a job differs from the state of its entry."""
     return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])

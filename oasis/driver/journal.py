@@ -70,7 +70,7 @@ class JournalLock:
 
     @property
     def is_held(self) -> bool:
-        """Whether the right is still there: neither released nor taken over."""
+        """Whether the lock is held: neither released nor taken over."""
         return self._closing.alive
 
     def release(self) -> None:
@@ -95,7 +95,7 @@ _HOLDERS: weakref.WeakValueDictionary[tuple[int, int, int] | None, JournalLock] 
 
 
 def _key(name: str) -> tuple[int, int, int] | None:
-    """What tells a lock from all others; None if there is no file. A fork inherits no lock."""
+    """Identity of a lock; None without a file. A fork inherits no lock."""
     try:
         found = os.stat(name)
     except FileNotFoundError:
@@ -110,7 +110,7 @@ _BODY = len(_HEAD) + 8 + len(_MIDDLE)
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a journal holds.
+    """Content of a journal.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Journal:
 
     @classmethod
     def begin(cls, path: str | os.PathLike[str], calls: int) -> Self:
-        """A journal with nothing in it, which follows on a snapshot after so many calls."""
+        """Create an empty journal that follows a snapshot after this number of calls."""
         # Written beside and renamed, so that there is the old journal or the new one, never a half.
         write_bytes(path, encoded({"kind": KIND, "calls": calls}), durable=True)
         return cls(Path(path))

@@ -49,7 +49,7 @@ KNOWN: dict[str, type[Recourse] | type[OASiS]] = {Recourse.name: Recourse, OASiS
 
 
 def remembered(name: str, making: Mapping[str, Any], state: Mapping[str, Any]) -> OASiS | Recourse:
-    """OASiS or recourse as a checkpoint of a cluster has it, to be asked (`foresee`).
+    """Restore OASiS or recourse from the checkpoint of a cluster, for queries (`foresee`).
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class JournaledService:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
-        """Read what `save` wrote; it goes on as the saved one would have, bit for bit.
+        """Read a file of `save`; the service continues like the saved one, bit for bit.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class JournaledService:
             raise OasisError(f"{path}: call {entry['number']} does not give the recorded answer")
 
     def checkpoint(self) -> None:
-        """Save the state beside the journal and begin the journal anew, so that it stays short."""
+        """Save the state beside the journal and start an empty journal."""
         self._check_usable()
         if self._journal is None:
             raise OasisError("journal: none is open")
@@ -288,7 +288,7 @@ class JournaledService:
         self._unusable = None
 
     def close(self) -> None:
-        """Close the journal, so that others may open it; calls go on without one."""
+        """Close the journal, so that another service may open it; calls continue without one."""
         self._journal = None
         self._release()
 
@@ -299,7 +299,7 @@ class JournaledService:
 
     @contextmanager
     def _released_on_failure(self) -> Iterator[None]:
-        """Whatever fails inside leaves the journal to the next who opens it."""
+        """Release the journal if an error occurs inside the block."""
         try:
             yield
         except BaseException:
@@ -459,7 +459,7 @@ class LiveScheduler(JournaledService):
 
     @property
     def policy(self) -> Policy:
-        """What decides."""
+        """The policy."""
         return self.service.policy
 
     @property
@@ -473,7 +473,7 @@ class LiveScheduler(JournaledService):
         return tuple(entry.job.id for entry in self.service.live)
 
     def plan(self, slots: int | None = None) -> dict[str, Schedule]:
-        """What runs where from the present slot on, by job.
+        """Planned allocations from the present slot on, by job.
 
         A policy that does not plan ahead has decided on the present slot alone.
 
@@ -495,7 +495,7 @@ class LiveScheduler(JournaledService):
         return policy.promised(entry.seen) if isinstance(policy, Promising) else None
 
     def quote(self, job: Job) -> Quote:
-        """How `submit` would decide on `job` now, and what it would do to others.
+        """Quote `job`: the decision of `submit` now, and its effects on other jobs.
 
         Nothing changes. With a limit in seconds `submit` may still decide otherwise.
         """

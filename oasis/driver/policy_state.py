@@ -136,7 +136,7 @@ def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], si
 
 
 def site_text(site: Site) -> list[Any]:
-    """What tells one set of machines from another."""
+    """Canonical text of a set of machines."""
     return [[m.id, list(m.amounts), sorted(m.hosts)] for m in site.machines]
 
 
@@ -162,7 +162,7 @@ class _Encoder:
         return {**self._compound(value), "number": number}
 
     def _leaf(self, value: Any) -> dict[str, Any] | None:
-        """What is written in one piece; None for what has parts."""
+        """Encode an object without parts; None for objects with parts."""
         # Live jobs, machines and functions are the driver's or the code's: they are named.
         if isinstance(value, PolicyJob) and value.index in self._live:
             return {"is": "job", "index": value.index}
@@ -248,7 +248,7 @@ def _called(function: Any) -> str:
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """What an object holds, in its dictionary and in its slots."""
+    """Attributes of an object, in its dictionary and its slots."""
     found = dict(getattr(value, "__dict__", {}))
     for cls in type(value).__mro__:
         for name, slot in cls.__dict__.items():

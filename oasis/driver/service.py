@@ -56,7 +56,7 @@ Live = Entry[Submission]
 
 @dataclass(slots=True)
 class Events:
-    """What happened in one call.
+    """Events of one call.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Events:
 
 
 class Service:
-    """A policy, its machines, and jobs whose work is done as it is planned.
+    """A policy, its machines, and jobs whose work is done as planned.
 
     A policy that plans whole schedules (`PlanningAhead`) is asked at every call, and its plan runs
     between them. Any other policy is asked at every event: a call, a completion, its own timer, or
@@ -185,7 +185,7 @@ class Service:
         return found
 
     def schedules(self) -> dict[str, Schedule]:
-        """What runs where from the present slot on, by job, as far as it is decided."""
+        """Decided allocations from the present slot on, by job."""
         if isinstance(self.policy, PlanningAhead):
             return {name: found for name, (found, _) in self.planned().items() if found is not None}
         first_ps, now = len(self.cluster.worker_ids), self.now
@@ -201,7 +201,7 @@ class Service:
         }
 
     def quote(self, job: Job) -> Quote:
-        """How `submit` would decide on `job` now, and what it would do to others."""
+        """Quote `job`: the decision of `submit` now, and its effects on other jobs."""
         self.check_new(job)
         # Such a policy answers by itself; for any other the whole
         # service is copied and the call is made there.
@@ -250,7 +250,7 @@ class Service:
         return ends
 
     def _next_event(self, until: int) -> int:
-        """The slot before which nothing happens that a policy would be asked about."""
+        """Next slot at which the policy must be asked."""
         times = [until]
         if self.policy.slotted:
             times.append(self.now + 1)
@@ -282,7 +282,7 @@ class Service:
         return Decision(job.id, True, reason=RUNS if runs else WAITS), events
 
     def cancel(self, entry: Live) -> Events:
-        """Let a job go; nobody wants it any more."""
+        """Remove a job that its owner has cancelled."""
         del self._specs[entry.spec.uid]
         events = self._step(self.now)
         events.done += int(entry.done)
@@ -359,14 +359,14 @@ class Service:
         return self.policy.rounds_done if isinstance(self.policy, Repeating) else 0
 
     def repeat_rounds(self, rounds: int | None) -> None:
-        """Do exactly so many rounds in the next calls; None: as many as there is time for."""
+        """Set the exact number of rounds of the next calls; None: as many as time allows."""
         if isinstance(self.policy, Repeating):
             self.policy.rounds_given = rounds
 
     # -- what lasts --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Plain data from which `restore` goes on, with a policy of the same making."""
+        """Return plain data that `restore` accepts, with a policy of the same kind."""
         entries = self.driver.entries
         return {"driver": self.driver.state(), "policy": policy_state(self.policy, entries)}
 
@@ -393,7 +393,7 @@ Answer = Decision | Progress | Change
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call led to.
+    """Effect of a call.
 
     Parameters
     ----------

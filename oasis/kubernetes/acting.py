@@ -9,7 +9,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster.gangs import told_of
+from oasis.kubernetes.cluster.gangs import annotations_of
 from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
 from oasis.kubernetes.names import NODE, TASK
@@ -72,7 +72,7 @@ Action = Create | Expose | Open | Delete | Switch
 
 
 def action_word(action: Action) -> str:
-    """What an action is called in metrics and messages.
+    """Return the name of an action in metrics and messages.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Refusal:
 
 @dataclass(slots=True)
 class Steps:
-    """What is to be done, in this order, deletions first; the rest by the uid of a job."""
+    """Actions in order, deletions first, the others by the uid of their job."""
 
     actions: list[Action] = field(default_factory=list)  # independent of each other
     withdrawn: set[str] = field(default_factory=set)  # whose gang is withdrawn
@@ -175,7 +175,7 @@ def steps_of_existing(
 
 
 def has_pods_but_no_plan(found: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
-    """Whether pods that we placed still run for an object that no live job stands for."""
+    """Return whether pods that we placed run for an object without a live job."""
     return not is_suspended(found) and any(
         not (p.is_gated(pod) or p.is_ending(pod) or has_ended(pod)) for pod in pods.values()
     )
@@ -240,7 +240,7 @@ def reconcile(
 
 
 def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[WantedPod]:
-    """What has to be done before gates are opened; the gated pods of the gang if all are there."""
+    """Return the actions that must precede opening gates, and the gated pods of a complete gang."""
     if target.found is not None:
         return steps_of_existing(target, target.found, stuck, steps)
     _shrink(target, stuck, steps)
@@ -248,7 +248,7 @@ def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[Wanted
 
 
 def _shrink(target: Target, stuck: frozenset[str], steps: Steps) -> None:
-    """Delete pods that the plan does not name, workers first, and gangs that found no room."""
+    """Delete pods that the plan does not name, workers first, and gangs without capacity."""
     wanted = {pod.name for pod in target.wanted}
     uid = target.spec.uid
     hit = any(pod["metadata"]["uid"] in stuck for pod in target.pods.values())
@@ -276,7 +276,7 @@ def _workers_first(item: tuple[str, Pod]) -> tuple[bool, str]:
 
 
 def _works_without_the_new(target: Target) -> bool:
-    """Whether the pods that run are a gang by themselves, so that only the new ones go."""
+    """Return whether the running pods form a gang, so that only the new ones leave."""
     counts = dict.fromkeys(GROUPS, 0)
     for pod in target.wanted:
         found = target.pods.get(pod.name)
@@ -318,7 +318,7 @@ def _is_refused(
     beside: Neighbours | None,
     steps: Steps,
 ) -> bool:
-    """Whether a node of the gang does not admit its pod: then the scheduler would let it wait."""
+    """Return whether a node of the gang does not admit its pod, which would never be bound."""
     for wanted in gated:
         if wanted.node in nodes:
             rules = NodeRules.of(target.pods[wanted.name]["spec"])
@@ -382,14 +382,14 @@ def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> 
             return
         _take(room, demand, 1)
         taken.append((pod.node, demand))
-    spec, told = target.spec, told_of(target.spec, target.wanted, target.pods)
+    spec, annotations = target.spec, annotations_of(target.spec, target.wanted, target.pods)
     for pod in gated:
         found = target.pods[pod.name]
         if target.found is None:
             patch = p.opening_patch(found, pod.node, pod.hostname)
-            patch += p.marking_patch(found, {}, told(pod))
+            patch += p.marking_patch(found, {}, annotations(pod))
         else:
-            patch = sending_patch(found, pod, spec, target.plan, target.slot, told(pod))
+            patch = sending_patch(found, pod, spec, target.plan, target.slot, annotations(pod))
         steps.actions.append(Open(target.spec.uid, found, patch))
 
 

@@ -17,7 +17,7 @@ from oasis.model.files import read_archive, write_archive
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
-from oasis.model.rest import later, rest_of
+from oasis.model.remaining import later, remaining_job
 from oasis.model.schedule import Schedule
 from oasis.model.validation import integer, number
 from oasis.online import rolling
@@ -433,7 +433,7 @@ class OASiS:
         """Remaining work of a job admitted in this form, as a job that arrives now."""
         left, reach = rolling.work_left(job.in_form(form), view), rolling.reach_of(self.horizon)
         source = rolling.source_of(job, self.name).in_form(form)
-        return rest_of(source, left, int(view.now), reach, end)
+        return remaining_job(source, left, int(view.now), reach, end)
 
     def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
         """Add the allocations of this slot; overdue jobs share what the planned ones leave."""

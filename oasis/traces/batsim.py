@@ -69,7 +69,7 @@ def _job(job: Mapping[str, Any], profiles: Mapping[str, Any], clock: TraceTimes)
 
 
 def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
-    """How long a profile takes; only delays, and sequences of them, take the same time anywhere."""
+    """Duration of a profile; only delays and sequences of them are the same on all machines."""
     profile = profiles.get(name)
     if not isinstance(profile, dict):
         raise MalformedError(f"there is no profile {name!r:.40}")

@@ -1,4 +1,4 @@
-"""Which column of a table of jobs says what: as the user names them, or by their common names."""
+"""Columns of a table of jobs: named by the user, or recognised by common names."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Columns:
     guessed: tuple[str, ...] = field(default=())
 
     def notes(self) -> list[str]:
-        """What was guessed, for whoever reads the numbers."""
+        """Notes on guesses, for readers of the numbers."""
         if not self.guessed:
             return []
         shown = ", ".join(f"{name}={self.of[name]}" for name in self.guessed)
@@ -88,7 +88,7 @@ class Columns:
 
 
 def parse_map(text: str) -> dict[str, str]:
-    """What ``--map`` says: a column for each name; an empty one stands for no such column.
+    """Parse ``--map``: a column for each name; an empty one means no such column.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def _guess(header: Sequence[str], name: str, taken: set[str]) -> str:
 
 
 def delimiter_of(header: str) -> str:
-    r"""What stands between the columns of a header: the sign that makes most of it, or a comma.
+    r"""Guess the delimiter of a header: the most frequent candidate, or a comma.
 
     Examples
     --------

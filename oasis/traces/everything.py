@@ -164,7 +164,7 @@ def _begin(record: JobRecord) -> float:
 
 
 def _held(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:
-    """How many such workers, or parameter servers, one server holds."""
+    """Number of such workers, or parameter servers, that fit one server."""
     counts = {
         # 0.3 / 0.1 is below 3 as a float, and yet three fit.
         name: floor(capacity.get(name, 0.0) / wanted * (1 + 1e-12))

@@ -1,4 +1,4 @@
-"""Traces whose rows are jobs with GPUs, a submission and a duration: one reader for all."""
+"""Reader of traces with one row per job: GPUs, submission and duration."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def fit_nodes(
 
 
 def _worker(record: JobRecord, options: OpenbOptions) -> tuple[float, ...]:
-    """What one worker of a pod takes, in the order of `RESOURCES`."""
+    """Demand of one worker of a pod, in the order of `RESOURCES`."""
     demand = {**record.demand, BANDWIDTH: options.worker_bandwidth_gbps}
     return tuple(demand[name] for name in RESOURCES)
 
@@ -188,7 +188,7 @@ def _fewest(
 
 
 def _held(capacities: FloatArray, demand: FloatArray) -> int:
-    """How many workers with this `demand` the servers hold."""
+    """Number of workers with this `demand` that fit the servers."""
     wanted = demand > 0
     ratios = capacities[:, wanted] / demand[wanted]
     # Amounts are decimals divided by decimals, so a whole number may come out a little too small.
@@ -311,7 +311,7 @@ def _pods(
     options: OpenbOptions,
     make: Callable[[Mapping[str, str], JobRecord | None], Row],
 ) -> TraceTable[Row]:
-    """What `make` makes of the row and the job of each pod; of None if it never ran."""
+    """Results of `make` on the row and job of each pod; the job is None if it never ran."""
     clock = TraceTimes(options, is_dated=False)
     return read_table(
         source,

@@ -1,4 +1,4 @@
-"""What every importer of a trace assumes about jobs, machines and time, one field each."""
+"""Assumptions of importers about jobs, machines and time, one field each."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class PaiOptions(MachineOptions):
 
 @dataclass(slots=True)
 class _Run:
-    """When the tasks, or the instances, of a job were at work, and the GPUs that they asked for."""
+    """Times at which the tasks or instances of a job ran, and their GPUs."""
 
     percent: float = 0.0
     started: float = float("inf")

@@ -99,7 +99,7 @@ def read_plain_instance(
 
 @dataclass(frozen=True, slots=True)
 class TableFormat:
-    """What is known of a table before it is read.
+    """Facts about a table that are known before it is read.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class _TableReader:
         return TraceRow(job, self._labels(row))
 
     def _utility(self, row: Mapping[str, str], submitted: float) -> Constant | Deadline | None:
-        """What the job is worth: 1, if the table says no more than by when it is due."""
+        """Utility of the job; its value is 1 if the table gives only a deadline."""
         column, due = self._columns.get("worth"), self._time(row, "deadline")
         if column is None and "deadline" not in self._columns:
             return None
@@ -197,7 +197,7 @@ class _TableReader:
         return ended - started
 
     def _number(self, text: str) -> str:
-        """A number with a comma before its decimals, as tables have it whose columns do not."""
+        """Parse a number with a decimal comma, as in tables with other delimiters."""
         if "," not in text or not DECIMAL_COMMA.fullmatch(text):
             return text
         self.commas += 1
@@ -211,7 +211,7 @@ class _TableReader:
         return {label: row[columns[name]] for label, name in names.items() if name in columns}
 
     def notes(self) -> list[str]:
-        """What was read in another way than it may be meant."""
+        """Notes on values that may have been meant differently."""
         said = []
         if self.commas:
             said.append(f"cells such as 3,5, read as numbers with decimals: {self.commas}")

@@ -20,7 +20,7 @@ GO_ON = ("RUNNING", "PENDING", "QUEUED", "WAITING", "SUSPENDED", "SUBMITTED")  #
 
 
 def ended_as(state: str) -> str:
-    """How a job ended, by the word of its scheduler; empty if the word is not known.
+    """Result of a job by the word of its scheduler; empty if the word is unknown.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def ended_as(state: str) -> str:
 
 
 def goes_on(state: str) -> bool:
-    """Whether a job in this state has not ended.
+    """Return whether a job in this state has not ended.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables of jobs of well-known traces, whose columns are known (docs/traces)."""
+"""Tables of well-known traces, with known columns (docs/traces)."""
 
 from __future__ import annotations
 

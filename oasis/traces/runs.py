@@ -57,7 +57,7 @@ class JobRun:
 
     @property
     def ended(self) -> float | None:
-        """When it ended, if the file says when it began."""
+        """End of the run, if the file has its begin."""
         if self.end is None and self.started is not None:
             return self.started + self.duration
         return self.end
@@ -96,7 +96,7 @@ def combined(runs: Sequence[JobRun], gpus: int) -> JobRun:
 
 
 def add_jobs(table: TraceTable[TraceRow], groups: Iterable[Sequence[JobRun]], rule: str) -> None:
-    """Add to `table` the jobs whose runs stand in `groups`, and notes on what was joined.
+    """Add the jobs of these runs to `table`, with notes on joined runs.
 
     Parameters
     ----------

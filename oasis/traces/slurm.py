@@ -47,7 +47,7 @@ POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a list of resources says.
+    """Content of a list of resources.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class _Entry:
 
     @property
     def number(self) -> int:
-        """How many there are; an entry without a number is one."""
+        """Amount of the entry; 1 without a number."""
         if self.count is None:
             return 1
         found = COUNT.fullmatch(self.count)
@@ -197,12 +197,12 @@ RULE = re.compile(r"-+(?: +-+)*\s*")  # below the header of columns of fixed wid
 
 
 def is_json(source: TraceSource) -> bool:
-    """Whether this is what ``sacct --json`` prints."""
+    """Return whether this is output of ``sacct --json``."""
     return source.header.lstrip().startswith("{")
 
 
 def layout_of(source: TraceSource, columns: str = "", delimiter: str = "") -> RowLayout:
-    """How the lines of `source` are split into columns.
+    """Return the layout by which lines of `source` are split into columns.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def _refuse_without_header(source: TraceSource) -> None:
 
 
 def _delimiter(header: str) -> str:
-    """What stands between the names of the columns."""
+    """Guess the delimiter between the names of the columns."""
     between = set(re.findall(r"\W+", header.strip()))
     if len(between) == 1 and "".join(between).strip(" "):
         return str(between.pop())
@@ -690,7 +690,7 @@ def _state(row: Mapping[str, str]) -> str:
 
 
 def _is_unfinished(row: Mapping[str, str]) -> bool:
-    """Whether the run of a row goes on, or has not begun; one that was preempted has ended."""
+    """Return whether the run of a row has not ended; a preempted run has ended."""
     state = _state(row)
     if state.endswith(CUT):  # a narrow column
         goes_on = any(name.startswith(state[:-1]) for name in UNFINISHED)

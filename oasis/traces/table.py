@@ -53,7 +53,7 @@ class TraceSource:
 
     @property
     def first(self) -> int:
-        """How many blank lines stand above the first one that is not."""
+        """Number of leading blank lines."""
         return next((k for k, line in enumerate(self.lines) if line.strip()), 0)
 
     @property
@@ -67,7 +67,7 @@ class TraceSource:
         return "\n".join(self.lines)
 
     def kind(self) -> FileKind | None:
-        """What it looks like, as `oasis.model.file_kinds.kind_of` says."""
+        """Kind of the file, as `oasis.model.file_kinds.kind_of` recognises it."""
         # The first lines tell, but for JSON: a million rows are not put together to look at them.
         is_json = self.header.lstrip().startswith(("{", "["))
         begin = self.lines[: self.first + LINES_LOOKED_AT]
@@ -238,14 +238,14 @@ class TraceTable(Generic[Row]):
         self.malformed.setdefault(name, first)["count"] += 1
 
     def expected(self, kinds: Iterable[str]) -> str:
-        """What was expected in place of these kinds of faults, keys of `malformed`."""
+        """Expected values in place of these kinds of faults, keys of `malformed`."""
         known = [f"{kind}: {self._expected[kind]}" for kind in kinds if self._expected.get(kind)]
         return f"; expected instead of {', of '.join(known)}" if known else ""
 
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
-    """How a line of a file is split into cells.
+    """Rule by which a line is split into cells.
 
     Parameters
     ----------

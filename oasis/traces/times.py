@@ -141,7 +141,7 @@ class TraceTimes:
         return seconds
 
     def start(self, text: str) -> float | None:
-        """Where the window of a trace begins, by the option ``start``.
+        """Begin of the window of a trace, by the option ``start``.
 
         Returns
         -------

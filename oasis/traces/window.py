@@ -45,7 +45,7 @@ def kept_sentence(kept: int, left_out: Iterable[tuple[int, str]]) -> str:
 
 
 def malformed_counts(malformed: Mapping[str, Mapping[str, int]]) -> list[tuple[int, str]]:
-    """How many jobs each kind of malformed row has cost, and the kind up to its first colon.
+    """Number of jobs lost to each kind of malformed row, and the kind up to its first colon.
 
     Examples
     --------

@@ -401,7 +401,7 @@ def left_behind(jobs: int) -> int:
             for job in part:
                 scheduler.submit(job)
                 scheduler.decisions.clear()
-                scheduler._past._committed.clear()
+                scheduler._history._committed.clear()
             scheduler._ids = set()
             sizes.append(tracemalloc.get_traced_memory()[0])
     finally:

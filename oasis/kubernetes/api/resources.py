@@ -10,7 +10,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError, Connection, LostAnswerError
-from oasis.kubernetes.api.kept import kept_claim, kept_node, kept_pod, without_fields
+from oasis.kubernetes.api.trimming import trimmed_claim, trimmed_node, trimmed_pod, without_fields
 
 Object = dict[str, Any]
 
@@ -31,10 +31,10 @@ class ResourceKind:
         return f"{self.prefix}{within}/{self.plural}{end}{f'/{sub}' if sub else ''}"
 
 
-PODS = ResourceKind("/api/v1", "pods", kept=kept_pod)
-NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=kept_node)
-CLAIMS = ResourceKind("/api/v1", "persistentvolumeclaims", kept=kept_claim)
-VOLUMES = ResourceKind("/api/v1", "persistentvolumes", namespaced=False, kept=kept_claim)
+PODS = ResourceKind("/api/v1", "pods", kept=trimmed_pod)
+NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=trimmed_node)
+CLAIMS = ResourceKind("/api/v1", "persistentvolumeclaims", kept=trimmed_claim)
+VOLUMES = ResourceKind("/api/v1", "persistentvolumes", namespaced=False, kept=trimmed_claim)
 SERVICES = ResourceKind("/api/v1", "services")
 NETWORK_POLICIES = ResourceKind("/apis/networking.k8s.io/v1", "networkpolicies")
 EVENTS = ResourceKind("/api/v1", "events")
@@ -111,7 +111,7 @@ class Objects:
             raise
 
     def create(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
-        """Make an object whose name is given.
+        """Create an object with a given name.
 
         If the answer is lost, the object may be there: what is found under the name then is
         accepted if it has the same owner.

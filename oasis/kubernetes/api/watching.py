@@ -57,14 +57,14 @@ class Asker(threading.Thread):
             self.failure = error
 
     def _ask(self) -> float:
-        """Ask, call `_answered` at an answer; seconds until it is asked again."""
+        """Send a request, pass the answer to `_answered`; return seconds to the next request."""
         raise NotImplementedError
 
     def _answered(self) -> None:
         self._asked_at, self._cause = None, "no answer"
 
     def _hindered(self, error: ApiError | LostAnswerError | TooLateError) -> float:
-        """Note what was answered instead; seconds until it is asked again.
+        """Note an error in place of an answer; return the seconds to the next request.
 
         Rights that are missing for long are missing for good. An API server that has just started
         refuses everybody until it knows the roles.

@@ -78,7 +78,7 @@ def _from_zero(slots: Sequence[Slot]) -> Numbered:
 
 
 def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | None:
-    """Indices for the slots if the pods that are there go on; None if all of them begin anew."""
+    """Indices of the slots if the existing pods continue; None if all of them restart."""
     there: dict[tuple[str, str], list[tuple[bool, int, str]]] = {}
     taken: dict[str, set[int]] = {group: set() for group in GROUPS}
     for name, pod in pods.items():
@@ -122,7 +122,7 @@ def _is_lost(pod: Object) -> bool:
     return is_ending(pod) or (pod.get("status") or {}).get("phase") == "Failed"
 
 
-def told_of(
+def annotations_of(
     spec: JobSpec, wanted: Iterable[WantedPod], pods: Mapping[str, Object]
 ) -> Callable[[WantedPod], dict[str, str]]:
     """From a pod of a gang to the annotations by which it learns of the others.
@@ -149,11 +149,11 @@ def told_of(
     span = (spec.min_workers, spec.job.chunks) if spec.resize == "elastic" else None
     gang = Gang(spec.name, by_task[0], by_task[1], span)
 
-    def told(pod: WantedPod) -> dict[str, str]:
+    def annotations(pod: WantedPod) -> dict[str, str]:
         index, _ = hosts[pod.task][pod.name]
         return as_annotations(environment(network, gang, pod.task, index))
 
-    return told
+    return annotations
 
 
 Hosts = dict[TaskGroup, dict[str, tuple[int, str]]]  # index and host name by name of the pod

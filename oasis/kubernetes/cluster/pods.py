@@ -98,7 +98,7 @@ def owner_of(spec: JobSpec) -> dict[str, Any]:
 
 
 def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str, Any]:
-    """The pod, gated: no scheduler looks at it before its gate is opened.
+    """Build the gated pod, which no scheduler considers before its gate is opened.
 
     It says the `plan_hash` of the allocation that asks for it, and in which slot that does.
     """
@@ -271,7 +271,7 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
 
 
 def target_node(pod: Mapping[str, Any]) -> str | None:
-    """The node whose room a pod of ours takes: where it is bound, or where its open gate sends it.
+    """Node whose capacity one of our pods takes: where it is bound, or its open gate sends it.
 
     Of a pod that is not ours the annotation says nothing: anybody can write one.
     """
@@ -283,7 +283,7 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
 
 
 def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
-    """`pods` by name, those whose deletion was asked for marked as such before the watch tells.
+    """`pods` by name; those with a requested deletion are marked before the watch reports it.
 
     Examples
     --------

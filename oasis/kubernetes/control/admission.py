@@ -1,4 +1,4 @@
-"""Which nodes admit the pods of which jobs, written into the jobs as what they require."""
+"""Admission of pods by nodes, written into the jobs as their requirements."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class Admission:
     def _put_together(
         self, form: JobSpec, found: dict[TaskGroup, Verdict], pods: Iterable[Object]
     ) -> None:
-        """Leave to groups whose pods want to be near each other the nodes of one part alone.
+        """Limit groups with pod affinity to the nodes of a single topology domain.
 
         That is where they are; else where the most workers find room now. A job is not sent to
         another part before it finds no room where it was sent to.
@@ -204,7 +204,7 @@ class Admission:
         group: TaskGroup,
         pods: Iterable[Object],
     ) -> tuple[str, ...]:
-        """The part of the cluster for a job, by how many pods of a group find room there."""
+        """Choose the domain of the cluster for a job, by the number of pods that fit there."""
         mine = {pod["metadata"]["uid"] for pod in pods}
         there = {pod["spec"].get("nodeName") for pod in pods}
         others = (pod for pod in self._pods if pod["metadata"]["uid"] not in mine)
@@ -245,7 +245,7 @@ class Admission:
         return self._refusals[asked], learned is rules
 
     def unjudged(self, spec: JobSpec) -> list[str]:
-        """What the pods of a job ask for and the plan does not foresee."""
+        """Constraints of the pods of a job that the plan does not foresee."""
         found = {
             f"{name} of its {group.tasks}": None
             for form in spec.in_forms
@@ -287,12 +287,12 @@ class Admission:
 
 
 def _may_be_near(rules: PodRules, gang: Iterable[PodRules]) -> bool:
-    """Whether one of a gang is what such a pod wants to be near, wherever that is."""
+    """Return whether a pod of the gang is what such a pod wants to be near."""
     return bool(rules.near) and any(all(own.is_in(t.pods) for t in rules.near) for own in gang)
 
 
 def _among_themselves(rules: PodRules, gang: Iterable[PodRules]) -> list[str]:
-    """What the pods of a gang ask of each other, and no plan foresees."""
+    """Constraints between pods of a gang that no plan foresees."""
     gang = list(gang)
     found = []
     if any(own.is_in(term.pods) for own in gang for term in rules.apart):
@@ -305,13 +305,13 @@ def _among_themselves(rules: PodRules, gang: Iterable[PodRules]) -> list[str]:
 
 
 def _tasks_in(room: Mapping[str, Fraction], asked: Mapping[str, Fraction]) -> int:
-    """How many tasks find room on a node."""
+    """Number of tasks that fit on a node."""
     demand = {**asked, "pods": Fraction(1)}
     return max(0, min(int(room.get(k, Fraction(0)) // v) for k, v in demand.items() if v))
 
 
 def _lasting(node: Object) -> Object:
-    """What the verdict on a node follows from, but for what is so only while it is away."""
+    """Facts from which the verdict on a node follows, without those of a temporary absence."""
     meta = node["metadata"]
     taints = (node.get("spec") or {}).get("taints") or ()
     kept = [taint for taint in taints if taint["key"] not in AWAY]

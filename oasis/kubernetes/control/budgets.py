@@ -1,4 +1,4 @@
-"""What namespaces have paid, for as long as it counts against their budgets."""
+"""Payments of namespaces, for as long as they count against their budgets."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Payments:
             paid.append([now, now, amount])
 
     def spent(self, payer: Payer, budget: NamespaceBudget, now: float) -> float:
-        """What counts against the budget now."""
+        """Amount that counts against the budget now."""
         window = budget.window_seconds
         return sum(amount for _, last, amount in self._paid.get(payer, ()) if last + window > now)
 
     def fits_at(
         self, payer: Payer, amount: float, budget: NamespaceBudget, now: float
     ) -> float | None:
-        """The first time from `now` on at which so much more can be paid; None: never."""
+        """First time from `now` on at which this amount can be paid; None: never."""
         if amount > budget.amount:
             return None
         window = budget.window_seconds
@@ -58,11 +58,11 @@ class Payments:
         raise AssertionError("unreachable: at the last end nothing counts any more")
 
     def payers(self) -> list[Payer]:
-        """Who has paid anything that is still known."""
+        """Namespaces with known payments."""
         return sorted(self._paid)
 
     def state(self) -> list[Any]:
-        """Plain data from which `restore` goes on."""
+        """Return plain data that `restore` accepts."""
         return [[*payer, paid] for payer, paid in sorted(self._paid.items())]
 
     def restore(self, state: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""The controller's memory in ConfigMaps: compressed, in parts, written only by whoever read it."""
+"""Checkpoints of the controller in ConfigMaps: compressed, in parts, written by their reader."""
 
 from __future__ import annotations
 

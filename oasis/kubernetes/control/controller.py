@@ -132,7 +132,7 @@ class Controller:
         return "; ".join(sorted(self._troubles)) or None
 
     def rehearse(self) -> dict[str, Any]:
-        """What would be done if we began now, as plain data; for `Objects` on a dry run.
+        """Return the actions of a start now, as plain data; for `Objects` on a dry run.
 
         The API server is asked about each write, so that refusals are among the answers.
         """
@@ -147,7 +147,7 @@ class Controller:
         reconciler = awake(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
-        reconciler.boundary_if_due(self._now(), seen)
+        reconciler.begin_slot_if_due(self._now(), seen)
         actions = reconciler.steps(seen, set(), self._now()).actions
         reconciler.refused(self.writer.do(actions), self._now())
         self.writer.close()
@@ -249,7 +249,7 @@ class Controller:
         self._busy = time.thread_time() - begin
 
     def _hear_threads(self) -> None:
-        """Say once what keeps us from the API server, who acts instead of us, and when it is over.
+        """Log once what blocks the API server, who leads instead of us, and when it ends.
 
         Threads that are kept by the same cause have one line together. What ended a thread is
         raised here: a thread cannot end the process.
@@ -291,7 +291,7 @@ class Controller:
         return reconciler
 
     def _seen(self) -> Mapping[str, list[Any]]:
-        """What is there, but for the jobs of other controllers, which is said once of each."""
+        """Existing objects without jobs of other controllers, each of which is logged once."""
         seen = {plural: store.items() for plural, store in self.stores.items()}
         ours, others = without_others(seen, self.settings.controller)
         for uid, (job, other) in others.items():

@@ -99,7 +99,7 @@ class JobReader:
         return self.specs.get(uid)
 
     def _is_stopped(self, job: StatusWriter, item: Mapping[str, Any]) -> bool:
-        """Whether the job failed, and was not edited since, be it under a former controller."""
+        """Return whether the job failed and was not edited since, under any controller."""
         uid = job.meta["uid"]
         version = self._versions[uid] = version_of(item, job.kind)
         if uid not in self._stopped and job.phase == "Failed":
@@ -131,7 +131,7 @@ class JobReader:
             job.failed(f"{why}; see the log of the controller, and edit the job to try again", now)
 
     def fail_to_train(self, uid: str, reason: str, message: str, now: float) -> None:
-        """Let a job go whose own processes failed too often, until it is edited."""
+        """Stop a job with too many failures of its own processes, until it is edited."""
         self._stopped[uid] = self.specs.pop(uid).generation
         self.statuses[uid].failed_to_train(reason, message, now)
 
@@ -184,7 +184,7 @@ class JobReader:
             job.invalid(str(error), now)
 
     def _is_over(self, job: StatusWriter, item: Mapping[str, Any], live: bool, now: float) -> bool:
-        """Whether the controller of its kind says that a job has ended, and no more is to be done.
+        """Return whether the controller of its kind reports a final end of the job.
 
         One that is complete leaves at the next boundary, where its utility is told; one that failed
         leaves at once, also while it waits for a node or for its pods.

@@ -60,7 +60,7 @@ class Machines:
         return cls(places, site, foreign, offers)
 
     def have_grown(self, seen: Seen, ps_share: Fraction | None) -> bool:
-        """Whether there are nodes that the policy does not know of."""
+        """Whether there are nodes unknown to the policy."""
         # A node that is gone is no reason to plan anew: it
         # counts as lost, and keeps its index in case it returns.
         known = set(self.places)
@@ -102,7 +102,7 @@ class Machines:
     def changing(
         self, seen: Seen, settings: ControllerSettings, nodes: set[str], late: float
     ) -> set[str]:
-        """Those of `nodes` whose room is another one by the next slot: pods go, or others came."""
+        """Those of `nodes` whose capacity changes by the next slot, through pods of others."""
         ending = (pod for pod in seen["pods"] if is_ending(pod) and not lingers(pod, late))
         found = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
         if nodes - found:
@@ -112,7 +112,7 @@ class Machines:
         return found
 
     def lost(self, seen: Seen) -> frozenset[int]:
-        """Machines whose node is gone, cordoned or not ready."""
+        """Machines whose nodes are gone, cordoned or not ready."""
         nodes = _by_name(seen)
         return frozenset(
             k
@@ -159,7 +159,7 @@ class StartUps:
         self._known = {pod["metadata"]["uid"] for pod in pods if is_working(pod)}
 
     def note(self, pods: Iterable[Mapping[str, Any]], working: set[str], at: float) -> None:
-        """Note those of `pods` whose uids are among the `working` for the first time, at `at`."""
+        """Record the pods whose uids are `working` for the first time, at `at`."""
         for pod in pods:
             meta = pod["metadata"]
             uid = meta["uid"]
@@ -170,7 +170,7 @@ class StartUps:
                     self._metrics.startup.observe(at - begin)
 
     def _begin(self, slot: str) -> float | None:
-        """When the slot of an annotation begins; None if it is none: anybody may change it."""
+        """Begin of the slot of an annotation; None if it is invalid: any user may edit it."""
         is_slot = len(slot) <= DIGITS and slot.isdecimal()
         return self._clock.begin(int(slot)) if is_slot else None
 

@@ -1,4 +1,4 @@
-"""What the controller remembers: written at every boundary, read at every takeover."""
+"""State of the controller: written at every boundary, read at every takeover."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def awake(
     seen: Mapping[str, list[Any]],
     now: Callable[[], float] = time.time,
 ) -> Reconciler:
-    """Make a controller go on from the checkpoint, or without one from what the objects say.
+    """Restore a controller from the checkpoint, or without one from the objects.
 
     `make` makes a policy that was never used; `seen` has the objects by kind.
     """
@@ -48,7 +48,7 @@ def restored(
     checkpoint: Checkpoint,
     now: Callable[[], float] = time.time,
 ) -> Reconciler:
-    """Make a controller go on from what was remembered, as far as that still holds.
+    """Restore a controller from its state, as far as that still holds.
 
     The slots go on where they were counted. What the policy knew is taken over if policy and
     machines are those of the checkpoint; otherwise all live jobs arrive once more, with the work
@@ -128,7 +128,7 @@ def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:
 
 
 def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: float) -> float:
-    """When slot 0 began, if no checkpoint says so: the present slot is later than all in statuses.
+    """Begin of slot 0 without a checkpoint: the present slot is later than all in statuses.
 
     Only an ``OasisJob`` has a say in it, whose status nobody but we may write. The others keep
     theirs in an annotation, and an edit of one must not move the slots of the whole cluster.
@@ -152,7 +152,7 @@ def _from_objects(reconciler: Reconciler, specs: Mapping[str, JobSpec]) -> None:
 
 
 def _go_on_counting(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: float) -> None:
-    """Count what ran while nobody looked, from when the pods say that they were Ready.
+    """Count work done without a controller, from the times at which pods became Ready.
 
     They say it in whole seconds, so a second is taken off.
     """

@@ -17,7 +17,7 @@ JUMP = 1.0  # seconds; by less, a clock is only corrected
 
 
 class SteadyTime:
-    """The time by which slots begin and work is counted: it passes, and nobody sets it.
+    """A clock for slots and work that is not affected by changes of the system time.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class SteadyTime:
         self._offset, self._drift = self._wall() - self._passed(), 0.0
 
     def __call__(self) -> float:
-        """Seconds since 1970, as the clock on the wall would show them had nobody set it."""
+        """Seconds since 1970 by the wall clock at the start, advanced by a steady clock."""
         return self._offset + self._passed()
 
     def drift(self) -> float:

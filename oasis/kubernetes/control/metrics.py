@@ -1,4 +1,4 @@
-"""What the controller answers by HTTP: its measurements for Prometheus, and its probes."""
+"""HTTP endpoints of the controller: metrics for Prometheus, and probes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Metrics:
         self._measure_earnings()
 
     def _measure_earnings(self) -> None:
-        """What jobs earn, what they pay, and how far from the optimum that is."""
+        """Earnings of jobs, their payments, and the gap to the optimum."""
         registry = self.registry
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self.utility = counter("oasis_utility", "Utility of completed jobs.")

@@ -1,4 +1,4 @@
-"""How long is waited for what does not come: writes that are refused, pods that are not ready."""
+"""Waiting times: for refused writes, and for pods that do not become ready."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_PAUSE = 3600.0  # seconds until room is planned again for a job that cou
 
 @dataclass(slots=True)
 class _Wait:
-    """What is known of one job, in this version of it."""
+    """Waiting state of one version of a job."""
 
     generation: int = 0
     is_whole: bool = False  # whether all that it holds is ready
@@ -36,7 +36,7 @@ class _Wait:
 
 @dataclass(slots=True)
 class Patience:
-    """Spaces out what is refused again and again, and says whose room others are to have.
+    """Delays repeated refused writes, and names jobs whose capacity others may have.
 
     Examples
     --------
@@ -70,11 +70,11 @@ class Patience:
                 self._refused[uid, word] = times + 1, now + wait, why
 
     def may_write(self, uid: str, word: str, now: float) -> bool:
-        """Whether it is time for such a write of the job."""
+        """Return whether a write of this kind may be retried now."""
         return now >= self._refused.get((uid, word), (0, now, ""))[1]
 
     def refusal(self, uid: str) -> str:
-        """What the API server said last of a write of the job; empty if it refuses none."""
+        """Last error of the API server about a write of the job; empty without one."""
         said = (why for (job, _), (_, _, why) in self._refused.items() if job == uid)
         return next(said, "")
 
@@ -91,13 +91,13 @@ class Patience:
             wait.since = at
 
     def excuse(self, uid: str, at: float) -> None:
-        """Begin to wait anew, because others are in the way of its pods."""
+        """Restart the waiting time, because other pods are in the way."""
         wait = self._waits.setdefault(uid, _Wait())
         if wait.since is not None:
             wait.since = max(wait.since, at)
 
     def is_whole(self, uid: str) -> bool:
-        """Whether all that the job held when it was noted last was ready."""
+        """Whether all pods of the job were ready at the last check."""
         return self._waits.get(uid, _Wait()).is_whole
 
     def is_over(self, uid: str, now: float) -> bool:
@@ -123,7 +123,7 @@ class Patience:
         wait.generation, wait.most = spec.generation, most
 
     def pauses(self, spec: JobSpec, now: float) -> bool:
-        """Whether nothing is to be planned for the job now; an edit ends that, and its limit."""
+        """Return whether the job is paused; an edit ends the pause, and its limit."""
         wait = self._waits.get(spec.uid)
         if wait is None or (wait.again_at is None and wait.most is None):
             return False
@@ -133,7 +133,7 @@ class Patience:
         return wait.again_at is not None and now < wait.again_at
 
     def comes_back(self, uid: str) -> bool:
-        """Whether a job that does not pause any more did so before; said once."""
+        """Return, once, that a job has ended its pause."""
         wait = self._waits.get(uid)
         if wait is None or wait.again_at is None:
             return False
@@ -150,7 +150,7 @@ class Patience:
         return wait.made[1]
 
     def failures(self, uid: str, pods: Iterable[Mapping[str, Any]]) -> int:
-        """How often pods of the job have failed, also those that are not among `pods` any more.
+        """Number of failures of pods of the job, including pods that are gone.
 
         Pods that know each other fail together, where one takes the others with it: of those the
         one that has failed most often counts.
@@ -179,7 +179,7 @@ class Patience:
             wait.since = wait.since if uid in live else None
 
     def state(self, clock: SlotClock) -> dict[str, Any]:
-        """What a takeover has to know, as plain data; its times are those on the wall."""
+        """State for a takeover, as plain data; times are wall-clock times."""
         found = {}
         for uid, wait in self._waits.items():
             if wait.taken_back or wait.most is not None:
@@ -196,7 +196,7 @@ class Patience:
 
 
 def longer(times: int, longest: float = LONGEST_WAIT) -> float:
-    """Seconds to wait after so many refusals in a row.
+    """Seconds to wait after this number of refusals in a row.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A plan that is made while the controller goes on with the plan before it."""
+"""Planning in a thread, while the controller acts on the previous plan."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Planning:
 
 
 class Rehearsals:
-    """What the next plan would do with jobs that came since the last one, asked in a thread.
+    """Decisions of the next plan on new jobs, asked in a thread.
 
     Attributes
     ----------

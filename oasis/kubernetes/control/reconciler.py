@@ -172,7 +172,7 @@ class Reconciler:
 
     @property
     def slot(self) -> int | None:
-        """The slot whose plan is acted on; None before the first plan."""
+        """Slot of the current plan; None before the first plan."""
         return self.driver.slot if self._planning is None else self._planning.slot_before
 
     @property
@@ -182,11 +182,11 @@ class Reconciler:
 
     @property
     def next_boundary(self) -> float:
-        """When the next slot begins."""
+        """Begin of the next slot."""
         slot = self.slot if self._planning is None else self._planning.slot
         return self.clock.epoch if slot is None else self.clock.begin(slot + 1)
 
-    def boundary_if_due(self, now: float, seen: Seen) -> bool:
+    def begin_slot_if_due(self, now: float, seen: Seen) -> bool:
         """Begin the present slot if it has not begun yet, and return whether it did."""
         planning = self._prepare(now, seen)
         if planning is not None:
@@ -197,7 +197,7 @@ class Reconciler:
     def plan_if_due(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
     ) -> bool:
-        """As `boundary_if_due`, but a plan is waited for no longer than `patience` seconds.
+        """As `begin_slot_if_due`, but a plan is waited for no longer than `patience` seconds.
 
         `look` says what is there, and `on_end` is called by the thread when the plan is made: then
         call this again. Until it returns True, `live` and `slot` are those of the plan before.
@@ -216,7 +216,7 @@ class Reconciler:
         return self._planning is None
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
-        """What is to be planned for the present slot; None if it has begun before."""
+        """Input of the plan for the present slot; None if the slot has begun before."""
         if self._is_unsaved:  # the last write of the checkpoint failed, and nothing was done since
             self._save()
         slot = self.clock.slot(now)
@@ -373,7 +373,7 @@ class Reconciler:
         ours: Mapping[str, Mapping[str, Any]],
         now: float,
     ) -> dict[str, JobSpec]:
-        """The jobs but those whose pods do not become ready: others have their room for a while."""
+        """Jobs without those whose pods do not become ready, which lose their capacity."""
         live, found = self.driver.by_uid, {}
         for uid, spec in specs.items():
             with self.handling(uid, "following", now):
@@ -390,7 +390,7 @@ class Reconciler:
     def _take_back(
         self, entry: Entry[JobSpec], spec: JobSpec, pods: Mapping[str, Any], now: float
     ) -> None:
-        """Give up room in which not all pods are ready; less is planned if less will do."""
+        """Free capacity with unready pods; the job is planned smaller if that suffices."""
         uid, planned = spec.uid, entry.allocation.worker_count
         why = self.patience.refusal(uid) or p.complaint(pods.values())
         if not why and uid in self._short:
@@ -451,7 +451,7 @@ class Reconciler:
                 self._read_report(uid, pods)
 
     def _read_report(self, uid: str, pods: Mapping[str, Any]) -> None:
-        """What the training of a job says of itself."""
+        """Read the progress that the training of a job reports."""
         try:
             reported = w.reported(pods)
         except InstanceError as error:
@@ -480,7 +480,7 @@ class Reconciler:
     def note(
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
     ) -> None:
-        """Which workers of a job do work from `at` on; those that ceased to, from `broken_at`."""
+        """Record the workers of a job that work from `at` on; others ceased at `broken_at`."""
         entry = self.live.get(uid)
         if entry is None:
             return
@@ -503,7 +503,7 @@ class Reconciler:
                 self.statuses[uid].works(bool(gang))
 
     def _goes(self, pod: Mapping[str, Any]) -> bool:
-        """Whether a pod is on its way out, and not for too long."""
+        """Return whether a pod is terminating, and not for too long."""
         return p.is_ending(pod) and not p.lingers(pod, self._late)
 
     @property
@@ -512,7 +512,7 @@ class Reconciler:
         return self.clock.wall(self.now()) - self.settings.pods_ready_timeout
 
     def _has_failed(self, entry: Entry[JobSpec], pods: Mapping[str, Any], now: float) -> bool:
-        """Whether more of its pods and containers failed than its owner allows; then it is told."""
+        """Return whether the failures of a job exceed its limit; report it then."""
         uid, spec = entry.spec.uid, entry.spec
         count = self.patience.failures(uid, pods.values())
         if spec.is_existing or count <= spec.backoff_limit or uid not in self.reader.specs:
@@ -535,13 +535,13 @@ class Reconciler:
         return matched(entry.spec, found, entry.allocation, self.places, pods)
 
     def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
-        """Pods of each job by name, whoever made them."""
+        """Pods of each job by name, whichever controller made them."""
         return p.by_job(seen["pods"], p.claims_of(seen))
 
     # -- what is to be done ------------------------------------------------------------------------
 
     def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
-        """What has to be done so that the pods are those of the plan."""
+        """Return the actions that make the pods those of the plan."""
         if self.slot is None or self._is_unsaved:
             return Steps()
         self.existing = existing_objects(seen)
@@ -590,7 +590,7 @@ class Reconciler:
         return steps
 
     def _handled(self, seen: Seen) -> dict[str, Entry[JobSpec]]:
-        """Live jobs whose objects are there and make sense; nothing runs for the others."""
+        """Live jobs with valid objects; nothing runs for the others."""
         there = {
             item["metadata"]["uid"]
             for _, item in job_items(seen)
@@ -730,7 +730,7 @@ class Reconciler:
                 self.statuses[uid].late("its promised completion cannot be kept", now)
 
     def _decisions(self) -> dict[str, Decision]:
-        """What the policy decided on the jobs that arrived last, by their ids."""
+        """Decisions of the policy on the latest arrivals, by id."""
         policy = self.driver.policy
         decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
         return {decision.job_id: decision for decision in decisions.values()}

@@ -1,4 +1,4 @@
-"""How the controller is run: all that can be set."""
+"""Settings of the controller."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def handler(form: str) -> logging.Handler:
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """What distinguishes one controller from another.
+    """Settings that distinguish one controller from another.
 
     Examples
     --------

@@ -98,12 +98,12 @@ class StatusWriter:
 
     @property
     def is_claimed(self) -> bool:
-        """Whether the object says which controller schedules it."""
+        """Whether the object names the controller that schedules it."""
         return (self.written or {}).get("controller") == self.status.get("controller")
 
     @property
     def phase(self) -> str:
-        """Where the job is."""
+        """Phase of the job."""
         return str(self.status.get("phase", "Pending"))
 
     def valid(self, now: float) -> None:
@@ -114,9 +114,9 @@ class StatusWriter:
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
     def resized(self, entry: Entry[JobSpec], idle: tuple[float, float], cost: float | None) -> None:
-        """How often the gang was changed, and for how long no work was done: in all, and last.
+        """Number of resizes, and seconds without work through them: in all, and in the last.
 
-        And what the next change is expected to cost, in seconds.
+        The status also has the expected cost of the next change, in seconds.
 
         What was counted before this controller began is in the status already.
         """
@@ -159,7 +159,7 @@ class StatusWriter:
             self._unsay(STALLED)
 
     def unjudged(self, fields: Sequence[str], now: float) -> None:
-        """What its pods ask for and the plan does not foresee."""
+        """Constraints of its pods that the plan does not foresee."""
         if fields:
             message = "left to the scheduler of the cluster, and not seen by the plan: "
             self.say(UNJUDGED, "True", "LeftToScheduler", message + ", ".join(fields), now)
@@ -217,7 +217,7 @@ class StatusWriter:
         return (self.said(PLACED) or {}).get("reason")
 
     def works(self, is_working: bool) -> None:
-        """Whether its gang works now, if it holds room."""
+        """Whether its gang works now, if it holds capacity."""
         if self.phase in HOLDING:
             self.status["phase"] = HOLDING[is_working]
 
@@ -228,7 +228,7 @@ class StatusWriter:
 
     @property
     def is_held_back(self) -> bool:
-        """Whether it waits for its utility class or its budget, also under a former controller."""
+        """Whether it waits for its utility class or budget, also under a former controller."""
         return self._placed in HELD_BACK
 
     def let_in(self, overrun: str | None, now: float) -> None:
@@ -314,7 +314,7 @@ class StatusWriter:
         is_whole: bool,
         cause: tuple[str, str] | None = None,
     ) -> None:
-        """What the job holds in this slot and in the next ones.
+        """Allocation of the job in this slot and in the next ones.
 
         `is_working` says whether its gang works, `is_whole` whether with all that was planned;
         `cause` is the reason and the sentence if a capacity window keeps it waiting or on the move.
@@ -346,7 +346,7 @@ class StatusWriter:
             self.say(PLACED, "False", "Waiting", "its turn comes later", now)
 
     def body(self) -> dict[str, Any]:
-        """What is written: the status, or the annotation that stands for it."""
+        """Body of the write: the status, or the annotation in its place."""
         status = {**self.status, "observedGeneration": int(self.meta.get("generation", 1))}
         meta = {"name": self.meta["name"], "namespace": self.meta["namespace"]}
         if self.kind is not None:
@@ -363,7 +363,7 @@ class StatusWriter:
 
 
 def status_of(found: Mapping[str, Any], kind: ExistingKind | None) -> Status:
-    """What an object says of itself: its status, or our annotation.
+    """Read the status of an object, or our annotation in its place.
 
     Empty if there is none, or if the annotation is not one that we can have written.
 

@@ -39,7 +39,7 @@ class Verdict(NamedTuple):
 
 @dataclass(slots=True)
 class _Account:
-    """What is known of one job."""
+    """Account of one job."""
 
     generation: int | None = None  # in which it was let in; None: not yet
     used: float = 0.0  # worker-seconds for which it held room
@@ -50,7 +50,7 @@ class _Account:
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """What a job says of itself, worked out once for each of its versions."""
+    """Declarations of a job, computed once per version."""
 
     spec: JobSpec
     site: Site
@@ -116,7 +116,7 @@ class Tenants:
         return found, waiting
 
     def _is_known(self, spec: JobSpec, known: Entry[JobSpec] | None) -> bool:
-        """Whether a job was let in as it is now, or ran already when there were no classes."""
+        """Whether the job was admitted in this version, or ran before there were classes."""
         let_in = self._accounts.get(spec.uid, _Account()).generation
         if let_in is None and known is not None:
             let_in = known.spec.generation
@@ -160,7 +160,7 @@ class Tenants:
         return Verdict(SPENT, message)
 
     def _held_back(self, live: Iterable[Entry[JobSpec]]) -> dict[Payer, float]:
-        """What live jobs may still pay, where they pay as they go on."""
+        """Amounts that live jobs may still have to pay as they run."""
         found: dict[Payer, float] = {}
         if self._has_prices:  # they have paid when they were admitted
             return found
@@ -179,7 +179,7 @@ class Tenants:
     # -- what they do ------------------------------------------------------------------------------
 
     def held(self, entries: Iterable[Entry[JobSpec]], site: Site, now: float) -> None:
-        """Note that a slot has passed in which these jobs held their room."""
+        """Record that a slot has passed in which these jobs held capacity."""
         if not self.classes:
             return
         totals = _totals(site)
@@ -242,12 +242,12 @@ class Tenants:
         )
 
     def paid(self, uid: str) -> float:
-        """What a job has paid."""
+        """Amount that a job has paid."""
         account = self._accounts.get(uid)
         return 0.0 if account is None else account.paid
 
     def spent(self, now: float) -> dict[Payer, float]:
-        """What each namespace has paid within its window, by class; without deleted classes."""
+        """Amount of each namespace within its window, by class; without deleted classes."""
         found: dict[Payer, float] = {}
         for payer in self.payments.payers():
             made = self.classes.find(*payer)
@@ -323,14 +323,14 @@ def _kind(utility: Utility) -> str:
 
 
 def _totals(site: Site) -> list[int]:
-    """What the machines have together, by resource."""
+    """Total capacity of the machines by resource."""
     return [
         sum(machine.capacity[r] for machine in site.machines) for r in range(len(site.resources))
     ]
 
 
 def _share(job: PolicyJob, workers: int, ps: int, totals: Sequence[int]) -> float:
-    """The largest part that so many tasks take of what the machines have together."""
+    """Largest share of a resource of all machines that these tasks take."""
     asked = [0] * len(totals)
     for demand, count in ((job.worker, workers), (job.ps, ps)):
         for resource, amount in demand:

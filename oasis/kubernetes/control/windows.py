@@ -68,7 +68,7 @@ class Windows:
         self._said: dict[str, str] = {}  # what was logged last about each
 
     def calendar(self, seen: Seen, machines: Machines, now: float) -> Calendar:
-        """What is kept from jobs, from the slot at `now` on; what makes no sense is logged once."""
+        """Calendar of reserved capacity from the slot at `now` on; invalid windows are logged."""
         found: list[_Held] = []
         said: dict[str, str] = {}
         for item in seen.get(WINDOW_PLURAL, ()):

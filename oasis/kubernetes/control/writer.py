@@ -32,7 +32,7 @@ log = logging.getLogger("oasis.kubernetes")
 
 
 class ClusterWriter:
-    """Writes pods and statuses, with so many `writers` at a time.
+    """Writes pods and statuses, with up to `writers` requests at a time.
 
     The `store` of pods, and those of the `others` by plural, learn at once what a write answered.
     """
@@ -122,7 +122,7 @@ class ClusterWriter:
             self._keep(self._open(action))
 
     def _keep(self, found: dict[str, Any]) -> None:
-        """Put an answer into the store, before the watch tells of it; a dry run changes nothing."""
+        """Store an answer before the watch reports it; a dry run changes nothing."""
         if not self._objects.is_dry:
             self._store.put(PODS.kept(found))
 
@@ -180,7 +180,7 @@ class ClusterWriter:
 
 
 def _is_another(error: ApiError) -> bool:
-    """Whether a patch met an object of the same name, but of another uid."""
+    """Return whether a patch met an object of the same name with another uid."""
     return error.status == 409 and "uid" in error.message and "modified" not in error.message
 
 

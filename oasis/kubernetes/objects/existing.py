@@ -55,7 +55,7 @@ class PodSet:
 
 @dataclass(frozen=True, slots=True)
 class ExistingKind:
-    """A kind whose own controller makes the pods."""
+    """A kind of object whose own controller creates the pods."""
 
     name: str
     api_version: str
@@ -186,7 +186,7 @@ def job_items(
 def existing_objects(
     seen: Mapping[str, Iterable[Object]],
 ) -> dict[str, tuple[ExistingKind, Object]]:
-    """Jobs whose pods other controllers make, by uid."""
+    """Jobs whose pods other controllers create, by uid."""
     return {
         item["metadata"]["uid"]: (kind, item) for kind in EXISTING for item in items_of(seen, kind)
     }

@@ -102,7 +102,7 @@ def _pods(own: Object, said: Object, known: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _on_nodes(own: dict[str, Any], said: Object) -> dict[str, Any]:
-    """Pods on those of their nodes alone whose labels have the values that are required."""
+    """Restrict pods to those of their nodes whose labels have the required values."""
     asked = expressions_of(entry(said, "requires", object_of(list_of(label_value))))
     for one in asked:
         with located_at(f"requires.{one['key']}"):

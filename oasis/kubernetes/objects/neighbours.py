@@ -128,11 +128,11 @@ class PodRules:
         return bool(self.near or self.apart or self.spread)
 
     def is_in(self, pods: Pods) -> bool:
-        """Whether such a pod is among those that are meant."""
+        """Return whether a pod matches the rules."""
         return pods.has(self.namespace, dict(self.labels))
 
     def keeps_off(self, other: PodRules) -> bool:
-        """Whether one of the two may not be where the other one is."""
+        """Return whether one of the two pods excludes the other."""
         return any(other.is_in(term.pods) for term in self.apart) or any(
             self.is_in(term.pods) for term in other.apart
         )
@@ -248,7 +248,7 @@ class Neighbours:
             self._picky += [pod] if pod.apart else []
 
     def judge(self, rules: PodRules, at: NodeRules, without: Container[str] = ()) -> Judge:
-        """What decides on such a pod, of which `at` says what it asks of nodes.
+        """Return the judge of a pod; `at` has its constraints on nodes.
 
         Pods with uids in `without` count as gone.
         """
@@ -290,7 +290,7 @@ class Judge:
 
     @property
     def minds(self) -> bool:
-        """Whether there may be a node that it does not admit."""
+        """Whether there may be a node that does not admit it."""
         return self.rules.says_something or bool(self._kept_off)
 
     def enters(self, pod: Bound) -> None:
@@ -322,7 +322,7 @@ class Judge:
         return self._far(at) or self._skewed(at)
 
     def _far(self, at: Labels) -> str | None:
-        """Whether a node with these labels is too far from the pods that it is to be near."""
+        """Return whether a node with these labels is too far from pods that it must be near."""
         for term in self.rules.near:
             if term.key not in at:
                 return f"label {term.key} is missing"
@@ -333,7 +333,7 @@ class Judge:
         return None if is_first else "it has none of the pods that it is to be near"
 
     def _skewed(self, at: Labels) -> str | None:
-        """Which constraint of topology it would break on a node with these labels."""
+        """Return the topology constraint that it would break on a node with these labels."""
         for constraint, counts in zip(self.rules.spread, self.counts, strict=True):
             if constraint.key not in at:
                 return f"label {constraint.key} is missing"

@@ -29,7 +29,7 @@ LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")  # a name that a Service may h
 
 @dataclass(frozen=True, slots=True)
 class PodNetwork:
-    """What a job says of its network."""
+    """Network settings of a job."""
 
     framework: str = FRAMEWORKS[0]  # whose variables its pods get beside ours
     port: int = DEFAULT_PORT  # where worker 0 waits, and of TensorFlow every pod listens
@@ -62,7 +62,7 @@ class PodNetwork:
         return cls(**data)
 
     def can_resize(self, has_ps: bool) -> bool:
-        """Whether workers may come and go while the others train on.
+        """Whether workers may join and leave while the others train.
 
         JAX and TensorFlow's collectives fix their processes when they start.
         """
@@ -71,7 +71,7 @@ class PodNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """Who trains together.
+    """Host names of the tasks of a job.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def environment(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[
 
 
 def _torch(network: PodNetwork, gang: Gang, index: int) -> dict[str, str]:
-    """Of torchrun, whose options are variables that begin with ``PET_``, and of plain scripts."""
+    """Variables of torchrun, that is, options prefixed with ``PET_``, and of plain scripts."""
     first, port, count = gang.workers[0], str(network.port), str(len(gang.workers))
     found = {"PET_RDZV_ENDPOINT": f"{first}:{port}", "PET_RDZV_ID": gang.job}
     if gang.span is None:
@@ -208,7 +208,7 @@ def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[s
 
 
 def variables(network: PodNetwork, task: str, elastic: bool) -> tuple[str, ...]:
-    """Names of the variables of such a pod, whoever else is in its gang.
+    """Names of the variables of such a pod, the same for every gang.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def as_annotations(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
-    """The spec of a pod whose containers read `variables` from its annotations, and its name.
+    """Spec of a pod whose containers read `variables` from annotations, and its name.
 
     Its host name is another one, and `Reporter.in_pod` has to find the pod. What a container says
     of a variable itself stays.

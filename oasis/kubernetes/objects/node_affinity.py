@@ -1,4 +1,4 @@
-"""Which nodes admit a pod, as the cluster's own scheduler judges.
+"""Admission of pods by nodes, by the rules of the cluster's own scheduler.
 
 Its filters NodeName, NodeUnschedulable, TaintToleration and NodeAffinity (Kubernetes 1.36). What it
 prefers does not matter here, nor does the room that is left, which the plan counts itself.
@@ -34,7 +34,7 @@ LABEL_NAME = re.compile(rf"(?:{_DOMAIN}(?:\.{_DOMAIN})*/)?{_WORD}")
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What a term asks of one label of a node, or of its name."""
+    """Requirement of a term on one label of a node, or on its name."""
 
     key: str  # of the label; ``metadata.name`` in `Term.fields`
     operator: str  # of `SET`, `KEY` or `ORDER`
@@ -193,7 +193,7 @@ def _not_tolerated(taint: Mapping[str, Any]) -> str:
 def narrowed(
     affinity: Mapping[str, Any] | None, asked: list[dict[str, Any]], where: str
 ) -> dict[str, Any]:
-    """The affinity of a pod that asks for more of its node: `where` is what the `asked` are about.
+    """Affinity of a pod with the further requirements `asked`, on the labels or fields of `where`.
 
     Examples
     --------
@@ -332,7 +332,7 @@ def _term(data: Any) -> Term:
 
 
 def label_expression(data: Any, operators: tuple[str, ...] = (*SET, *KEY, *ORDER)) -> Expression:
-    """What is asked of one label, as a term of an affinity or a selector of pods says it."""
+    """Requirement on one label, of a term of an affinity or a selector of pods."""
     found = _expression(data, operators)
     with located_at("key"):
         label_name(found.key)

@@ -170,12 +170,12 @@ class JobSpec:
 
     @property
     def is_existing(self) -> bool:
-        """Whether a controller of another kind makes the pods and declares completion."""
+        """Whether a controller of another kind creates the pods and declares completion."""
         return self.kind != KIND
 
     @property
     def ends_itself(self) -> bool:
-        """Whether the end of its processes completes the job, not its declared work."""
+        """Whether the job completes when its processes end, not by its declared work."""
         return self.is_existing or self.completion == "chief"
 
 
@@ -388,7 +388,7 @@ def _as_a_form_says_it(path: str) -> Iterator[None]:
 
 
 def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility:
-    """The utility of an ``OasisJob``, whose times are seconds, by the delay in slots.
+    """Parse the utility of an ``OasisJob``, in seconds, into one by delay in slots.
 
     `path` is its place, for messages.
 

@@ -48,7 +48,7 @@ class Volumes:
         return replace(rules, terms=(*rules.terms, *asked))
 
     def unbound(self, rules: NodeRules, namespace: str) -> list[str]:
-        """Claims of a pod whose volumes come to where the pod is, if they can."""
+        """Claims of a pod whose volumes can still be created on its node."""
         claims = {name: self._claims.get((namespace, name)) for name in sorted(rules.claims)}
         return [name for name, claim in claims.items() if claim and not _volume_of(claim)]
 

@@ -20,7 +20,7 @@ from oasis.model.instance_file import (
     job_to_dict,
 )
 from oasis.model.job import Job
-from oasis.model.rest import later, rest_of
+from oasis.model.remaining import later, remaining_job
 from oasis.model.summary import called
 from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online import rolling
@@ -423,7 +423,7 @@ class Recourse:
                 renewed[job.index] = replace(source, arrival=now, utility=utility)
             else:
                 one, left = source.in_form(live.form), rolling.work_left(job, view)
-                renewed[job.index] = rest_of(one, left, now, reach)
+                renewed[job.index] = remaining_job(one, left, now, reach)
                 forms[job.index] = live.form
         return renewed, promised & gone.keys()
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, action_word
-from oasis.kubernetes.api.kept import kept_node, kept_pod
 from oasis.kubernetes.api.resources import Objects
+from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
@@ -101,9 +101,14 @@ class Played:
     def seen(self) -> dict[str, list[Any]]:
         none: dict[str, list[Any]] = {"jobs": [], "jobsets": [], "trainjobs": []}
         ours = {"oasisjobs": list(self.jobs.values())}
-        ours["pods"] = [kept_pod(pod) for pod in self.pods.values()]
+        ours["pods"] = [trimmed_pod(pod) for pod in self.pods.values()]
         none |= {"services": self.services, "networkpolicies": self.policies}
-        return {"nodes": [kept_node(each) for each in self.nodes], **none, **self.storage, **ours}
+        return {
+            "nodes": [trimmed_node(each) for each in self.nodes],
+            **none,
+            **self.storage,
+            **ours,
+        }
 
     # -- what owners do ----------------------------------------------------------------------------
 
@@ -131,7 +136,7 @@ class Played:
 
     def step(self) -> None:
         self.slot += 1
-        self.reconciler.boundary_if_due(self.now(), self.seen())
+        self.reconciler.begin_slot_if_due(self.now(), self.seen())
         self.settle()
 
     def run(self, slots: int) -> None:
@@ -153,7 +158,7 @@ class Played:
                     failures.append((action.job, action_word(action), why))
             self.reconciler.refused(failures, self.now())
             for uid in self.jobs:
-                mine = {n: kept_pod(pod) for n, pod in self.pods.items() if job_of(pod) == uid}
+                mine = {n: trimmed_pod(pod) for n, pod in self.pods.items() if job_of(pod) == uid}
                 self.reconciler.note(uid, mine, self.now())
         else:
             raise AssertionError(f"there is always more to do: {actions}")

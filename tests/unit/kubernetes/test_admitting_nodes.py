@@ -191,7 +191,7 @@ def test_no_gate_is_opened_towards_a_node_that_was_tainted_since(
     made = played("fifo", on("n0", 4, gpu="h100"), on("n1", 4, gpu="t4"))
     uid = made.submit(asking("j", 2, 2, nodeSelector={"gpu": "h100"}))
     made.slot += 1
-    made.reconciler.boundary_if_due(made.now(), made.seen())
+    made.reconciler.begin_slot_if_due(made.now(), made.seen())
     for action in made.reconciler.steps(made.seen(), set(), made.now()).actions:
         assert isinstance(action, Create)
         made._carry_out(action)
@@ -237,7 +237,7 @@ def test_what_is_added_to_the_pods_of_others_is_learned_from_them() -> None:
     made = played("fifo", *KINDS)
     uid = made.submit(asking("j", 1, 2))
     made.slot += 1
-    made.reconciler.boundary_if_due(made.now(), made.seen())
+    made.reconciler.begin_slot_if_due(made.now(), made.seen())
     for action in made.reconciler.steps(made.seen(), set(), made.now()).actions:
         made._carry_out(action)
     (at,) = {pod["metadata"]["annotations"][names.NODE] for pod in made.pods.values()}
@@ -246,7 +246,7 @@ def test_what_is_added_to_the_pods_of_others_is_learned_from_them() -> None:
         pod["spec"]["nodeSelector"] = {"gpu": other}
     assert uid in made.reconciler.steps(made.seen(), set(), made.now()).refused
     made.slot += 1
-    made.reconciler.boundary_if_due(made.now(), made.seen())
+    made.reconciler.begin_slot_if_due(made.now(), made.seen())
     entry = made.reconciler.driver.by_uid[uid]
     assert entry.spec.job.requires == {names.NODE: ("n1" if at == "n0" else "n0",)}
 

@@ -32,7 +32,7 @@ class Set(Played):
         self.slot += 1
         self.passed = self.slot * SLOT
         self.reconciler.clock.drift = self.steady.drift()  # as `Controller` does in each turn
-        self.reconciler.boundary_if_due(self.now(), self.seen())
+        self.reconciler.begin_slot_if_due(self.now(), self.seen())
         self.settle()
 
     def takeover(self) -> None:

@@ -164,7 +164,7 @@ def test_a_job_that_is_deleted_while_it_starts(name: str) -> None:
     other = played.submit(rigid("other", 2, 3))
     uid = played.submit(rigid("j", 4, 3))
     played.slot += 1
-    played.reconciler.boundary_if_due(played.now(), played.seen())
+    played.reconciler.begin_slot_if_due(played.now(), played.seen())
     played.delete(uid)
     played.settle()
     played.run(3)

@@ -76,7 +76,7 @@ def at_work(seen: dict[str, list[Any]]) -> Reconciler:
     checkpoint = Checkpoint(Objects(FakeConnection()), "ns", "c")  # type: ignore[arg-type]
     clock = SlotClock(60.0, 0.0, time.time() - 1)
     reconciler = Reconciler(FIFO(), SETTINGS, clock, checkpoint, Metrics(), seen)
-    assert reconciler.boundary_if_due(time.time(), seen)
+    assert reconciler.begin_slot_if_due(time.time(), seen)
     return reconciler
 
 
@@ -134,7 +134,7 @@ def test_who_is_worker_stays_as_it_was_read_until_the_object_is_read_again() -> 
     assert words(reconciler, cluster(jobsets=[edited])) == [("resume", "ns/jobset/job-u")]
     reconciler.note("u", {}, time.time())
     reconciler.clock = SlotClock(60.0, 0.0, reconciler.clock.epoch - 60.0)
-    assert reconciler.boundary_if_due(time.time(), cluster(jobsets=[edited]))
+    assert reconciler.begin_slot_if_due(time.time(), cluster(jobsets=[edited]))
     assert reconciler.statuses["u"].phase == "Invalid"
     assert words(reconciler, cluster(jobsets=[edited])) == []
 
@@ -200,7 +200,7 @@ def test_a_status_that_we_cannot_have_written_counts_for_nothing(
         read_status(status)
     seen = cluster(jobs=[found])
     reconciler = woken(seen)
-    assert reconciler.boundary_if_due(time.time(), seen)
+    assert reconciler.begin_slot_if_due(time.time(), seen)
     assert words(reconciler, seen) == [("resume", "ns/job/job-u")]
 
 
@@ -208,7 +208,7 @@ def test_a_status_as_we_write_it_is_read_as_it_was_written() -> None:
     seen = cluster(jobs=[stored(job(2))])
     reconciler = at_work(seen)
     reconciler.clock = SlotClock(60.0, 0.0, reconciler.clock.epoch - 60.0)
-    assert reconciler.boundary_if_due(time.time(), seen)
+    assert reconciler.begin_slot_if_due(time.time(), seen)
     written = reconciler.statuses["u"].body()["metadata"]["annotations"]
     assert json.loads(written[names.STATUS])["phase"] == "Starting"
     found = stored(job(2))
@@ -234,7 +234,7 @@ def test_an_annotation_does_not_move_the_slots_of_the_cluster() -> None:
     seen = cluster(jobs=[stored(job(2, STATUS=json.dumps(told)))])
     reconciler = woken(seen)
     assert reconciler.clock.slot(time.time()) == 0
-    assert reconciler.boundary_if_due(time.time(), seen)
+    assert reconciler.begin_slot_if_due(time.time(), seen)
     assert [entry.arrived for entry in reconciler.driver.entries.values()] == [0]
     ours = {"metadata": {}, "status": {"arrivalSlot": 7}}
     assert reconciler.clock.slot(time.time()) == 0

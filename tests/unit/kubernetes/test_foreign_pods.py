@@ -103,7 +103,7 @@ def test_the_pods_of_a_job_that_is_gone_are_left_to_the_garbage_collector() -> N
     made.run(1)
     del made.jobs[uid]
     made.slot += 1
-    made.reconciler.boundary_if_due(made.now(), made.seen())
+    made.reconciler.begin_slot_if_due(made.now(), made.seen())
     actions = made.reconciler.steps(made.seen(), set(), made.now()).actions
     assert not any(isinstance(action, Create | Delete | Open) for action in actions)
 

@@ -8,7 +8,7 @@ import pytest
 
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Open, Switch, Target, has_pods_but_no_plan, reconcile
-from oasis.kubernetes.cluster.gangs import network_objects, told_of
+from oasis.kubernetes.cluster.gangs import annotations_of, network_objects
 from oasis.kubernetes.cluster.pods import WantedPod, claimed, claims_of, matched
 from oasis.kubernetes.control.job_reader import check_plannable
 from oasis.kubernetes.control.writer import _switch_patch
@@ -71,7 +71,7 @@ def test_the_pods_of_an_indexed_job_are_told_by_their_indices() -> None:
     assert not network_objects(spec, (), ()), "that is for its owner to make"
     pods = {f"job-{k}-x": named(f"job-{k}-x", k) for k in (2, 0, 1)}
     wanted = [WantedPod(name, TaskGroup.WORKER, "n0", "n0") for name in pods]
-    told = {pod.name: told_of(spec, wanted, pods)(pod) for pod in wanted}
+    told = {pod.name: annotations_of(spec, wanted, pods)(pod) for pod in wanted}
     assert env_of(told["job-1-x"], "JAX_PROCESS_ID") == "1"
     assert env_of(told["job-1-x"], "JAX_NUM_PROCESSES") == "3"
     assert env_of(told["job-1-x"], "JAX_COORDINATOR_ADDRESS") == "job-0.train:1234"
@@ -87,7 +87,7 @@ def test_a_pod_that_is_made_again_has_the_index_of_the_one_that_failed() -> None
         "job-1-y": named("job-1-y", 1),
     }
     wanted = [WantedPod(name, TaskGroup.WORKER, "n0", "n0") for name in ("job-2-x", "job-1-y")]
-    told = told_of(spec, wanted, pods)(wanted[1])
+    told = annotations_of(spec, wanted, pods)(wanted[1])
     assert (env_of(told, "RANK"), env_of(told, "WORLD_SIZE")) == ("1", "3")
 
 
@@ -100,7 +100,7 @@ def test_the_pods_of_a_jobset_are_numbered_over_its_jobs() -> None:
     }
     pods["set-s-0-0-x"] = named("set-s-0-0-x", 0, part="s")
     wanted = matched(spec, jobset(SERVERS="s"), Allocation(((0, 4),), ((1, 1),)), PLACES, pods)
-    told = told_of(spec, wanted, pods)
+    told = annotations_of(spec, wanted, pods)
     by_name = {pod.name: told(pod) for pod in wanted}
     assert env_of(by_name["set-w-1-0-x"], "OASIS_INDEX") == "2"
     assert env_of(by_name["set-s-0-0-x"], "OASIS_PS_HOSTS") == "set-s-0-0.train"
@@ -132,7 +132,7 @@ def test_what_is_told_is_written_when_the_gate_opens() -> None:
 def test_without_a_framework_nothing_is_told() -> None:
     assert read(indexed()).network is None
     wanted = WantedPod("a", TaskGroup.WORKER, "n0", "n0")
-    assert told_of(read(job()), [wanted], {"a": pod("a")})(wanted) == {}
+    assert annotations_of(read(job()), [wanted], {"a": pod("a")})(wanted) == {}
 
 
 @pytest.mark.parametrize(

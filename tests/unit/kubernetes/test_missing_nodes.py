@@ -98,15 +98,15 @@ def test_labels_that_make_no_sense_leave_the_machines_as_they_were(
     reconciler = reconciler_of(
         cluster_policy(policy, {}, lookahead=8, horizon=horizon)(), seen, settings
     )
-    assert reconciler.boundary_if_due(EPOCH + 1.0, seen)
+    assert reconciler.begin_slot_if_due(EPOCH + 1.0, seen)
     places, driver = reconciler.places, reconciler.driver
     seen["nodes"] = [node(f"n{k}", role) for k, role in enumerate(labels)]
-    assert reconciler.boundary_if_due(EPOCH + 61.0, seen)
+    assert reconciler.begin_slot_if_due(EPOCH + 61.0, seen)
     assert (reconciler.places, reconciler.driver) == (places, driver)
     assert reconciler.metrics.failures._value.get() == 1.0
     assert "; the machines stay as they were" in caplog.text
     seen["nodes"] = [node("n0", "worker"), node("n1", "ps"), node("n2", "worker")]
-    assert reconciler.boundary_if_due(EPOCH + 121.0, seen)
+    assert reconciler.begin_slot_if_due(EPOCH + 121.0, seen)
     assert [place.id for place in reconciler.places] == ["n0", "n2", "n1"]
 
 

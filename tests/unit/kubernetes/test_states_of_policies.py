@@ -50,7 +50,7 @@ def reconciler_of(
 
 
 def boundary(reconciler: Reconciler, slot: int, seen: dict[str, list[Any]]) -> None:
-    assert reconciler.boundary_if_due(EPOCH + 60.0 * slot + 1.0, seen)
+    assert reconciler.begin_slot_if_due(EPOCH + 60.0 * slot + 1.0, seen)
 
 
 def state(reconciler: Reconciler, uid: str) -> dict[str, Any] | None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
-from oasis.kubernetes.api.kept import kept_node, kept_pod, without_fields
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, ResourceKind
+from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod, without_fields
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_usable, places_of
@@ -101,9 +101,9 @@ def read(found: dict[str, Any]) -> list[Any]:
 )
 def test_of_a_pod_everything_is_kept_that_is_read(gated: bool, meta: dict[str, Any]) -> None:
     whole = pod(gated, **meta)
-    kept = kept_pod(whole)
+    kept = trimmed_pod(whole)
     assert read(kept) == read(whole)
-    assert kept_pod(kept) == kept, "what an own write answered may be cut down twice"
+    assert trimmed_pod(kept) == kept, "what an own write answered may be cut down twice"
     text = json.dumps(kept)
     for gone in ("fieldsV1", "image", "Initialized", "hostIPs"):
         assert gone in json.dumps(whole)
@@ -140,19 +140,19 @@ def test_of_a_pod_everything_is_kept_that_is_read(gated: bool, meta: dict[str, A
 def test_of_what_went_wrong_in_a_pod_everything_is_kept_that_is_told(status: Any) -> None:
     whole = pod(gated=False)
     whole["status"] |= status
-    assert read(kept_pod(whole)) == read(whole) != read(pod(gated=False))
-    assert kept_pod(kept_pod(whole)) == kept_pod(whole)
+    assert read(trimmed_pod(whole)) == read(whole) != read(pod(gated=False))
+    assert trimmed_pod(trimmed_pod(whole)) == trimmed_pod(whole)
 
 
 def test_a_kept_pod_is_sent_to_its_node_by_the_same_patches() -> None:
     whole, spec = pod(gated=True), read_job(stored(job(2, uid="u")))
     wanted = WantedPod("a", "worker", "n", "host")
-    assert p.opening_patch(kept_pod(whole), "n", "host") == p.opening_patch(whole, "n", "host")
+    assert p.opening_patch(trimmed_pod(whole), "n", "host") == p.opening_patch(whole, "n", "host")
     patch = sending_patch(whole, wanted, spec, "hash", 3, {})
-    assert sending_patch(kept_pod(whole), wanted, spec, "hash", 3, {}) == patch
+    assert sending_patch(trimmed_pod(whole), wanted, spec, "hash", 3, {}) == patch
     bare = pod(gated=True, labels=None, annotations=None)
     patch = sending_patch(bare, wanted, spec, "hash", 3, {})
-    assert sending_patch(kept_pod(bare), wanted, spec, "hash", 3, {}) == patch
+    assert sending_patch(trimmed_pod(bare), wanted, spec, "hash", 3, {}) == patch
 
 
 def test_of_a_node_everything_is_kept_that_is_read() -> None:
@@ -176,17 +176,17 @@ def test_of_a_node_everything_is_kept_that_is_read() -> None:
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
-    kept = kept_node(whole)
+    kept = trimmed_node(whole)
     assert is_usable(kept) == is_usable(whole) is False
     assert allocatable(kept) == allocatable(whole)
     assert places_of([kept], None) == places_of([whole], None)
     ready = {**whole, "spec": {}}
-    assert is_usable(kept_node(ready)) is is_usable(ready) is True
+    assert is_usable(trimmed_node(ready)) is is_usable(ready) is True
     assert "images" not in kept["status"]
 
 
 def test_each_kind_knows_what_is_kept_of_it_and_lists_it_so() -> None:
-    assert (PODS.kept, NODES.kept, OASIS_JOBS.kept) == (kept_pod, kept_node, without_fields)
+    assert (PODS.kept, NODES.kept, OASIS_JOBS.kept) == (trimmed_pod, trimmed_node, without_fields)
     assert ResourceKind("/api/v1", "others").kept is without_fields
     found = without_fields(pod(gated=True))
     managers = [{"manager": "kubelet"}, {"manager": names.FIELD_MANAGER}]
@@ -199,7 +199,7 @@ def test_each_kind_knows_what_is_kept_of_it_and_lists_it_so() -> None:
     connection.objects["/api/v1/pods"] = page
     objects = Objects(connection)  # type: ignore[arg-type]
     assert objects.list_all(PODS) == ([pod(gated=True)], "9")
-    assert objects.list_all(PODS, kept=PODS.kept) == ([kept_pod(pod(gated=True))], "9")
+    assert objects.list_all(PODS, kept=PODS.kept) == ([trimmed_pod(pod(gated=True))], "9")
 
 
 def test_names_in_the_network_are_kept_and_the_variables_of_containers_are_not() -> None:
@@ -207,6 +207,6 @@ def test_names_in_the_network_are_kept_and_the_variables_of_containers_are_not()
     whole = pod(gated=True)
     whole["spec"] |= {"hostname": "a-worker-0", "subdomain": "a"}
     whole["metadata"]["annotations"][f"{names.ENV}OASIS_HOSTS"] = "a-worker-0.a"
-    kept = kept_pod(whole)
+    kept = trimmed_pod(whole)
     assert (kept["spec"]["hostname"], kept["spec"]["subdomain"]) == ("a-worker-0", "a")
     assert kept["metadata"]["annotations"].keys() == {names.NODE, names.PROGRESS, names.LOSS}

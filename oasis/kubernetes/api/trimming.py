@@ -31,7 +31,7 @@ NODE_STATUS = ("allocatable", "conditions")
 
 
 def without_fields(found: Mapping[str, Any]) -> Object:
-    """An object without the list of which manager set which field; who they are stays.
+    """Return an object without its lists of managed fields; the managers' names stay.
 
     Examples
     --------
@@ -44,13 +44,13 @@ def without_fields(found: Mapping[str, Any]) -> Object:
     return {**found, "metadata": meta}
 
 
-def kept_pod(found: Mapping[str, Any]) -> Object:
+def trimmed_pod(found: Mapping[str, Any]) -> Object:
     """Return the fields of a pod that are read: owner, requests, constraints and state.
 
     Examples
     --------
     >>> spec = {"containers": [{"name": "train", "image": "train:1"}], "nodeName": "n"}
-    >>> kept_pod({"metadata": {"name": "a"}, "spec": spec, "status": {"hostIP": "10.0.0.1"}})
+    >>> trimmed_pod({"metadata": {"name": "a"}, "spec": spec, "status": {"hostIP": "10.0.0.1"}})
     {'metadata': {'name': 'a'}, 'spec': {'nodeName': 'n', 'containers': [{}]}, 'status': {}}
     """
     spec, status = found["spec"], found.get("status") or {}
@@ -70,13 +70,13 @@ def kept_pod(found: Mapping[str, Any]) -> Object:
     return {"metadata": _metadata(found), "spec": kept_spec, "status": kept_status}
 
 
-def kept_node(found: Mapping[str, Any]) -> Object:
+def trimmed_node(found: Mapping[str, Any]) -> Object:
     """Return the fields of a node that are read: labels, taints, conditions, allocatable.
 
     Examples
     --------
     >>> status = {"allocatable": {"cpu": "8"}, "images": [{"names": ["train:1"]}]}
-    >>> kept_node({"metadata": {"name": "n"}, "spec": {"podCIDR": "10.0.0.0/24"}, "status": status})
+    >>> trimmed_node({"metadata": {"name": "n"}, "spec": {"podCIDR": "10.0.0.0"}, "status": status})
     {'metadata': {'name': 'n'}, 'spec': {}, 'status': {'allocatable': {'cpu': '8'}}}
     """
     return {
@@ -86,12 +86,12 @@ def kept_node(found: Mapping[str, Any]) -> Object:
     }
 
 
-def kept_claim(found: Mapping[str, Any]) -> Object:
+def trimmed_claim(found: Mapping[str, Any]) -> Object:
     """Return the fields of a claim or a volume that are read: its name and its location.
 
     Examples
     --------
-    >>> kept_claim({"metadata": {"name": "a", "uid": "u"}, "spec": {"volumeName": "v", "x": 1}})
+    >>> trimmed_claim({"metadata": {"name": "a", "uid": "u"}, "spec": {"volumeName": "v", "x": 1}})
     {'metadata': {'name': 'a', 'uid': 'u'}, 'spec': {'volumeName': 'v'}, 'status': {}}
     """
     return {

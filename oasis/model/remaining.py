@@ -1,4 +1,4 @@
-"""What is left of a job, as a job of its own; and utilities seen from a later arrival."""
+"""The remaining work of a job as a job of its own, and utilities seen from a later arrival."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) ->
     return Piecewise(tuple(delays.astype(float).tolist()), tuple(values.tolist()))
 
 
-def rest_of(job: Job, remaining: int, now: int, slots: int, end: int | None = None) -> Job:
+def remaining_job(job: Job, remaining: int, now: int, slots: int, end: int | None = None) -> Job:
     """A job that arrives at `now` with the `remaining` worker-slots of `job`.
 
     It reserves what `job` reserves, and is worth at a slot what `job` is worth then.
@@ -68,7 +68,7 @@ def rest_of(job: Job, remaining: int, now: int, slots: int, end: int | None = No
     --------
     >>> import oasis
     >>> job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
-    >>> rest = rest_of(job, 7, now=9, slots=20)
+    >>> rest = remaining_job(job, 7, now=9, slots=20)
     >>> rest.work(slot_seconds=1200.0), rest.arrival
     (7, 9)
     >>> float(rest.utility(1)) == float(job.utility(6))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import oasis
-from oasis.model.rest import later, rest_of
+from oasis.model.remaining import later, remaining_job
 
 
 def test_the_rest_of_a_job_is_worth_what_the_job_is_worth() -> None:
     job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
-    rest = rest_of(job, 5, now=job.arrival + 4, slots=30)
+    rest = remaining_job(job, 5, now=job.arrival + 4, slots=30)
     assert rest.work(1200.0) == 5
     assert rest.utility(range(20)).tolist() == job.utility(range(4, 24)).tolist()
     assert rest.ps_needed(3) == job.ps_needed(3)
