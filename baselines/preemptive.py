@@ -54,16 +54,27 @@ class PreemptiveCapacity:
     ) -> None:
         self._placement, self._view = placement, view
         self._free, self._misfits = Room(site, view.free(), view.down()), Misfits()
-        self._without_later = Room(site, self._free.free.copy(), self._free.down)
+        self._later = {job.index: job for job in running}
+        self._second: Room | None = None  # made once a job does not fit into what is free
         self._left: set[int] = set()
-        # Of the second room, those that run get their places back one by one, as their turns come.
-        for job in running:
-            self._without_later.release(job, view.allocation(job))
+
+    def _without_later(self) -> Room:
+        """The second room, in which jobs that run get their places back as their turns come."""
+        if self._second is None:
+            self._second = Room(self._free.site, self._free.free.copy(), self._free.down)
+            for job in self._later.values():
+                self._second.release(job, self._view.allocation(job))
+        return self._second
+
+    @property
+    def displaces(self) -> bool:
+        """Whether a job may have taken the place of one that runs."""
+        return self._second is not None
 
     def keep(self, job: PolicyJob) -> bool:
         """Let `job`, which runs, stay where it is; if others took its place, it leaves it."""
-        held = self._view.allocation(job)
-        if self._without_later.hold(job, held):
+        self._later.pop(job.index, None)
+        if self._second is None or self._second.hold(job, self._view.allocation(job)):
             return True
         # Others were placed over it: what it held beside them is free for those that come next.
         self.leave(job)
@@ -71,6 +82,7 @@ class PreemptiveCapacity:
 
     def leave(self, job: PolicyJob) -> None:
         """Let `job`, which runs, give up what it holds, for those that come next."""
+        self._later.pop(job.index, None)
         if job.index not in self._left:
             self._left.add(job.index)
             self._free.release(job, self._view.allocation(job))
@@ -82,14 +94,14 @@ class PreemptiveCapacity:
         # Free room first: only a job that fits nowhere else may displace others.
         found = self._placement.place(self._free, job, workers, ps)
         if found is not None:
-            other = self._without_later
-        else:
-            found = self._placement.place(self._without_later, job, workers, ps)
-            other = self._free
+            if self._second is not None:
+                self._second.occupy(job, found)
+            return found
+        found = self._placement.place(self._without_later(), job, workers, ps)
         if found is None:
             self._misfits.add(job, workers, ps)
         else:
-            other.occupy(job, found)
+            self._free.occupy(job, found)
         return found
 
 
@@ -251,7 +263,14 @@ class Ordered(OneLine):
         # Sorted at each event, as keys of running jobs change while they run.
         # Those within their minimum run time stay where they are, whatever their turn.
         kept = {k: job for k, job in self._running.items() if view.kept_until(job) > view.now}
-        running = sorted(self._key(job, view) for k, job in self._running.items() if k not in kept)
+        rank, counts = self.key, self._book.counts
+        running = sorted(
+            [
+                (rank(job, counts[index][0], view), index)
+                for index, job in self._running.items()
+                if index not in kept
+            ]
+        )
         # `served` of the waiting and `first` of the running jobs have had their turn. Running jobs
         # that go before every waiting one stay where they are, so their turns are not played.
         served, first = 0, bisect_left(running, self._waiting[0])
@@ -262,6 +281,10 @@ class Ordered(OneLine):
         )
         passed: list[Key] = []  # jobs that did not fit and let others go before them
         while served < len(self._waiting) or first < len(running):
+            if served == len(self._waiting) and not capacity.displaces:
+                now_running |= {index: jobs[index] for _, index in running[first:]}
+                first = len(running)
+                break  # all that run stay
             waits = first == len(running) or (
                 served < len(self._waiting) and self._waiting[served] < running[first]
             )

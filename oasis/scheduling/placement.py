@@ -90,6 +90,14 @@ class Room:
 
     def hold(self, job: PolicyJob, allocation: Allocation) -> bool:
         """Subtract `allocation` if it fits, and return whether it did."""
+        if len(allocation.workers) == 1 and not allocation.ps:  # as every job of a trace
+            ((machine, count),) = allocation.workers
+            before_it = self.free[machine]
+            self.take(machine, job.worker, count)
+            if self.takes(machine, job.worker) and min(self.free[machine]) >= 0:
+                return True
+            self.free[machine] = before_it
+            return False
         # Rows are tuples, so that a shallow copy is enough to come back to.
         before = self.free.copy()
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):

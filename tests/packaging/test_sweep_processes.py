@@ -212,6 +212,20 @@ def test_dask_gives_the_content_of_a_local_sweep(
     assert content(output).equals(whole)
 
 
+def test_dask_gives_the_whatif_of_local_processes(cluster: str, tmp_path: Path) -> None:
+    trace = tmp_path / "jobs.csv"
+    rows = [f"j{k},{60 * k},{300 + 900 * (k % 4 == 0)},{2 ** (k % 4)}" for k in range(30)]
+    trace.write_text("\n".join(("id,submitted,duration,gpus", *rows)) + "\n")
+    command = ("whatif", trace, "--machines", "1x8", "--policies", "fifo", "--json")
+    command = (*command, "--utilities", "drawn", "--loads", "1.5")
+    dask = ("--engine", "dask", "--scheduler", cluster)
+    here, there = (
+        finished(start("experiments.cli", *command, *more)) for more in (("--processes", 2), dask)
+    )
+    assert there["settings"] == here["settings"]
+    assert len(there["settings"]) == 2
+
+
 @pytest.mark.parametrize("task", ["failing", "dying"])
 def test_cell_that_fails_or_kills_its_worker_is_recorded_alike(
     cluster: str, tmp_path: Path, task: str
