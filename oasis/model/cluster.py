@@ -36,7 +36,7 @@ class Server:
     id : str
         Unique in the cluster; the machines of a group are ``id#0``, ``id#1``, ...
     capacity : ResourceVector or mapping
-        c^r of one machine, each resource in its own unit.
+        What one machine has of each resource, in the unit that its name states (c^r).
     count : int
         Number of machines.
     labels : mapping of str to str
@@ -89,7 +89,7 @@ class Cluster(Summarised):
     Attributes
     ----------
     worker_capacity, ps_capacity : ndarray, shapes (H, R) and (K, R)
-        c_h^r and c_k^r, read-only, with one row for every machine of every group.
+        What each machine has (c_h^r and c_k^r): one row per machine of every group, read-only.
     worker_ids, ps_ids : tuple of str
         Identifiers of the H and K machines.
 

@@ -138,7 +138,7 @@ class Form:
     worker, ps : ResourceVector or mapping, optional
         Demands of one worker and of one parameter server.
     chunks, minibatches, minibatch_time, gradient_mb, min_workers : optional
-        N_i, M_i, tau_i, e_i and the fewest workers, as in `Job`.
+        As in `Job`.
     requires, ps_requires : mapping of str to list of str, optional
         Labels of the machines that its workers, and its parameter servers, may run on.
 

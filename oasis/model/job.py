@@ -43,21 +43,28 @@ class Job(InForms, Summarised):
     id : str
         Unique within an instance.
     arrival : int
-        a_i, slot of arrival, counted from 0.
-    epochs, chunks, minibatches : int
-        E_i epochs over N_i data chunks of M_i mini-batches; N_i also caps the workers of a slot.
+        Slot of arrival, counted from 0 (the paper's a_i).
+    epochs : int
+        Times that the job goes over its data (E_i).
+    chunks : int
+        Chunks of its data, and the most workers it can use in a slot (N_i).
+    minibatches : int
+        Mini-batches in a chunk (M_i).
     minibatch_time : float
-        tau_i, slots to train one mini-batch.
+        Time to train one mini-batch, in slots (tau_i).
     gradient_mb : float
-        e_i, megabytes (10^6 bytes) pushed, and again pulled, for each mini-batch.
-    worker, ps : ResourceVector or mapping
-        w_i^r and s_i^r, demand of one worker and of one parameter server;
-        ``bandwidth_gbps`` in them is b_i and B_i. A job whose workers reserve no bandwidth has no
-        parameter servers (its workers may exchange gradients by all-reduce): ``ps={}`` will do.
+        Size of the gradients: megabytes (10^6 bytes) that a worker sends to the parameter servers,
+        and receives again, per mini-batch (e_i).
+    worker : ResourceVector or mapping
+        What one worker needs of each resource (w_i^r); its ``bandwidth_gbps`` is the paper's b_i.
+    ps : ResourceVector or mapping
+        What one parameter server needs of each resource (s_i^r); its ``bandwidth_gbps`` is B_i. A
+        job whose workers reserve no bandwidth has no parameter servers (for example, its workers
+        exchange gradients by all-reduce): ``ps={}``.
     utility : Utility
-        f_i, value of completing some slots after arrival.
+        What the job is worth, by the slots from its arrival to its completion (f_i).
     min_workers : int
-        Least number of workers in a slot in which the job works. The paper's jobs have 1.
+        Fewest workers in a slot in which the job runs; the paper's jobs have 1.
     requires, ps_requires : mapping of str to list of str
         Labels that a machine must have for its workers, and for its parameter servers, each with
         one of these values. The paper's jobs run on any machine.
@@ -109,20 +116,20 @@ class Job(InForms, Summarised):
 
     PACED: ClassVar = ("minibatch_time",)
     id: str = entry(Text(), "Name; unique among the jobs.")
-    arrival: int = entry(Whole(), "Slot of arrival a_i, counted from 0; less than the horizon.")
-    epochs: int = entry(Whole(1), "E_i.")
-    chunks: int = entry(Whole(1), "N_i: chunks of data; also the most workers at once.")
-    minibatches: int = entry(Whole(1), "M_i: mini-batches of a chunk.")
-    minibatch_time: float = entry(SIZE, "tau_i: slots to train one mini-batch.")
+    arrival: int = entry(Whole(), "Slot of arrival, counted from 0; less than the horizon (a_i).")
+    epochs: int = entry(Whole(1), "Times that the job goes over its data (E_i).")
+    chunks: int = entry(Whole(1), "Chunks of data; also the most workers at once (N_i).")
+    minibatches: int = entry(Whole(1), "Mini-batches in a chunk (M_i).")
+    minibatch_time: float = entry(SIZE, "Time to train one mini-batch, in slots (tau_i).")
     gradient_mb: float = entry(
-        SIZE, "e_i: megabytes (10^6 bytes) sent, and again received, for each mini-batch."
+        SIZE, "Megabytes (10^6 bytes) sent, and again received, for each mini-batch (e_i)."
     )
     worker: Mapping[str, float] = entry(
-        AMOUNTS, "w_i: what one worker needs; its bandwidth_gbps is b_i."
+        AMOUNTS, "What one worker needs (w_i); its bandwidth_gbps is b_i."
     )
     ps: Mapping[str, float] = entry(
         AMOUNTS,
-        "s_i: what one parameter server needs; its bandwidth_gbps is B_i. A job whose workers "
+        "What one parameter server needs (s_i); its bandwidth_gbps is B_i. A job whose workers "
         "reserve no bandwidth has no parameter servers and may leave it out.",
         absent={},
     )

@@ -60,16 +60,16 @@ WORTH = Number(maximum=LARGEST_AMOUNT)
 
 @dataclass(frozen=True, slots=True)
 class Sigmoid:
-    """gamma1 / (1 + exp(gamma2 (d - gamma3))), the utility of the paper's section V.
+    """Worth falls around a target: gamma1 / (1 + exp(gamma2 (delay - gamma3))), as in the paper.
 
     Parameters
     ----------
     priority : float
-        gamma1, value of an immediate completion when the target is far.
+        Value of an immediate completion when the target is far (gamma1).
     decay : float
-        gamma2, per slot; 0 makes the job insensitive to time.
+        How steeply the value falls, per slot; 0: time does not matter (gamma2).
     target : float
-        gamma3, target completion in slots after arrival.
+        Slots after arrival at which half of `priority` is left (gamma3).
 
     Examples
     --------
