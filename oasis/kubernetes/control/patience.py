@@ -120,7 +120,7 @@ class Patience:
         at the next boundary.
         """
         wait = self._waits[spec.uid]
-        wait.generation, wait.most = spec.generation, most
+        wait.generation, wait.most, wait.made = spec.generation, most, None
 
     def pauses(self, spec: JobSpec, now: float) -> bool:
         """Return whether the job is paused; an edit ends the pause, and its limit."""
