@@ -77,7 +77,7 @@ class Closures:
     def closing(self, entries: Entries, slot: int) -> frozenset[int]:
         """Machines on which nothing is to begin in `slot`: what waits would be interrupted there.
 
-        The longest of the jobs that wait decides, as nobody knows which of them would begin.
+        The longest of the jobs that wait decides, because it is unknown which of them would begin.
         """
         if not self.calendar or self.plans_around:
             return frozenset()

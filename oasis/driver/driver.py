@@ -421,7 +421,7 @@ class Driver(Generic[Spec]):
         outcome: Decided[Spec],
     ) -> None:
         """Let jobs arrive; one that cannot be described to the policy is left out, and told."""
-        # By uid, not by name: a job that is deleted and made again under its name is another job.
+        # By uid, not by name: a job that is deleted and created under the same name is another job.
         known = {entry.spec.uid for entry in (*self.entries.values(), *anew)} | self.settled
         # Jobs that were here before come before the new ones.
         arriving = list(anew)
@@ -794,5 +794,5 @@ def _delayed(job: Job, slot: int) -> Job:
     return replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))
 
 
-_NO_JOB = PolicyJob("", 0.0, 1.0, ())  # nobody asks what the policy saw of it
+_NO_JOB = PolicyJob("", 0.0, 1.0, ())  # the policy's view of it is never read
 STATE = ("done", "held", "waiting_since", "admitted", "given", "resizes", "restarts")
