@@ -109,8 +109,6 @@ SETTINGS = (
         r"stepped_row\(\s+rng, 50,",
     ),
     ("and @ servers at T = @:", ("10,000", "100"), "search", r"worker_servers=5.*horizon=100"),
-    ("| growth | @ jobs of one shape", ("thirty",), "streams", r"count: int = 30"),
-    ("in slot @ of a half-full", ("0",), "streams", r"arrival=0"),
     ("$10^{-@}$ of what the job is worth (HiGHS", ("9",), "replay", r"noise = 1e-9"),
     ("(HiGHS: $10^{-@}$)", ("5",), "search", r"noise = 1e-5"),
 )
@@ -375,6 +373,5 @@ ALLOWED: dict[str, dict[str, str]] = {
         "hundreds of jobs, hundreds of slots": "advice",
         "its row at 20x50x50": "a name",
         "a version with five more searches": "whose code is gone",
-        "after one minute and five": "the option beside it",
     },
 }
