@@ -59,7 +59,7 @@ PROBLEM, THEORY = "docs/problem.md", "docs/theory.md"
 SEARCH, ERRATA = "docs/theory-search.md", "docs/errata.md"
 RECOURSE, KUBERNETES = "docs/recourse.md", "docs/kubernetes.md"
 INSTALL, OPERATE = "docs/kubernetes-install.md", "docs/kubernetes-operate.md"
-TENANTS = "docs/kubernetes-tenants.md"
+TENANTS, SUBMIT = "docs/kubernetes-tenants.md", "docs/kubernetes-submit.md"
 SIMULATION, TESTBED = PRESETS["paper"], PRESETS["testbed"]
 
 
@@ -482,6 +482,20 @@ KUBERNETES_CLAIMS = [
         lambda: (largest("kubernetes", "nodes"), largest("kubernetes", "pods")),
     ),
     Claim(
+        INSTALL,
+        "You need Kubernetes @ or later",
+        lambda: re.findall(
+            r"^kubeVersion: '>=([\d.]+)\.0-0'$", text_of("deploy/chart/Chart.yaml"), re.M
+        ),
+    ),
+    Claim(
+        SUBMIT,
+        "worth @ at once and @ after an hour",
+        lambda: [
+            number(round(float(oasis.Sigmoid(50.0, 0.001, 3600.0)(at)), 1)) for at in (0, 3600)
+        ],
+    ),
+    Claim(
         "docs/kubernetes-observe.md",
         "the loop of the controller has not turned for @ minutes",
         lambda: [word(STUCK / 60.0)],
@@ -591,7 +605,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "With three jobs it loses": CELL,
         "Computing* 24, 1995": REFERENCE,
     },
-    "docs/kubernetes-submit.md": {
+    SUBMIT: {
+        "is worth 20 whenever it ends, would take one worker 1600 seconds": "the object below",
         "can use all eight GPUs": "the object below, on two nodes of four GPUs",
     },
     "docs/kubernetes-observe.md": {
