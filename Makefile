@@ -89,7 +89,7 @@ release-check: $(VENV)-release.stamp ## build a release, install it where nothin
 	$(VENV)-release/bin/python -m tests.release
 
 clean: ## remove the environment and everything generated
-	rm -rf $(VENV) $(VENV)-release $(VENV)-release.stamp docs/_build build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-release $(VENV)-release.stamp docs/_build docs/api build dist *.egg-info
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # One stamp an extra: installed again when the project's metadata change.

@@ -20,7 +20,9 @@ take GPUs away. For the jobs of one busy period, the bound is the largest of
 
 The prices are those of the fluid machine that takes the least work first: b(t) is the integral from
 t to the end of the busy period of 1 / (g_k p_k), k being the job it works on; then the best of
-several multiples of them, 0 included, so that 3 is never below 1.
+several multiples of them, 0 included, so that 3 is never below 1. A search then raises the price of
+steps that the jobs use more than there is, and lowers that of the others, with a part of the jobs;
+the bound at its best prices is that of all jobs.
 """
 
 from __future__ import annotations
@@ -37,6 +39,10 @@ from offline.elastic_bound import ROUNDING, shortest_first
 
 STEPS = 48  # of the prices of a busy period
 MULTIPLES = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25)
+ROUNDS = 60  # of the search for better prices
+SEARCHED = 1_500  # jobs of a busy period that decide in it
+LEAST_SEARCHED = 20  # jobs; in shorter busy periods there is little to gain
+PACE = 0.5  # of the logarithm of a price, in the first round
 AT_ONCE = 20_000  # jobs times the steps of the prices: what is computed at once fits the caches
 
 
@@ -110,7 +116,11 @@ def _of_period(came: FloatArray, lasts: FloatArray, wide: FloatArray, total: flo
     begin = float(came[0])
     flow = shortest_first((came - begin).tolist(), seconds.tolist())
     times, prices = _prices(came - begin, seconds, total)
-    return max(least, flow, _priced(came - begin, lasts, wide, total, times, prices))
+    value = _priced(came - begin, lasts, wide, total, times, prices)
+    if len(came) >= LEAST_SEARCHED:
+        prices = _searched(came - begin, lasts, wide, total, times, prices)
+        value = max(value, _priced(came - begin, lasts, wide, total, times, prices))
+    return max(least, flow, value)
 
 
 def held_at_most(came: FloatArray, lasts: FloatArray, wide: FloatArray) -> float:
@@ -156,6 +166,47 @@ def _least_work_first(came: list[float], seconds: list[float]) -> tuple[FloatArr
     return np.array(lengths), np.array(jobs, dtype=np.int64)
 
 
+def _searched(
+    came: FloatArray,
+    lasts: FloatArray,
+    wide: FloatArray,
+    total: float,
+    edges: FloatArray,
+    prices: FloatArray,
+) -> FloatArray:
+    """Prices that never rise, at which the dual value of a part of the jobs is large."""
+    by_work = np.argsort(lasts * wide, kind="stable")
+    count = min(len(by_work), SEARCHED)
+    part = by_work[np.linspace(0, len(by_work) - 1, count).round().astype(int)]
+    here, last, width = came[part, None], lasts[part, None], wide[part, None]
+    lengths = np.diff(edges)
+    room = total * lengths * count / len(by_work)
+    starts, rows = _starts(here, last, edges), np.arange(count)
+    best, most = prices, -math.inf
+    for k in range(ROUNDS):
+        paid = np.concatenate([[0.0], np.cumsum(prices * lengths)])
+        cost = np.interp(starts + last, edges, paid) - np.interp(starts, edges, paid)
+        whole = starts - here + width * cost
+        choice = whole.argmin(axis=1)
+        value = float(whole[rows, choice].sum() - room @ prices)
+        if value > most:
+            best, most = prices, value
+        begins = starts[rows, choice][:, None]
+        runs = np.minimum(begins + last, edges[1:]) - np.maximum(begins, edges[:-1])
+        wanted = (width * np.clip(runs, 0.0, None)).sum(axis=0)
+        over = np.clip(wanted / room - 1.0, -1.0, 1.0)
+        prices = np.maximum(prices, 1e-4 * prices.max()) * np.exp(PACE / (1 + k / 8) * over)
+        prices = np.maximum.accumulate(prices[::-1])[::-1]
+    return best
+
+
+def _starts(here: FloatArray, last: FloatArray, edges: FloatArray) -> FloatArray:
+    """Where jobs begin or end at an edge, and at once: between these, costs are linear."""
+    starts = np.concatenate([here, np.broadcast_to(edges, (len(here), len(edges)))], axis=1)
+    found: FloatArray = np.maximum(np.concatenate([starts, edges - last], axis=1), here)
+    return found
+
+
 def _priced(
     came: FloatArray,
     lasts: FloatArray,
@@ -171,9 +222,7 @@ def _priced(
     for begin in range(0, len(came), max(1, AT_ONCE // len(edges))):
         part = slice(begin, begin + max(1, AT_ONCE // len(edges)))
         here, last = came[part, None], lasts[part, None]
-        # Where the job begins or ends at an edge, and at once: between these, costs are linear.
-        starts = np.concatenate([here, np.broadcast_to(edges, (len(here), len(edges)))], axis=1)
-        starts = np.maximum(np.concatenate([starts, edges - last], axis=1), here)
+        starts = _starts(here, last, edges)
         cost = np.interp(starts + last, edges, paid) - np.interp(starts, edges, paid)
         cost *= wide[part, None]
         delays = starts - here

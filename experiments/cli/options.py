@@ -616,7 +616,7 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
     try:
         kind.from_dict(found)
     except InputError as error:
-        # As it is written: nobody writes "auto" before the name of a method.
+        # As it is written: users do not write "auto" before the name of a method.
         own = () if method == "auto" else (method,)
         error.field = f"{SET} " + ".".join([*own, *filter(None, (error.field,))])
         raise
@@ -650,7 +650,7 @@ def choose_options(
     oasis : mapping, optional
         Options of OASiS that were given by flags of their own.
     shared : mapping, optional
-        What ``--policy-seed`` and ``--line`` were given, by option: for every policy that has it
+        Values of ``--policy-seed`` and ``--line``, by option: for every policy that has it
         and for which ``--set`` says nothing else; None if not given.
 
     Raises

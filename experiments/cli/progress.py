@@ -94,7 +94,7 @@ def _write_news(shown: _Shown, over: threading.Event) -> None:
                 sys.stderr.write(describe(news, shown.elapsed) + "\n")
                 sys.stderr.flush()
             except OSError:
-                return  # nobody reads; the result may still be wanted
+                return  # the reader has ended; the result may still be wanted
         wait = max(LOG_SECONDS, LOG_SHARE * shown.elapsed)
 
 

@@ -80,7 +80,7 @@ class JobColumns:
     started, ended : (jobs,) float array
         When it really started and ended; NaN where the trace does not say.
     worth : UtilityColumns or None
-        What each job is worth; None if nobody says of every job.
+        Utility of each job; None unless all are known.
     """
 
     ids: tuple[str, ...]
@@ -491,7 +491,7 @@ def figures(jobs: JobColumns, times: Times, gpus: int) -> dict[str, Any]:
 
 
 def earned_by(jobs: JobColumns, completion: FloatArray) -> FloatArray | None:
-    """What each job is worth that takes so long, 0 if it did not finish; None if nobody says."""
+    """Utility of each job after these times, 0 if it did not finish; None if unknown."""
     if jobs.worth is None:
         return None
     done = np.isfinite(completion)

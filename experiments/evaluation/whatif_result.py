@@ -33,7 +33,7 @@ class Setting:
         The figures of each policy that is done, as `experiments.evaluation.whatif.figures` has
         them, and under ``recorded`` what really happened, where that is known and the load is 1.
     utility_bound : float or None
-        What the total utility cannot exceed; None if nobody says what jobs are worth.
+        Upper bound on the total utility; None if the utilities are unknown.
     """
 
     load: float

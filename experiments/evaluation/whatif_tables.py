@@ -126,7 +126,7 @@ def worked_rows(found: WhatIf) -> list[tuple[str, ...]]:
 
 
 def earned_rows(found: WhatIf) -> list[tuple[str, ...]]:
-    """What the jobs were worth, and the bound above all policies; empty if nobody says."""
+    """Utilities of the jobs, and the bound above all policies; empty if they are unknown."""
     setting = found.first
     most = setting.utility_bound
     rows: list[tuple[str, ...]] = []

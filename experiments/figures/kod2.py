@@ -249,7 +249,7 @@ def measure(made: ElasticWorkload, policy: str) -> tuple[Row, list[Step]]:
 def _cores(made: ElasticWorkload, progress: JobProgress) -> list[Step]:
     """By how much the busy cores change because of a job, and when."""
     job, found = progress.job, []
-    load = Load(made.workload.site)  # the speeds here depend on nobody else
+    load = Load(made.workload.site)  # the speeds here depend on no other job
     for (begin, held), (end, _) in pairwise(progress.history):
         rate = made.speed.rate(job, held, load) if job.works_with(held) else 0.0
         cores = rate * dict(job.worker)[CPU] + (held.ps_count * dict(job.ps)[CPU] if rate else 0.0)

@@ -61,7 +61,7 @@ SCENARIOS: Mapping[str, tuple[dict[str, Any], ...]] = {
         _job("comes later", 60.0, 200.0, (2, 2, 2), 0.5),
     ),
     # Best job first; otherwise the first that fits; then growth. As printed, whoever fits goes at
-    # once with a job that was launched, and nobody grows then.
+    # once with a job that was launched, and no job grows then.
     "main step": (
         _job("running", 0.0, 600.0, (2, 4, 4), 2.0),
         _job("best", 50.0, 400.0, (4, 4, 4), 5.0),

@@ -242,7 +242,7 @@ class HandedIn:
     value : float
         Total utility of the schedules, recomputed.
     bound : float or None
-        The bound that the result states; nobody but a solver can verify it.
+        The bound that the result states; only a solver can verify it.
     result : OfflineResult
         The schedules and, if it has one, the bound, in the form in which the library takes them.
     known : LibraryEntry or None

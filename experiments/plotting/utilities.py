@@ -59,7 +59,7 @@ def plot_utilities(
     Axes
         With the picture. A few jobs have a line style and a name each, many are thin lines. Of more
         than 40, each class has the median of its curves and a band with the middle half of them;
-        of more than 200 that completed, every so many have a dot, and the legend says how many.
+        of more than 200 that completed, only every n-th has a dot, and the legend says how many.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def inline_svg(figure: Figure, prefix: str, label: str) -> str:
     return text.replace("<svg", f'<svg role="img" aria-label="{quoted}"', 1).strip()
 
 
-MOST_ROWS = 200  # of a table; a page of thousands of rows helps nobody
+MOST_ROWS = 200  # of a table; a page of thousands of rows helps no reader
 
 
 @dataclass(frozen=True, slots=True)

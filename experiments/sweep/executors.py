@@ -26,7 +26,7 @@ from experiments.sweep.task import MEASURED, Figures
 from oasis.model.errors import InputError
 from oasis.version import __version__
 
-# A driver that is killed tells nobody, but its children
+# A killed driver cannot report it, but its children
 # get another parent: they look twice a second.
 WATCH_SECONDS = 0.5
 
@@ -98,7 +98,7 @@ def check_cluster(address: str, seconds: float) -> None:
     """Check that a Dask scheduler answers at `address` and has a worker, within `seconds`.
 
     A client of Dask that finds no scheduler takes its time to close and prints a traceback, and one
-    that finds no workers waits for ever. So both are looked for first.
+    that finds no workers never ends. So both are looked for first.
 
     Parameters
     ----------

@@ -253,7 +253,7 @@ class _Work:
 
     def _run(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellResult]]:
         if cells:
-            # Closed also after Ctrl-C, so that no worker goes on with cells that nobody waits for.
+            # Closed also after Ctrl-C, so that no worker continues cells that are no longer wanted.
             with closing(self._executor.run(cells)) as finished:
                 yield from self._saved(finished)
 

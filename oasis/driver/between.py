@@ -19,7 +19,7 @@ class _Over(Generic[Spec]):
 
     spec: Spec
     done: float  # worker-slots that it would have done by now
-    until: float  # with so many it would be complete
+    until: float  # worker-slots at which it would be complete
 
     def is_due(self, done: float) -> bool:
         """Return whether `done` worker-slots complete the job."""
@@ -107,12 +107,12 @@ class EarlyStarts(Generic[Spec]):
 
         A job begins on the machines of the next plan if they are free. Otherwise it begins on
         others, if it `may_leave` them before the boundary: to whoever gets them then, they must be
-        as free as if nobody had been there.
+        as free as if no job had been there.
         """
         room = Room(self._driver.site, self._driver.free, self._driver.down)
         held: dict[str, Entry[Spec]] = {}
         self.staying = set()
-        # Those that run come first: nobody takes their room but at the boundary.
+        # Running jobs come first: only a boundary takes their capacity.
         for uid in sorted(found, key=lambda uid: uid not in self.held):
             entry = self.held.get(uid, found[uid])
             job, planned = entry.job, found[uid].allocation

@@ -264,7 +264,7 @@ def choose_forms(
     books : Books
         As they stand.
     empty : EmptyCluster
-        The cluster with nobody on it.
+        The empty cluster.
     again : bool
         Whether the policy was asked at this instant: a job that waits is tried in later forms.
     once : bool

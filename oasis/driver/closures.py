@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -12,6 +12,7 @@ from oasis.model.errors import PolicyError
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.calendar import EVER_OPEN, Calendar, Row
 from oasis.scheduling.job import NOTHING
+from oasis.scheduling.placement import Room
 from oasis.scheduling.site import Site
 
 Entries = Mapping[int, Entry[Any]]
@@ -19,6 +20,11 @@ Entries = Mapping[int, Entry[Any]]
 
 class Closures:
     """The calendar of a driver, as it stood at the last boundary.
+
+    Parameters
+    ----------
+    plans_around : bool
+        Whether the policy knows the calendar, and sees to it itself.
 
     Attributes
     ----------
@@ -35,7 +41,7 @@ class Closures:
     --------
     >>> from oasis.scheduling.calendar import CalendarEntry
     >>> from oasis.scheduling.site import Machine
-    >>> closures = Closures()
+    >>> closures = Closures(plans_around=False)
     >>> calendar = Calendar((CalendarEntry("firmware", 2, 4, {0: None}),))
     >>> closures.come_to(calendar, 2, Site(("gpu",), (Machine("n0", (4.0,)),)))
     (frozenset({0}), set())
@@ -43,16 +49,22 @@ class Closures:
     frozenset({0})
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, plans_around: bool) -> None:
+        self.plans_around = plans_around
         self.calendar = EVER_OPEN
         self.closed: frozenset[int] = frozenset()
         self.kept: dict[int, Row] = {}
         self.untold: set[int] = set()
+        self._slot = 0
 
     def come_to(self, calendar: Calendar, slot: int, site: Site) -> tuple[frozenset[int], set[int]]:
-        """Take in what is kept in `slot`; machines of which less is left now, and more."""
-        before, self.kept = self.kept, calendar.kept(slot, site)
-        self.calendar, self.closed = calendar, calendar.closed(slot)
+        """Take in what is kept in `slot`; machines of which less is left now, and more.
+
+        What is kept for some jobs is kept from all, unless the policy plans around it.
+        """
+        shared, self._slot = not self.plans_around, slot
+        before, self.kept = self.kept, calendar.kept(slot, site, shared=shared)
+        self.calendar, self.closed = calendar, calendar.closed(slot, shared=shared)
         less = frozenset(k for k, row in self.kept.items() if _is_less(before.get(k), row))
         return less, {k for k, row in before.items() if _is_less(self.kept.get(k), row)}
 
@@ -65,27 +77,55 @@ class Closures:
     def closing(self, entries: Entries, slot: int) -> frozenset[int]:
         """Machines on which nothing is to begin in `slot`: what waits would be interrupted there.
 
-        The longest of the jobs that wait decides, as nobody knows which of them would begin.
+        The longest of the jobs that wait decides, because it is unknown which of them would begin.
         """
-        if not self.calendar:
+        if not self.calendar or self.plans_around:
             return frozenset()
         waiting = (entry for entry in entries.values() if not entry.complete)
         return self.calendar.closing(slot, map(slots_needed, waiting))
 
     def leave(self, calendar: Calendar, entries: Entries, slot: int) -> None:
         """Take jobs off the machines that are closed in `slot`, though the policy fails."""
-        closed = calendar.closed(slot)
+        closed = calendar.closed(slot, shared=False)
         for index, entry in entries.items():
             if entry.allocation.machines & closed:
                 entry.allocation, entry.waiting_since = NOTHING, slot
                 self.untold.add(index)
 
-    def check(self, entries: Iterable[Entry[Any]], site: Site, policy: str) -> None:
-        """Raise `PolicyError` if a plan leaves a job on a machine that is closed now."""
-        for entry in entries if self.closed else ():
+    def held_back(self, entries: Entries, site: Site) -> dict[int, Row]:
+        """What is kept now for some jobs and not used by them, by machine."""
+        found: dict[int, Row] = {}
+        slot = self._slot
+        nothing = (0,) * len(site.resources)
+        for users in {window.users for window in self.calendar.at(slot) if window.users}:
+            own = Calendar(tuple(w for w in self.calendar.windows if w.users == users))
+            kept = own.kept(slot, site)
+            room = Room(site, [kept.get(k, nothing) for k in range(len(site.machines))])
+            for entry in entries.values():
+                if self.calendar.users_of(entry.job.id) == users:
+                    room.occupy(entry.job, entry.allocation)
+            for k in kept:
+                pairs = zip(found.get(k, nothing), room.free[k], strict=True)
+                found[k] = tuple(a + max(0, b) for a, b in pairs)
+        return found
+
+    def check(self, entries: Entries, free: Sequence[Row], site: Site, policy: str) -> None:
+        """Raise `PolicyError` if a plan, which leaves `free`, uses what is closed or reserved."""
+        for entry in entries.values() if self.closed else ():
             for machine in sorted(entry.allocation.machines & self.closed):
                 where = site.machines[machine].id
                 raise PolicyError(policy, "is closed", job=entry.job.id, server=where)
+        kept = self.held_back(entries, site) if self.plans_around else {}
+        for entry in entries.values() if kept else ():
+            if self.calendar.users_of(entry.job.id):
+                continue
+            demands = (entry.job.worker, entry.job.ps)
+            for tasks, demand in zip(entry.allocation.by_group, demands, strict=True):
+                for machine, _ in tasks:
+                    if any(free[machine][r] < kept.get(machine, {r: 0})[r] for r, _ in demand):
+                        where = site.machines[machine].id
+                        detail = "uses what is kept for other jobs"
+                        raise PolicyError(policy, detail, job=entry.job.id, server=where)
 
 
 def slots_needed(entry: Entry[Any]) -> int:

@@ -72,7 +72,6 @@ class Driver(Generic[Spec]):
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
         self.away: set[int] = set()  # machines that are down
-        self.closures = Closures()
         # Machines of other amounts, which the policy has not been told of yet.
         self._smaller: set[int] = set()
         self._larger: set[int] = set()
@@ -88,7 +87,7 @@ class Driver(Generic[Spec]):
         self.site = site
         self._empty = EmptyCluster(site)
         self.away.clear()
-        self.closures = Closures()
+        self.closures = Closures(plans_around=isinstance(self.policy, PlanningAround))
         self._smaller.clear()
         self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
@@ -123,8 +122,6 @@ class Driver(Generic[Spec]):
     @property
     def closing(self) -> frozenset[int]:
         """Machines on which a policy of the present slot begins nothing, as they close soon."""
-        if isinstance(self.policy, PlanningAround):
-            return frozenset()
         return self.closures.closing(self.entries, int(self.now))
 
     @property
@@ -258,7 +255,8 @@ class Driver(Generic[Spec]):
             self._arrive(facts, self.slot, view, anew, outcome)
             if ask or self._is_due(self.slot, view):
                 self._ask_in_forms(view, outcome)
-            self.closures.check(self.entries.values(), self.site, self.policy.name)
+            if self.closures.calendar:
+                self.closures.check(self.entries, self.free, self.site, self.policy.name)
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
@@ -423,7 +421,7 @@ class Driver(Generic[Spec]):
         outcome: Decided[Spec],
     ) -> None:
         """Let jobs arrive; one that cannot be described to the policy is left out, and told."""
-        # By uid, not by name: a job that is deleted and made again under its name is another job.
+        # By uid, not by name: a job that is deleted and created under the same name is another job.
         known = {entry.spec.uid for entry in (*self.entries.values(), *anew)} | self.settled
         # Jobs that were here before come before the new ones.
         arriving = list(anew)
@@ -796,5 +794,5 @@ def _delayed(job: Job, slot: int) -> Job:
     return replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))
 
 
-_NO_JOB = PolicyJob("", 0.0, 1.0, ())  # nobody asks what the policy saw of it
+_NO_JOB = PolicyJob("", 0.0, 1.0, ())  # the policy's view of it is never read
 STATE = ("done", "held", "waiting_since", "admitted", "given", "resizes", "restarts")

@@ -403,8 +403,8 @@ class LiveScheduler(JournaledService):
         commitment, params, seed, seconds
             As for `oasis.Recourse`. A journal repeats decisions made under a limit in `seconds`.
         patience : int, optional
-            A completion counts within so many slots from the arrival on; a job that cannot make
-            it any more is given up. Default: twice `lookahead`.
+            Number of slots after the arrival in which a completion counts; a job that can no longer
+            complete by then is given up. Default: twice `lookahead`.
         admission, prices, bounds, samples, min_utility_fraction
             Who is admitted under commitment on arrival, as for `oasis.Recourse`, where the last
             is called ``admission_floor``. Slot 0 is the first slot of a day.
@@ -480,7 +480,7 @@ class LiveScheduler(JournaledService):
         Parameters
         ----------
         slots : int, optional
-            Look only so many slots ahead; jobs that run in none of them are left out.
+            Number of slots to look ahead; jobs that run in none of them are left out.
         """
         planned = self.service.schedules()
         if slots is None:

@@ -148,6 +148,11 @@ class Commitments:
         # out: no schedule may meet one of them.
         return [key for key, live in hit.items() if not self._place(live, self._find(live))]
 
+    def keep(self, calendar: Calendar) -> None:
+        """Keep from jobs what `calendar` says; every schedule stays."""
+        held = [(e.job, e.schedule) for e in self.live.values() if e.schedule is not None]
+        self.ledger.keep(calendar, self.bounds, held)
+
     def plan_around(self, calendar: Calendar) -> list[int]:
         """Plan around `calendar`; keys of the jobs for whose rest nothing pays any more.
 
@@ -155,7 +160,7 @@ class Commitments:
         """
         if calendar == self.ledger.calendar:
             return []
-        self.ledger.keep(calendar, self.bounds)
+        self.keep(calendar)
         hit = [
             live
             for live in self.live.values()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from oasis.model.cluster import Cluster
+from oasis.model.cluster import BoolArray, Cluster
 from oasis.model.errors import InputError
-from oasis.model.groups import GROUPS
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
@@ -153,17 +153,25 @@ class Ledger:
         self._add(job, schedule, bounds, -1)
 
     def _add(self, job: Job, schedule: Schedule, bounds: PriceBounds | None, sign: int) -> None:
-        names, job = self.cluster.resources, job.in_form(schedule.form)
-        for group in GROUPS:
-            rows, price = group.placed(schedule), group.of(bounds) if bounds else None
+        users = self.calendar.users_of(job.id)
+        for group, slots, servers, amounts in self._charges(job, schedule, sign):
             # Alg. 1, l. 9 and 11: g += w_i y, v += s_i z; l. 10 and 12, the prices, follow inside.
-            amounts = (sign * rows[:, COUNT, None]) * as_array(group.of(job), names)
-            slots = rows[:, SLOT] - self.origin
-            group.of(self).commit(slots, rows[:, SERVER], amounts, price)
+            price = group.of(bounds) if bounds else None
+            group.of(self).commit(slots, servers, amounts, price, users)
         # Only from the first slot of the schedule to the one after the last can a flag change.
         first = max(schedule.start - self.origin, 1)
         end = min(schedule.completion - self.origin + 2, self.horizon)
         self._compare(first, end)
+
+    def _charges(
+        self, job: Job, schedule: Schedule, sign: int
+    ) -> Iterator[tuple[TaskGroup, IntArray, IntArray, FloatArray]]:
+        """By group: rows, servers and amounts of a schedule."""
+        names, job = self.cluster.resources, job.in_form(schedule.form)
+        for group in GROUPS:
+            rows = group.placed(schedule)
+            amounts = (sign * rows[:, COUNT, None]) * as_array(group.of(job), names)
+            yield group, rows[:, SLOT] - self.origin, rows[:, SERVER], amounts
 
     def _compare(self, first: int, end: int) -> None:
         """Note which rows from `first` on, which is no less than 1, differ from those before."""
@@ -171,42 +179,72 @@ class Ledger:
         for servers in (self.worker, self.ps):
             # Prices are not compared: they follow from what is used, except for recourse's prices
             # next to nothing, whose differences no utility notices.
-            for array in (servers.used, servers.kept):
+            lefts = (share.left for share in servers.shares.values())
+            for array in (servers.used, servers.kept, *lefts):
                 if array is not None:
                     changed = array[:, first:end] != array[:, first - 1 : end - 1]
                     differs |= changed.any(axis=(0, 2))
         self.changes[first:end] = differs
 
-    def keep(self, calendar: Calendar, bounds: PriceBounds | None) -> None:
-        """Keep from all jobs what `calendar` says, in place of what was kept before.
+    def keep(
+        self,
+        calendar: Calendar,
+        bounds: PriceBounds | None,
+        committed: Iterable[tuple[Job, Schedule]] = (),
+    ) -> None:
+        """Keep from jobs what `calendar` says, in place of what was kept before.
 
         What is committed stays, even where less is left now (`crowded`). Without `bounds` prices
-        stay as they are.
+        stay as they are. Where something is kept for some jobs that nothing was kept for before,
+        `committed` tells what they have.
         """
+        fresh = {window.users for window in calendar.windows if window.users}
+        fresh -= self.worker.shares.keys()
         self.calendar = calendar
         first_ps = len(self.cluster.worker_ids)
         for group, offset in zip(GROUPS, (0, first_ps), strict=True):
-            capacity = group.capacity(self.cluster)
-            kept: dict[int, FloatArray] = {}
-            closed: dict[int, npt.NDArray[np.bool_]] = {}
-            for window in calendar.windows:
-                begin = max(window.begin - self.origin, 0)
-                rows = slice(begin, max(window.end - self.origin, begin))
-                for machine, amounts in window.machines.items():
-                    k = machine - offset
-                    if not 0 <= k < len(capacity):
-                        continue
-                    if k not in kept:
-                        kept[k] = np.zeros((capacity.shape[1], self.horizon))
-                        closed[k] = np.zeros(self.horizon, dtype=bool)
-                    kept[k][:, rows] += np.reshape(
-                        capacity[k] if amounts is None else amounts, (-1, 1)
-                    )
-                    closed[k][rows] |= amounts is None
-            for k, rows_of in kept.items():
-                np.minimum(rows_of, capacity[k][:, None], out=rows_of)
-            group.of(self).keep(kept, closed, group.of(bounds) if bounds else None)
+            kept, closed, shares = self._rows_of(group, offset)
+            price = group.of(bounds) if bounds else None
+            group.of(self).keep(kept, closed, shares, price)
+        for job, schedule in committed:
+            users = calendar.users_of(job.id)
+            if users in fresh:
+                for group, slots, servers, amounts in self._charges(job, schedule, 1):
+                    own = group.of(self)
+                    own.shares[users].add(slots, own.columns(servers), amounts)
+        for group in GROUPS:
+            if group.of(self).spare is not None:
+                group.of(self).count_spare()
         self._compare(1, self.horizon)
+
+    def _rows_of(
+        self, group: TaskGroup, offset: int
+    ) -> tuple[dict[int, FloatArray], dict[int, BoolArray], dict[tuple[str, ...], Any]]:
+        """What the calendar keeps of each server of a group: (R, T) from all jobs, (T,), for some.
+
+        The servers are machines of the calendar from the one with the index `offset` on.
+        """
+        capacity = group.capacity(self.cluster)
+        kept: dict[int, FloatArray] = {}
+        closed: dict[int, BoolArray] = {}
+        shares: dict[tuple[str, ...], dict[int, FloatArray]] = {}
+        for window in self.calendar.windows:
+            begin = max(window.begin - self.origin, 0)
+            rows = slice(begin, max(window.end - self.origin, begin))
+            mine = shares.setdefault(window.users, {}) if window.users else kept
+            for machine, amounts in window.machines.items():
+                k = machine - offset
+                if not 0 <= k < len(capacity):
+                    continue
+                if k not in mine:
+                    mine[k] = np.zeros((capacity.shape[1], self.horizon))
+                most = capacity[k] if amounts is None else np.minimum(amounts, capacity[k])
+                part = mine[k][:, rows]
+                np.minimum(part + most[:, None], capacity[k][:, None], out=part)
+                if not window.users:
+                    closed.setdefault(k, np.zeros(self.horizon, dtype=bool))
+                    closed[k][rows] |= amounts is None
+        return kept, closed, shares
 
     def crowded(self, schedule: Schedule) -> bool:
         """Whether `schedule`, which is committed, is where less is left than is committed."""

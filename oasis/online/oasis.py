@@ -553,7 +553,7 @@ class OASiS:
         self._commitments.restore(state)
         if "calendar" in state:
             self.plan_around(Calendar.from_dict(state["calendar"]))
-            self._commitments.ledger.keep(self._calendar, self.bounds)
+            self._commitments.keep(self._calendar)
         late = state["overdue"]
         forms = state.get("overdue_forms", [0] * len(late))
         self._overdue = dict(zip(late, forms, strict=True))

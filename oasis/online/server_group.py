@@ -17,6 +17,37 @@ FEW = 2  # up to this number, units are quicker placed one by one
 
 
 @dataclass(slots=True)
+class Share:
+    """What a calendar keeps for some jobs.
+
+    Parameters
+    ----------
+    amount : (R, T, C) float array
+        What is kept on one server of each column.
+    used : (R, T, C) float array
+        What is committed there to these jobs, be it more or less.
+    """
+
+    amount: FloatArray
+    used: FloatArray
+
+    @property
+    def left(self) -> FloatArray:
+        """What is kept and not used, (R, T, C)."""
+        left: FloatArray = np.maximum(self.amount - self.used, 0.0)
+        return left
+
+    def add(self, slots: IntArray, columns: IntArray, amounts: FloatArray) -> None:
+        """Note that `amounts` (P, R) are committed to these jobs at distinct places."""
+        self.used[:, slots, columns] += amounts.T
+
+    def left_of(self, resource: int, slots: IntArray) -> FloatArray:
+        """The same of one resource in `slots`, (q, C)."""
+        left: FloatArray = self.amount[resource, slots] - self.used[resource, slots]
+        return np.maximum(left, 0.0, out=left)
+
+
+@dataclass(slots=True)
 class ServerGroup:
     """Capacity, committed amounts and prices of a server group, column by column.
 
@@ -47,6 +78,8 @@ class ServerGroup:
         What a calendar keeps from all jobs on one server of the column; None: nothing.
     closed : (T, C) bool array or None
         Where a calendar lets no task run, not even one that asks for nothing; None: nowhere.
+    shares : dict of tuple of str to Share
+        What a calendar keeps for some jobs, by `oasis.scheduling.calendar.CalendarEntry.users`.
     """
 
     capacity: FloatArray
@@ -59,6 +92,7 @@ class ServerGroup:
     is_even: bool = False
     kept: FloatArray | None = None
     closed: BoolArray | None = None
+    shares: dict[tuple[str, ...], Share] = field(default_factory=dict)
 
     @classmethod
     def idle(
@@ -89,9 +123,7 @@ class ServerGroup:
     def count_spare(self) -> None:
         """Begin to keep count of what is spare."""
         # A lost server may hold more than its capacity of 0 and must not take away from the others.
-        left = self.capacity[:, None] - self.used
-        if self.kept is not None:
-            left -= self.kept
+        left = self.capacity[:, None] - self._taken()
         free = np.maximum(left, 0.0) @ self.copies.astype(np.float64)
         self.spare = free + self._margin[:, None]
 
@@ -100,13 +132,23 @@ class ServerGroup:
         margin: FloatArray = SPARE_MARGIN * (self.capacity @ self.copies)
         return margin
 
-    def units_at_most(self, demand: FloatArray, slots: IntArray, most: int) -> IntArray:
+    def _taken(self, users: tuple[str, ...] = ()) -> FloatArray:
+        """What no job but those of `users` may have, committed or not, (R, T, C)."""
+        taken = self.used if self.kept is None else self.used + self.kept
+        for key, share in self.shares.items():
+            if key != users:
+                taken = taken + share.left
+        return taken
+
+    def units_at_most(
+        self, demand: FloatArray, slots: IntArray, most: int, users: tuple[str, ...] = ()
+    ) -> IntArray:
         """An upper bound on the units of `demand` (R,) that fit in each of `slots`; (q,).
 
         It is the number that would fit if all servers were one, whatever their labels, and at most
         `most`.
         """
-        if self.spare is None:
+        if self.spare is None or users in self.shares:
             return np.full(len(slots), most)
         if not len(self.copies):  # no machine hosts parameter servers
             return np.zeros(len(slots), dtype=np.int64)
@@ -133,19 +175,26 @@ class ServerGroup:
         return self.price[:, slots, self._column(servers)].T
 
     def fits(
-        self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
+        self,
+        demand: FloatArray,
+        slots: IntArray,
+        most: int,
+        admitted: BoolArray | None = None,
+        users: tuple[str, ...] = (),
     ) -> FloatArray:
         """Units of `demand` (R,) that fit on one server of each column, at most `most`; (q, C).
 
         On a lost server none fits, not even one that asks for nothing; nor on a server that is not
-        `admitted` (S,), if that is given.
+        `admitted` (S,), if that is given. What is kept for `users` counts as free.
         """
-        units = self._fits(demand, slots, most)
+        units = self._fits(demand, slots, most, users)
         if admitted is not None:
             units[:, ~self._of_columns(admitted)] = 0.0
         return units
 
-    def _fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+    def _fits(
+        self, demand: FloatArray, slots: IntArray, most: int, users: tuple[str, ...]
+    ) -> FloatArray:
         """The same, whatever the labels of the servers are."""
         # (4) and (5) resource by resource: one pass over the servers each,
         # and nothing for what a task does not ask for.
@@ -155,6 +204,9 @@ class ServerGroup:
                 free = self.capacity[r] - self.used[r].take(slots, axis=0)
                 if self.kept is not None:
                     free -= self.kept[r].take(slots, axis=0)
+                for key, share in self.shares.items():
+                    if key != users:
+                        free -= share.left_of(int(r), slots)
                 free /= demand[r]
                 least = free if least is None else np.minimum(least, free, out=least)
         if least is None:
@@ -169,11 +221,16 @@ class ServerGroup:
         return rounding.floor_counts(least)  # it is monotone: rounding once is enough
 
     def fits_on(
-        self, demand: FloatArray, slots: IntArray, servers: IntArray, most: int
+        self,
+        demand: FloatArray,
+        slots: IntArray,
+        servers: IntArray,
+        most: int,
+        users: tuple[str, ...] = (),
     ) -> IntArray:
         """Units of `demand` (R,) that fit on each of n `servers`, at most `most`; (q, n).
 
-        Whatever the labels of the servers are.
+        Whatever the labels of the servers are. What is kept for `users` counts as free.
         """
         columns = self._column(servers)
         units = np.full((len(slots), len(servers)), float(most))
@@ -182,6 +239,9 @@ class ServerGroup:
                 free = self.capacity[r, columns] - self.used[r][slots[:, None], columns]
                 if self.kept is not None:
                     free -= self.kept[r][slots[:, None], columns]
+                for key, share in self.shares.items():
+                    if key != users:
+                        free -= share.left_of(int(r), slots)[:, columns]
                 np.minimum(units, free / demand[r], out=units)
         units[:, np.isin(servers, sorted(self.lost))] = 0.0
         if self.closed is not None:
@@ -210,8 +270,8 @@ class ServerGroup:
         copies = self.copies if admitted is None else self.copies * self._of_columns(admitted)
         asked = demand.nonzero()[0]
         free = self.capacity[asked, None] - self.used[asked[:, None], slots]
-        if self.kept is not None:
-            free -= self.kept[asked[:, None], slots]
+        if self.kept is not None or self.shares:
+            free -= (self._taken() - self.used)[asked[:, None], slots]
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             free /= demand[asked, None, None]
         np.minimum(free, float(most), out=free)
@@ -324,6 +384,7 @@ class ServerGroup:
         servers: IntArray,
         amounts: FloatArray,
         price: PriceFunction | None,
+        users: tuple[str, ...] = (),
     ) -> None:
         """Add `amounts` (P, R) at distinct places (slot, server) and reprice (Alg. 1, l. 9-12).
 
@@ -333,6 +394,8 @@ class ServerGroup:
         # Places are distinct, so that one indexed assignment is enough.
         used = self.used[:, slots, columns] + amounts.T
         self.used[:, slots, columns] = used
+        if users in self.shares:
+            self.shares[users].add(slots, columns, amounts)
         if price is not None:
             open_to_jobs = self.capacity[:, columns]
             if self.kept is not None:
@@ -355,12 +418,23 @@ class ServerGroup:
         self,
         kept: Mapping[int, FloatArray],
         closed: Mapping[int, BoolArray],
+        shares: Mapping[tuple[str, ...], Mapping[int, FloatArray]],
         price: PriceFunction | None,
     ) -> None:
         """Keep (R, T) amounts of servers from all jobs, and close some (T,), in place of before.
 
-        Without `price` prices stay. What is committed stays too, even if it is more than is left.
+        Amounts of `shares` are kept for some jobs, of which `commit` tells. Without `price` prices
+        stay. What is committed stays too, even if it is more than is left.
         """
+        before, self.shares = self.shares, {}
+        for users, amounts in shares.items():
+            columns = self._open(np.array(sorted(amounts), dtype=np.int64))
+            share = Share(np.zeros_like(self.used), np.zeros_like(self.used))
+            if users in before:
+                share.used = before[users].used
+            for server, column in zip(sorted(amounts), columns.tolist(), strict=True):
+                share.amount[:, :, column] = amounts[server]
+            self.shares[users] = share
         if not kept:
             self.kept = self.closed = None
         else:
@@ -378,9 +452,8 @@ class ServerGroup:
     def is_crowded(self, slots: IntArray, servers: IntArray) -> bool:
         """Whether at one of these places more is committed than a calendar leaves."""
         columns = self._column(servers)
-        left = self.capacity[:, columns] * (1 + SPARE_MARGIN) - self.used[:, slots, columns]
-        if self.kept is not None:
-            left -= self.kept[:, slots, columns]
+        left = self.capacity[:, columns] * (1 + SPARE_MARGIN)
+        left = left - self._taken()[:, slots, columns]
         on_closed = self.closed is not None and self.closed[slots, columns].any()
         return bool((left < 0).any() or on_closed)
 
@@ -417,6 +490,9 @@ class ServerGroup:
         left = self.used.shape[1] - slots
         self.used[:, :left] = self.used[:, slots:]
         self.used[:, left:] = 0.0
+        for share in self.shares.values():
+            share.used[:, :left] = share.used[:, slots:]
+            share.used[:, left:] = 0.0
         if price is not None:
             self.price[:, :left] = self.price[:, slots:]
             idle = price(np.zeros_like(self.capacity).T, self.capacity.T).T
@@ -434,6 +510,10 @@ class ServerGroup:
     def _of_columns(self, admitted: BoolArray) -> BoolArray:
         """Mask of admitted columns; the servers of a column have equal labels."""
         return admitted[self.server]
+
+    def columns(self, servers: IntArray) -> IntArray:
+        """The columns of these servers, on which something was committed."""
+        return self._column(servers)
 
     def _column(self, servers: IntArray) -> IntArray:
         if self._is_open:
@@ -472,6 +552,9 @@ class ServerGroup:
         if self.kept is not None and self.closed is not None:
             self.kept = np.repeat(self.kept, repeats, axis=2)
             self.closed = np.repeat(self.closed, repeats, axis=1)
+        for share in self.shares.values():
+            share.amount = np.repeat(share.amount, repeats, axis=2)
+            share.used = np.repeat(share.used, repeats, axis=2)
         self.server = np.repeat(self.server, repeats)
         self.server[column : column + alone + 1] += np.arange(alone + 1)
         copies = np.repeat(self.copies, repeats)

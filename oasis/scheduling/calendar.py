@@ -26,6 +26,8 @@ class CalendarEntry:
     machines : mapping of int to tuple of float or None
         What is kept of each machine, by resource and in its unit; None: all of it, so that no task
         runs there, not even one that asks for nothing.
+    users : tuple of str
+        Beginnings of the ids of the jobs that it is kept for; none: it is kept from all.
 
     Examples
     --------
@@ -37,6 +39,7 @@ class CalendarEntry:
     begin: int
     end: int
     machines: Mapping[int, tuple[float, ...] | None]
+    users: tuple[str, ...] = ()
 
     def holds(self, slot: int) -> bool:
         """Whether it is for `slot`."""
@@ -78,23 +81,27 @@ class Calendar:
         """Itself: nothing of it changes."""
         return self
 
-    def at(self, slot: int) -> list[CalendarEntry]:
-        """The windows that are for `slot`."""
-        return [window for window in self.windows if window.holds(slot)]
+    def at(self, slot: int, *, shared: bool = True) -> list[CalendarEntry]:
+        """The windows that are for `slot`; those that some jobs may use only if `shared`."""
+        return [w for w in self.windows if w.holds(slot) and (shared or not w.users)]
 
-    def closed(self, slot: int) -> frozenset[int]:
+    def users_of(self, job_id: str) -> tuple[str, ...]:
+        """The `users` of a window that keeps something for a job; empty if none does."""
+        return next((w.users for w in self.windows if w.users and job_id.startswith(w.users)), ())
+
+    def closed(self, slot: int, *, shared: bool = True) -> frozenset[int]:
         """Machines on which no task may run in `slot`."""
         return frozenset(
             machine
-            for window in self.at(slot)
+            for window in self.at(slot, shared=shared)
             for machine, kept in window.machines.items()
             if kept is None
         )
 
-    def kept(self, slot: int, site: Site) -> dict[int, Row]:
+    def kept(self, slot: int, site: Site, *, shared: bool = True) -> dict[int, Row]:
         """What no job may use in `slot`, by machine, in the grid units of `site`."""
         found: dict[int, Row] = {}
-        for window in self.at(slot):
+        for window in self.at(slot, shared=shared):
             for machine, kept in window.machines.items():
                 most = site.machines[machine].capacity
                 before = found.get(machine, (0,) * len(most))
@@ -137,6 +144,7 @@ class Calendar:
                         [machine, None if kept is None else list(kept)]
                         for machine, kept in sorted(window.machines.items())
                     ],
+                    "users": list(window.users),
                 }
                 for window in self.windows
             ]
@@ -155,6 +163,7 @@ class Calendar:
                         machine: None if kept is None else tuple(kept)
                         for machine, kept in entry["machines"]
                     },
+                    tuple(entry["users"]),
                 )
                 for entry in data["windows"]
             )

@@ -100,7 +100,7 @@ def fit_machines(options: MachineOptions, window: Window, fixed: Collection[str]
     demands = [
         {**record.demand, BANDWIDTH: options.worker_bandwidth_gbps} for record in window.records
     ]
-    # The largest worker counts for all of them: whatever mix runs, so many fit on each server.
+    # The largest worker counts for all of them: whatever mix runs, this number fits on each server.
     hold = min(_held(demand, shape.worker_servers[0].capacity, WORKERS) for demand in demands)
     hold_ps = _held(jobs[0].ps, shape.ps_servers[0].capacity, PS)
     chosen: dict[str, Any] = {

@@ -121,7 +121,7 @@ def read_plain(
     max_gpus : int, optional
         Leave out jobs with more GPUs.
     first, jobs : int, optional
-        Of what remains, so many jobs (default: all) from this one on.
+        Of the remaining jobs, the number to take (default: all) and the first one.
     format : str, optional
         How to read the file, a key of `oasis.traces.plain.FORMATS`; by default, what it looks like.
     options : mapping of str to object, optional

@@ -16,6 +16,7 @@ from oasis.traces.job_table import JobTrace, TraceRow
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import option
 from oasis.traces.plain_job import PlainJob, ended_as, goes_on
+from oasis.traces.slurm import resources_of
 from oasis.traces.table import (
     NEVER_RAN,
     NOT_ENDED,
@@ -97,6 +98,17 @@ def read_plain_instance(
     return PLAIN.instance(path, PlainOptions() if options is None else options)
 
 
+def gpus_of(text: str, column: str) -> int:
+    """GPUs of a cell: a whole number, or a list as Slurm writes it.
+
+    Examples
+    --------
+    >>> gpus_of("4", "gpus"), gpus_of("gpu:a100:4", "gpus"), gpus_of("gres/gpu=2,mem=64G", "tres")
+    (4, 4, 2)
+    """
+    return resources_of(text).gpus if "gpu" in text.lower() else whole(text, column)
+
+
 @dataclass(frozen=True, slots=True)
 class TableFormat:
     """Facts about a table that are known before it is read.
@@ -115,7 +127,7 @@ class TableFormat:
 
     columns: Mapping[str, str] = field(default_factory=dict)
     is_dated: bool = False
-    gpus: Callable[[str, str], int] = whole
+    gpus: Callable[[str, str], int] = gpus_of
     states: Mapping[str, str] = field(default_factory=dict)
 
 

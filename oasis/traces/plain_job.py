@@ -71,7 +71,7 @@ class PlainJob:
         How it ended; ``killed`` if a user, a limit or the scheduler ended it, empty if the trace
         does not say.
     utility : Sigmoid, Constant, Deadline or None
-        What it is worth by the seconds from its submission to its end; None if nobody says.
+        Utility by the seconds from its submission to its end; None if unknown.
 
     Examples
     --------

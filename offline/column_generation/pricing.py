@@ -65,7 +65,12 @@ class MergedServers(ServerGroup):
         )
 
     def fits(
-        self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
+        self,
+        demand: FloatArray,
+        slots: IntArray,
+        most: int,
+        admitted: BoolArray | None = None,
+        users: tuple[str, ...] = (),
     ) -> FloatArray:
         """Units of `demand` (R,) that fit on all servers of each class, the same in all slots."""
         units = self._units(demand, most, admitted)

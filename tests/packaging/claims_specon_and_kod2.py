@@ -86,7 +86,7 @@ KOD2_CLAIMS = [
     says(
         KOD2,
         "@ epochs; @, @, @ and @ ms for an image, @ ms for a step; gradients of @, @, @ and @ MB; "
-        "links of @ Gb/s; @ s for a worker that joins or leaves",
+        "links of @ Gb/s; @ s per joining or leaving worker",
         word(kod2.EPOCHS),
         *(f"{1000 * network.image:g}" for network in NETWORKS),
         f"{1000 * kod2.STEP:g}",

@@ -39,6 +39,7 @@ MUTABLE = {
     "Turn",
     "TraceTable",
     "SlotClock",
+    "Share",
 }
 WITH_DICT = {"Run"}  # has a cached property
 

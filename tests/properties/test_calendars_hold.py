@@ -18,7 +18,7 @@ from oasis.driver.entry import Facts
 from oasis.driver.service import Submission
 from oasis.model.schedule import SERVER, SLOT
 from oasis.scheduling.calendar import Calendar, CalendarEntry
-from oasis.scheduling.capabilities import Promising
+from oasis.scheduling.capabilities import PlanningAround, Promising
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import site_of
 
@@ -50,7 +50,8 @@ def calendar_of(seed: int, site: Any) -> list[tuple[int, CalendarEntry]]:
             share = float(rng.uniform(0.2, 0.8))
             machines = {m: tuple(share * a for a in site.machines[m].amounts) for m in chosen}
         declared = 0 if rng.random() < 0.6 else int(rng.integers(0, begin + 1))
-        found.append((declared, CalendarEntry(f"w{k}", begin, end, machines)))
+        users = ("j1", "j2", "j3") if rng.random() < 0.4 else ()  # and j10 to j19, if there are any
+        found.append((declared, CalendarEntry(f"w{k}", begin, end, machines, users)))
     return found
 
 
@@ -64,6 +65,7 @@ class World:
     restarts_at: int | None = None
     told: bool = True
     is_clear: bool = False
+    shared: int = 0  # times that a job had what is kept for it and no other could have
     done: dict[str, float] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
@@ -119,8 +121,11 @@ class World:
 
     def check(self, slot: int) -> None:
         """The oracle: from the windows as they were declared, and what each job holds."""
-        machines, names = self.site.machines, self.site.resources
-        used = [[0.0] * len(names) for _ in machines]
+        names, now = (
+            self.site.resources,
+            [w for declared, w in self.windows if declared <= slot and w.begin <= slot < w.end],
+        )
+        used = [[[0.0] * len(names) for _ in self.site.machines] for _ in range(2)]
         for uid, entry in self.driver.by_uid.items():
             job = self.specs[uid].job.in_form(entry.allocation.form)
             for tasks, demand in (
@@ -128,21 +133,28 @@ class World:
                 (entry.allocation.ps, job.ps),
             ):
                 for machine, count in tasks:
-                    for declared, w in self.windows:
-                        if declared <= slot and w.begin <= slot < w.end:
-                            whole = w.machines.get(machine, ()) is None
-                            assert not whole, f"{uid} on closed {machine} in {slot}"
+                    for w in now:
+                        whole = w.machines.get(machine, ()) is None and not w.users
+                        assert not whole, f"{uid} on closed {machine} in {slot}"
                     for r, name in enumerate(names):
-                        used[machine][r] += count * demand.get(name, 0.0)
-        for k, machine in enumerate(machines):
+                        is_user = uid.startswith(("j1", "j2", "j3"))
+                        used[is_user][machine][r] += count * demand.get(name, 0.0)
+        for k, machine in enumerate(self.site.machines):
             for r, most in enumerate(machine.amounts):
-                kept = sum(
-                    w.machines[k][r] if w.machines[k] is not None else most
-                    for declared, w in self.windows
-                    if declared <= slot and w.begin <= slot < w.end and k in w.machines
-                )
-                free = most - min(kept, most)
-                assert used[k][r] <= free + 1e-6 * max(1.0, most), (k, r, slot)
+                kept = [0.0, 0.0]
+                for w in now:
+                    if k in w.machines:
+                        amounts = w.machines[k]
+                        kept[bool(w.users)] += most if amounts is None else amounts[r]
+                kept = [min(most, amount) for amount in kept]
+                if not isinstance(self.driver.policy, PlanningAround):  # kept from all jobs
+                    kept = [min(most, sum(kept)), 0.0]
+                others, users = used[0][k][r], used[1][k][r]
+                # Two windows may keep more than there is together: then nothing is for others.
+                assert users <= most - kept[0] + 1e-6 * most
+                left = max(0.0, most - kept[0] - max(users, kept[1]))
+                assert others <= left + 1e-6 * most, (k, r, slot)
+                self.shared += users > most - sum(kept) + 1e-6
 
 
 def instance_of(seed: int) -> oasis.Instance:
@@ -159,14 +171,14 @@ def planned_on_closed(world: World) -> list[Any]:
         if schedule is not None
         for rows, offset in ((schedule.workers, 0), (schedule.ps, first_ps))
         for row in rows.tolist()
-        if row[SERVER] + offset in windows.closed(row[SLOT])
+        if row[SERVER] + offset in windows.closed(row[SLOT], shared=False)
     ]
 
 
 @pytest.mark.parametrize("name", PLANNERS)
 def test_plans_keep_to_windows_and_promises(name: str) -> None:
     """Windows that are known from the beginning and such that come late; promises made since."""
-    completed = 0
+    completed = shared = 0
     for seed in (0, 1, 2, 3):
         instance = instance_of(seed)
         windows = calendar_of(seed, site_of(instance.cluster))
@@ -176,11 +188,13 @@ def test_plans_keep_to_windows_and_promises(name: str) -> None:
             windows = [(0, window) for _, window in windows]
         world = World(instance, PLANNERS[name], windows, is_clear=bool(seed % 2)).run()
         completed += len(world.ends)
+        shared += world.shared
         last = max(declared for declared, _ in windows)
         for uid, (made, promise) in world.promised.items():
             if made >= last and promise < SLOTS - 1:
                 assert world.ends.get(uid, SLOTS) <= promise, f"{uid} was promised {promise}"
     assert completed > 10
+    assert shared > 0
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
@@ -197,7 +211,7 @@ def test_an_empty_calendar_changes_nothing_and_a_restart_neither(name: str) -> N
     instance = instance_of(3)
     plain = World(instance, make, [], told=False).run()
     assert plain.history == World(instance, make, []).run().history
-    windows = calendar_of(5, site_of(instance.cluster))
+    windows = calendar_of(2, site_of(instance.cluster))
     world = World(instance, make, windows).run()
     assert world.history != plain.history
     assert World(instance, make, windows, restarts_at=9).run().history == world.history

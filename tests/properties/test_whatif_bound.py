@@ -14,6 +14,7 @@ from experiments.evaluation.policies import entry_of
 from experiments.evaluation.whatif import CHOSEN, JobColumns, utility_bound
 from oasis.model.utility import UtilityColumns
 from oasis.simulator import PlainJob, replay, rigid_workload
+from offline import rigid_bound
 from offline.rigid_bound import rigid_mean_bound
 
 WORKLOADS = 200
@@ -117,3 +118,18 @@ def test_no_schedule_at_all_is_below_the_bound() -> None:
         assert bound <= mean + 1e-9, rows
         closest = max(closest, bound / mean)
     assert closest > 0.99
+
+
+def test_the_search_raises_the_bound_where_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    came, lasts = np.cumsum(rng.exponential(250.0, 300)), np.exp(rng.normal(7.5, 1.3, 300))
+    wide = np.minimum(2 ** rng.integers(0, 5, 300), 16)
+    found = rigid_mean_bound(came, lasts, wide, 64.0)
+    jobs = [
+        PlainJob(f"j{k}", float(a), float(b), int(c))
+        for k, (a, b, c) in enumerate(zip(came, lasts, wide, strict=True))
+    ]
+    best = replay(rigid_workload(jobs, 1, 64), entry_of("srsf").make(None, {})).mean_completion
+    monkeypatch.setattr(rigid_bound, "LEAST_SEARCHED", 10_000)
+    before = rigid_mean_bound(came, lasts, wide, 64.0)
+    assert 1.05 * before < found <= best

@@ -81,7 +81,7 @@ def pooled_mean(jobs: Iterable[tuple[float, float]], workers: int, loss: float =
     """Mean completion time if jobs moved at once and for nothing, so that loads are always even.
 
     All workers together are shared evenly by all jobs, and a job gets one worker at most. This is
-    what moving containers comes to if it is perfect and favours nobody. It is no bound on policies
+    what moving containers comes to if it is perfect and favours no job. It is no bound on policies
     that let some jobs have more than others.
 
     Parameters

@@ -249,7 +249,7 @@ class Connection:
         ApiError
             What the server answered in the end.
         LostAnswerError
-            If no answer came: nobody knows whether it was done.
+            If no answer came: the request may have been carried out.
         TooLateError
             If the time had run out before an attempt.
         """

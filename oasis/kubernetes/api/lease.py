@@ -137,8 +137,8 @@ class Lease(Asker):
             "renewTime": now,
             "acquireTime": now,
         }
-        # Another process may have our name: its renewals are none of ours. Of those of ours whose
-        # answers were lost nobody knows whether they were done.
+        # Another process may have our name: its renewals are none of ours. Our own renewals whose
+        # answers were lost may have been carried out.
         shown = (found or {"spec": {}})["spec"].get("renewTime")
         known = self._times
         if found is None:

@@ -67,7 +67,7 @@ class Asker(threading.Thread):
         """Note an error in place of an answer; return the seconds to the next request.
 
         Rights that are missing for long are missing for good. An API server that has just started
-        refuses everybody until it knows the roles.
+        refuses every client until it knows the roles.
         """
         if not isinstance(error, TooLateError):
             self._cause = error.cause
@@ -199,7 +199,7 @@ class Watcher(Asker):
                 return 0.0
             if error.status != 404 or not self._optional:
                 raise
-            self._from = None  # nobody has installed it
+            self._from = None  # the kind is not installed
             self._answered()
             self.store.replace([], NEWEST, self._namespace)
             self.synced.set()

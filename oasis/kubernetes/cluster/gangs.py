@@ -173,7 +173,7 @@ def _hosts_of_others(spec: JobSpec, pods: Mapping[str, Object]) -> Hosts:
     for group, part in zip(GROUPS, spec.part_names, strict=True):
         mine = {} if part is None else of_part(pods, part)
         places = {name: _place_in_job(pod) for name, pod in mine.items()}
-        # A pod that is made again has the index of the one that failed: both count once.
+        # A recreated pod has the index of the one that failed: both count once.
         index = {place: k for k, place in enumerate(sorted(set(places.values())))}
         for name, pod in mine.items():
             host, within = pod["spec"].get("hostname"), pod["spec"].get("subdomain")

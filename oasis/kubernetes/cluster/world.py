@@ -86,7 +86,7 @@ def working_gang(
 ) -> list[str]:
     """Uids of the workers that do work now: none unless the gang is complete.
 
-    Where parameter servers are missing, so many workers count as the others can serve.
+    Where parameter servers are missing, only workers that the others can serve count.
     """
     workers, ps = [], 0
     for pod in wanted:

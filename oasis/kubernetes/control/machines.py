@@ -78,7 +78,7 @@ class Machines:
         What pods of others give back counts at once, and what they take only on nodes that were
         `short` of room for a gang: pods of others come and go all the time, and each time jobs are
         placed again where a machine is smaller. Pods of ours that were to be gone by the time
-        `late` count as pods of others: nobody knows when they go.
+        `late` count as pods of others: their end is unknown.
         """
         stay = {pod["metadata"]["uid"] for pod in seen["pods"] if lingers(pod, late)}
         nodes, using = _by_name(seen), foreign_use(seen["pods"], ours(seen) - stay)
@@ -139,7 +139,7 @@ class StartUps:
     Its slot is the one in which the plan asked for it, which is an annotation of the pod. So this
     is all the time that a plan loses at a start: to decide, to make the pod, to wait until its gang
     is complete and its gate is open, to be bound, and to get ready. Of the `pods` that are there at
-    the beginning, those that work are not looked at: nobody saw them begin.
+    the beginning, those that work are left out: their begin was not seen.
 
     Examples
     --------

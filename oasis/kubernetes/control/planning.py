@@ -59,7 +59,7 @@ class Asked(Generic[T]):
         begin = time.perf_counter()
         try:
             self._found = self._question()
-        except BaseException as error:  # noqa: BLE001 (a thread has nobody to tell it to)
+        except BaseException as error:  # noqa: BLE001 (a thread has no caller)
             self._error = error
         self.seconds = time.perf_counter() - begin
         self.ended.set()

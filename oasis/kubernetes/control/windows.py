@@ -114,9 +114,11 @@ class Windows:
                 if amounts is not None:  # what its pods have already is not kept once more
                     pairs = zip(amounts, use.values(), strict=True)
                     kept[k] = tuple(max(0.0, amount - used) for amount, used in pairs)
+        spaces = () if window.reserve is None else window.reserve.namespaces or ()
+        users = tuple(f"{name}/" for name in spaces)  # as the ids of their jobs begin
         slots = ((b, e, *self._slots(window, b, e)) for b, e in window.times(self._clock.wall(now)))
         return [
-            _Held(window, begin, end, CalendarEntry(window.name, first, after, kept))
+            _Held(window, begin, end, CalendarEntry(window.name, first, after, kept, users))
             for begin, end, first, after in slots
             if kept
         ], said
@@ -138,6 +140,10 @@ class Windows:
     ) -> tuple[dict[int, tuple[float, ...] | None], Fraction]:
         """What is kept of each machine, from the last worker node on, and which part of it all."""
         asked = {name: amount for name, amount in (reserve.resources or {}).items() if amount}
+        known = [resource for _, resource, _ in self._settings.resources.entries]
+        for name in asked.keys() - set(known):
+            expected = f"expected a resource that is planned, {', '.join(known)}"
+            raise InstanceError(f"spec.reserve.resources.{name}", expected)
         whole = [int(a) for name, a in asked.items() if "/" in name and a.denominator == 1]
         parts, left = max(whole, default=PARTS), Fraction(1)
         is_worker = {k: TaskGroup.WORKER in machines.places[k].hosts for k in chosen}
@@ -203,6 +209,11 @@ class Windows:
     def _in_the_way(self, entry: Entry[JobSpec], driver: Driver[JobSpec], slot: int) -> list[_Held]:
         """Windows without which the job, which waits, would find room now."""
         free, closing = driver.free, driver.closing
+        held_back = driver.closures.held_back(driver.entries, driver.site)
+        if any(one.entry.users and entry.spec.id.startswith(one.entry.users) for one in self._held):
+            held_back = {}
+        for k, row in held_back.items():
+            free[k] = tuple(max(0, a - b) for a, b in zip(free[k], row, strict=True))
         for k in closing:
             free[k] = (0,) * len(free[k])
         if _placed(entry, Room(driver.site, free, driver.down)) is not None:

@@ -192,7 +192,7 @@ def _switch_patch(action: Switch) -> dict[str, Any]:
         if is_indexed(action.found):  # an Indexed Job can be resized if both change together
             spec["completions"] = action.workers
     # With the uid, a patch is refused (409) if the
-    # object was deleted and made again under its name.
+    # object was deleted and created under the same name.
     meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}
     return {"metadata": meta, "spec": spec}
 

@@ -27,7 +27,7 @@ class Reserve:
     """For whom capacity is kept, and how much."""
 
     resources: Amounts | None = None  # None: whole nodes
-    namespaces: tuple[str, ...] | None = None  # whose pods it is for; None: all that are not ours
+    namespaces: tuple[str, ...] | None = None  # whose it is; None: of pods that are not ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,8 @@ def _reserve(data: Any) -> Reserve | None:
         check_keys(data, (), ("resources", "namespaces"))
         resources, namespaces = data.get("resources"), data.get("namespaces")
         if namespaces is not None:
-            namespaces = tuple(text(name, "namespaces") for name in namespaces)
+            found = check_list(namespaces, "namespaces")
+            namespaces = tuple(text(name, "namespaces") for name in found)
         if resources is None:
             return Reserve(None, namespaces)
         if not isinstance(resources, Mapping) or not resources:
@@ -225,7 +226,8 @@ def _spec_schema() -> dict[str, Any]:
             "namespaces": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "Whose pods it is kept for. Default: all that are not planned here.",
+                "description": "Whose jobs and pods it is kept for. Default: all pods that are "
+                "not planned here.",
             },
         },
     )

@@ -204,7 +204,7 @@ def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
     if kind is not None:
         try:
             said = json.loads((found["metadata"].get("annotations") or {}).get(names.STATUS, ""))
-        except (ValueError, RecursionError):  # of whom it is not known is nobody's
+        except (ValueError, RecursionError):  # without a valid owner it counts as no controller's
             return None
     name = said.get("controller") if isinstance(said, Mapping) else None
     return name if isinstance(name, str) else None

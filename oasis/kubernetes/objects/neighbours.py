@@ -69,7 +69,7 @@ class TopologySpread:
 
     pods: Pods
     key: str
-    most: int  # so many more pods than in the emptiest part
+    most: int  # pods in excess of those in the emptiest domain
     domains: int  # where there are fewer parts, the emptiest one counts as empty
     by_affinity: bool  # whether only nodes count that its affinity admits
     by_taints: bool  # and only nodes whose taints it tolerates
@@ -214,7 +214,7 @@ class Bound:
         labels = meta.get("labels") or {}
         apart: tuple[PodTerm, ...] = ()
         if (spec.get("affinity") or {}).get("podAntiAffinity"):
-            # Older servers took selectors that make no sense: nobody goes by them.
+            # Older servers took selectors that are invalid: they are ignored.
             with suppress(InstanceError):
                 apart = PodRules.of(meta["namespace"], labels, {"affinity": spec["affinity"]}).apart
         is_ending = bool(meta.get("deletionTimestamp"))

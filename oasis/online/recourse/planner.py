@@ -252,6 +252,11 @@ class Planner:
         else:
             servers.lose(server)
 
+    def keep(self, calendar: Calendar) -> None:
+        """Keep from jobs what `calendar` says; every schedule stays."""
+        held = [(e.job, e.schedule) for e in self.plan.planned() if e.schedule is not None]
+        self.plan.ledger.keep(calendar, self.plan.bounds, held)
+
     def plan_around(self, calendar: Calendar) -> bool:
         """Plan around `calendar`, and return whether it is another one than before.
 
@@ -260,7 +265,7 @@ class Planner:
         ledger = self.plan.ledger
         if calendar == ledger.calendar:
             return False
-        ledger.keep(calendar, self.plan.bounds)
+        self.keep(calendar)
         crowded = [
             live
             for live in self.plan.planned()

@@ -603,9 +603,6 @@ class Recourse:
         plan.ledger = Ledger.restored(self._cluster, arrays, state["origin"])
         for group in GROUPS:
             group.of(plan.ledger).is_even = plan.bounds is None
-        if "calendar" in state:
-            self._calendar = Calendar.from_dict(state["calendar"])
-            plan.ledger.keep(self._calendar, plan.bounds)
         for name, index in state["lost"]:
             group = TaskGroup(name)
             self._lost.add((group, index))
@@ -615,3 +612,6 @@ class Recourse:
             end = horizon if self.patience is None else arrival + self.patience
             live = rolling.live_from_dict(entry, self._cluster, end, planner.grid, floor)
             plan.live[live.key] = live
+        if "calendar" in state:
+            self._calendar = Calendar.from_dict(state["calendar"])
+            planner.keep(self._calendar)

@@ -20,6 +20,8 @@ from oasis.online.assignment import largest_assignment
 from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.working_plan import WorkingPlan
 
+LARGE = 64  # servers of a group; with more, this takes longer than the plan, and is left out
+
 
 def kinds_of(cluster: Cluster) -> dict[TaskGroup, IntArray]:
     """For each group, a number for each server: equal ones have the same amounts and labels."""
@@ -45,6 +47,8 @@ def stay(plan: WorkingPlan, kinds: Mapping[TaskGroup, IntArray]) -> None:
     has room for them all the same. No completion and no number of workers changes.
     """
     # Each round keeps more tasks, and what one job leaves may be room for another.
+    if max(map(len, kinds.values())) > LARGE:
+        return
     while moving := [live for live in plan.planned() if _moves(plan, live)]:
         for group in GROUPS:
             _relabel(plan, group, kinds[group], moving)

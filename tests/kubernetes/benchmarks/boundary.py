@@ -1,7 +1,9 @@
 """``python -m tests.kubernetes.benchmarks.boundary``: one boundary of recourse on a large cluster.
 
-Nodes of eight GPUs, live jobs of 4 to 48 workers, and a moment in which many more arrive. The
-driver asks the policy as the controller does, without a cluster. Seconds are of the processor.
+Nodes of eight GPUs, live jobs of 4 to 48 workers, and a moment in which many more arrive. The whole
+boundary is that of the controller on objects in memory: jobs are read, the plan is made in its
+thread, statuses and checkpoint are written. Meanwhile pods of a job are evicted, again and again,
+and the controller says what is to be made in their place.
 """
 
 from __future__ import annotations
@@ -9,23 +11,19 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import oasis
-from oasis.driver.driver import Driver
-from oasis.driver.entry import Facts
-from oasis.kubernetes.cluster.nodes import places_of, site_of
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
-from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from tests.unit.kubernetes.played import SLOT, job, node, pods
+from oasis.kubernetes.control.reconciler import Reconciler
+from tests.unit.kubernetes.played import SLOT, Played, job, node, pods
 
-CLOCK = SlotClock(SLOT)
 LOOKAHEAD = 500  # slots, as `oasis kubernetes run` has it
 
 
-def jobs(count: int, seed: int, prefix: str) -> Iterator[JobSpec]:
+def jobs(count: int, seed: int, prefix: str) -> Iterator[dict[str, Any]]:
     """Gangs and elastic jobs, some in a hurry."""
     rng = random.Random(seed)
     for k in range(count):
@@ -43,38 +41,83 @@ def jobs(count: int, seed: int, prefix: str) -> Iterator[JobSpec]:
             "decayPerSecond": rng.choice((0.01, 0.1, 0.5)) / SLOT,
             "targetSeconds": SLOT * rng.uniform(10, 100),
         }
-        made["metadata"] |= {"uid": f"{prefix}{k}", "generation": 1}
-        yield parse_job(made, CLOCK, DEFAULT_RESOURCES)
+        yield made
+
+
+class Crowd(Played):
+    """A large cluster; its boundaries are timed."""
+
+    def __init__(self, policy: Any, nodes: int) -> None:
+        self.size = nodes
+        super().__init__(lambda: policy)
+
+    def restart(self) -> Reconciler:
+        self.nodes = [node(f"m{k}", "worker", 8) for k in range(self.size)]
+        return super().restart()
+
+    def boundary(self, what: str) -> None:
+        """Begin the next slot, and print what it took."""
+        self.slot += 1
+        reconciler = self.reconciler
+        live, before = len(reconciler.driver.entries), self._policy_seconds()
+        made, wall, longest = threading.Event(), time.perf_counter(), 0.0
+        turns = evicted = answered = 0
+        while not reconciler.plan_if_due(self.now(), self.seen, 0.0, made.set):
+            turn = time.perf_counter()
+            evicted += self._evict()
+            seen, turns = self.seen(), turns + 1
+            answered = len(reconciler.steps(seen, set(), self.now()).actions)
+            took = time.perf_counter() - turn
+            longest = max(longest, took)
+            made.wait(max(0.02, took))  # as the controller does
+        wall, policy = time.perf_counter() - wall, self._policy_seconds() - before
+        written = sum(job.status != job.written for job in reconciler.statuses.values())
+        line = f"{what}: {live} live jobs, {len(reconciler.driver.entries)} after it; boundary "
+        line += f"{wall:.2f} s, policy {policy:.2f} s of it ({policy / wall:.0%}); {written} "
+        line += f"statuses to write; meanwhile {turns} turns of at most {longest:.2f} s, "
+        line += f"{evicted} pods evicted, {answered} writes asked for in the last one"
+        sys.stdout.write(line + "\n")
+
+    def settle(self) -> None:
+        """Carry out what is wanted, and write the statuses; as `Played` does, for many pods."""
+        for action in self.reconciler.steps(self.seen(), set(), self.now()).actions:
+            self._carry_out(action)
+        for action in self.reconciler.steps(self.seen(), set(), self.now()).actions:
+            self._carry_out(action)
+        for uid, mine in self.reconciler.pods_of(self.seen()).items():
+            self.reconciler.note(uid, mine, self.now())
+        for status in self.reconciler.statuses.values():
+            status.written = dict(status.status)
+
+    def _policy_seconds(self) -> float:
+        return self.measured("oasis_policy_seconds_sum")
+
+    def _evict(self) -> int:
+        """Somebody drains a pod."""
+        for name in self.pods:
+            del self.pods[name]
+            return 1
+        return 0
 
 
 def main() -> None:
-    """Print one line for a boundary at which nothing arrives, and one for the crowded one."""
+    """Print a line for the first boundary, a quiet one, and the crowded one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--live", type=int, default=500)
     parser.add_argument("--arrivals", type=int, default=100)
     parser.add_argument("--commitment", default="none")
     given: Any = parser.parse_args()
-    nodes = {f"m{k}": node(f"m{k}", "worker", 8) for k in range(given.nodes)}
-    places = places_of(nodes.values(), None)
-    site = site_of(places, nodes, {}, DEFAULT_RESOURCES, CLOCK.work_seconds, None)
     policy = oasis.Recourse.rolling(LOOKAHEAD, given.commitment, keep_admitted=True)
-    driver: Driver[JobSpec] = Driver(policy, site)
-    specs = {spec.uid: spec for spec in jobs(given.live, 1, "live")}
-    done: dict[str, float] = {}
-    for slot, what in enumerate(("first", "quiet", "crowded")):
+    played = Crowd(policy, given.nodes)
+    for made in jobs(given.live, 1, "live"):
+        played.submit(made)
+    for what in ("first", "quiet", "crowded"):
         if what == "crowded":
-            specs |= {spec.uid: spec for spec in jobs(given.arrivals, 2, "new")}
-        live, wall, begin = len(driver.entries), time.perf_counter(), time.process_time()
-        decided = driver.boundary(slot, Facts(specs, dict(done)))
-        seconds, wall = time.process_time() - begin, time.perf_counter() - wall
-        line = f"{what}: {live} live jobs, {len(driver.entries)} after it, {seconds:.2f} s of the"
-        line += f" processor, {wall:.2f} s, {len(decided.rejected)} rejected"
-        sys.stdout.write(line + "\n")
-        for uid in decided.rejected:
-            del specs[uid]
-        for uid, entry in driver.by_uid.items():
-            done[uid] = entry.done + min(entry.allocation.worker_count, entry.remaining)
+            for made in jobs(given.arrivals, 2, "new"):
+                played.submit(made)
+        played.boundary(what)
+        played.settle()
 
 
 if __name__ == "__main__":

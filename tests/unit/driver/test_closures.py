@@ -151,7 +151,7 @@ def test_oasis_that_settles_takes_no_calendar() -> None:
 
 
 def test_what_is_left_of_machines_is_compared_with_the_slot_before() -> None:
-    closures, site = Closures(), two()
+    closures, site = Closures(plans_around=False), two()
     calendar = Calendar(
         (CalendarEntry("a", 1, 3, {0: (1.0,)}), CalendarEntry("b", 2, 4, {1: None}))
     )

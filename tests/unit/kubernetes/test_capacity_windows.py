@@ -127,15 +127,44 @@ def test_what_the_pods_of_a_reservation_have_already_is_not_kept_again() -> None
     assert made.on("n1") == 2
 
 
+@pytest.mark.parametrize("resources", [{GPU: "4"}, None])
+def test_jobs_of_a_namespace_have_what_is_kept_for_it(resources: dict[str, str] | None) -> None:
+    kept = {"namespaces": ["ours"], **({"resources": resources} if resources else {})}
+    made = Planned(policy("recourse"), window("demo", 2, 30, nodes=["n1"], reserve=kept))
+    first = made.submit(job("first", slots=120.0, minimum=1))
+    made.run(3)
+    assert (made.on("n0"), made.on("n1")) == (4, 0), "others leave it"
+    later = made.submit(job("later", slots=40.0, minimum=3, maximum=4))
+    own = job("own", slots=40.0, minimum=4, maximum=4)
+    own["metadata"]["namespace"] = "ours"
+    uid = made.submit(own)
+    made.run(2)
+    assert made.workers(uid) == 4
+    assert made.workers(first) + made.workers(later) == made.on("n0") == 4
+    assert made.on("n1") == 4
+
+
+def test_a_job_is_told_that_what_it_waits_for_is_kept_for_others() -> None:
+    kept = {"namespaces": ["ours"], "resources": {GPU: "4"}}
+    made = Planned(policy("recourse"), window("demo", 1, 9, nodes=["n1"], reserve=kept))
+    uid = made.submit(job("gang", slots=40.0, minimum=6))
+    made.run(2)
+    assert made.placed(uid) == (
+        "Reserved",
+        f"waits for reservation demo, which keeps a part of node n1 until {at(9)}",
+    )
+
+
 def test_a_reservation_of_more_than_there_is_is_said_and_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     made = Planned(policy("recourse"), window("demo", 2, 6, reserve={"resources": {GPU: "16"}}))
     with caplog.at_level(logging.WARNING, "oasis.kubernetes"):
         made.run(2)
-    assert "CapacityWindow demo: the nodes have 50% of what it reserves, which is kept" in (
-        caplog.text
-    )
+        made.windows = [window("fpga", 2, 6, reserve={"resources": {"x.org/fpga": "1"}})]
+        made.run(1)
+    assert "demo: the nodes have 50% of what it reserves, which is kept" in caplog.text
+    assert "fpga: spec.reserve.resources.x.org/fpga: expected a resource that is" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -149,6 +178,7 @@ def test_a_reservation_of_more_than_there_is_is_said_and_kept(
         ({"repeat": "weekly", "end": at(99999)}, "spec.end: expected less than a week after"),
         ({"reserve": {"resources": {GPU: "x"}}}, f"spec.reserve.resources.{GPU}: expected an"),
         ({"reserve": {"resources": {GPU: "0"}}}, "spec.reserve.resources: expected an amount > 0"),
+        ({"reserve": {"namespaces": "abc"}}, "spec.reserve.namespaces: expected a list"),
         ({"reserve": {"queue": "x"}}, "spec.reserve.queue: unknown key"),
         ({"noticeSeconds": -1}, "spec.noticeSeconds: expected a finite number >= 0"),
     ],

@@ -66,6 +66,13 @@ def test_a_duration_that_is_not_the_time_from_start_to_end_is_said(tmp_path: Pat
     assert trace.malformed == {"end is before start": {"count": 1, "first_row": 6}}
 
 
+def test_a_table_may_name_gpus_as_slurm_does(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.csv"
+    file.write_text("id;submitted;duration;gpus\na;0;60;gpu:a100:4\nb;5;1-02:03:04;2\n")
+    trace = read_plain(file)
+    assert [(job.gpus, job.duration) for job in trace.jobs] == [(4, 60.0), (2, 93784.0)]
+
+
 def test_an_empty_list_is_no_table(tmp_path: Path) -> None:
     file = tmp_path / "jobs.json"
     file.write_text("[]\n")
