@@ -24,6 +24,7 @@ from oasis import Instance, OASiS, PriceBounds, PriceFunction, Run
 from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes.control.budgets import TOGETHER
 from oasis.kubernetes.control.controller import STUCK
+from oasis.kubernetes.objects.manifests import METRICS_PORT
 from oasis.model.rounding import TOLERANCE, floor
 from oasis.online.dp.worker_slots import ULPS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -60,6 +61,7 @@ SEARCH, ERRATA = "docs/theory-search.md", "docs/errata.md"
 RECOURSE, KUBERNETES = "docs/recourse.md", "docs/kubernetes.md"
 INSTALL, OPERATE = "docs/kubernetes-install.md", "docs/kubernetes-operate.md"
 TENANTS, SUBMIT = "docs/kubernetes-tenants.md", "docs/kubernetes-submit.md"
+OBSERVE = "docs/kubernetes-observe.md"
 SIMULATION, TESTBED = PRESETS["paper"], PRESETS["testbed"]
 
 
@@ -481,6 +483,7 @@ KUBERNETES_CLAIMS = [
         "at up to @ nodes and @ pods",
         lambda: (largest("kubernetes", "nodes"), largest("kubernetes", "pods")),
     ),
+    Claim(OBSERVE, "serves metrics at port @", lambda: [number(METRICS_PORT)]),
     Claim(
         INSTALL,
         "You need Kubernetes @ or later",
@@ -496,7 +499,7 @@ KUBERNETES_CLAIMS = [
         ],
     ),
     Claim(
-        "docs/kubernetes-observe.md",
+        OBSERVE,
         "the loop of the controller has not turned for @ minutes",
         lambda: [word(STUCK / 60.0)],
     ),
@@ -609,8 +612,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "is worth 20 whenever it ends, would take one worker 1600 seconds": "the object below",
         "can use all eight GPUs": "the object below, on two nodes of four GPUs",
     },
-    "docs/kubernetes-observe.md": {
-        "1 while the controller keeps the last plan": "what a metric of two values means",
+    OBSERVE: {
+        "alert if 1": "what a metric of two values means",
     },
     "docs/architecture.md": {"20 a second as it comes": "a default of Kubernetes"},
     "docs/training.md": {
