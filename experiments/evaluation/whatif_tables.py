@@ -356,9 +356,12 @@ def _earned(found: WhatIf) -> str:
         return ""
     name = max(earned, key=lambda one: earned[one])
     share = percent(earned[name] / most)
+    says = f"{name} earns most"
+    if earned[name] == min(earned.values()):
+        says = f"{name} earns" if len(earned) == 1 else "all policies earn the same"
     return (
-        f"By what jobs are worth, {name} earns most: {brief(earned[name])}, {share} of what no "
-        f"scheduler can exceed ({brief(most)})."
+        f"By what jobs are worth, {says}: {brief(earned[name])}, {share} of what no scheduler can "
+        f"exceed ({brief(most)})."
     )
 
 

@@ -253,11 +253,13 @@ def test_utilities_of_the_table_are_added_and_bounded(run: Run, tmp_path: Path) 
         "id,submitted,duration,gpus,owner,prize,due\na,0,60,8,ann,3,\nb,0,60,8,bob,5,60\n"
     )
     options = ("--map", "worth=prize,deadline=due", "--machines", "1x8", "--loads", "1")
-    options = (*options, "--policies", "fifo", "--csv", tmp_path / "my")
-    code, out, _ = run("whatif", table, *options, "-o", tmp_path / "page.html")
+    one = (*options, "--policies", "fifo", "--csv", tmp_path / "my")
+    code, out, _ = run("whatif", table, *one, "-o", tmp_path / "page.html")
     assert code == 0
     assert "What the jobs are worth" in out
-    assert "fifo earns most: 3," in " ".join(out.split())
+    assert "fifo earns: 3," in " ".join(out.split())
+    two = (*options, "--policies", "fifo,srtf")
+    assert "all policies earn the same: 3," in " ".join(run("whatif", table, *two)[1].split())
     assert "What the jobs are worth" in (tmp_path / "page.html").read_text()
     assert [row["utility"] for row in read(tmp_path / "my-jobs.csv")] == ["3.0", "0.0"]
     assert [row["utility"] for row in read(tmp_path / "my-owners.csv")] == ["3.0", "0.0"]
