@@ -619,7 +619,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "docs/training.md": {
         "at most 40 characters": "tests/unit/kubernetes/test_frameworks.py",
         "from 0, anew": DEFINED,
-        "is in worker 0": DEFINED,
+        "when worker 0, where the others meet": DEFINED,
         "three workers prints its line, such as `rank 2 of 3`. Worker 2": "its variables are below",
         "Worker 2 of three prints `process 2 of 3`": "its variables are below",
         "worker 0 is the chief": DEFINED,
