@@ -223,8 +223,8 @@ PROBLEM_CLAIMS = [
     ),
     Claim(
         PROBLEM,
-        "A finds everything at @. It costs @, is worth @, and gets two GPUs in slots 0 and 1, "
-        "where a GPU now costs @.",
+        "A finds every price at @. Its four worker-slots cost @. It is worth @, and gets two GPUs "
+        "in slots 0 and 1, where a GPU now costs @.",
         lambda: [
             number(value)
             for value in (
@@ -558,14 +558,13 @@ ALLOWED: dict[str, dict[str, str]] = {
         "It is 1 at best": DEFINED,
     },
     THEORY: {
-        "Statements are numbered from 5 on": DEFINED,
+        "ours are numbered from 5 on": DEFINED,
         "`min_workers`, 1 in the paper": PAPER,
         "in its slot of arrival has delay 0": DEFINED,
         "chose; 0 is the printed form": DEFINED,
         "two jobs that need three GPUs on a server with four": CELL,
         "and $G$ to 0": DEFINED,
         "against four other searches": "their tests are in the file that is named",
-        "Three rules follow": "they follow",
         "ITOR, 1997": REFERENCE,
         "J. Computing, 2018": REFERENCE,
         "Math. Programming, 2003": REFERENCE,
