@@ -9,11 +9,13 @@ and the controller says what is to be made in their place.
 from __future__ import annotations
 
 import argparse
+import csv
 import random
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import oasis
@@ -55,8 +57,8 @@ class Crowd(Played):
         self.nodes = [node(f"m{k}", "worker", 8) for k in range(self.size)]
         return super().restart()
 
-    def boundary(self, what: str) -> None:
-        """Begin the next slot, and print what it took."""
+    def boundary(self, what: str) -> dict[str, Any]:
+        """Begin the next slot, and return what it took."""
         self.slot += 1
         reconciler = self.reconciler
         live, before = len(reconciler.driver.entries), self._policy_seconds()
@@ -72,11 +74,17 @@ class Crowd(Played):
             made.wait(max(0.02, took))  # as the controller does
         wall, policy = time.perf_counter() - wall, self._policy_seconds() - before
         written = sum(job.status != job.written for job in reconciler.statuses.values())
-        line = f"{what}: {live} live jobs, {len(reconciler.driver.entries)} after it; boundary "
-        line += f"{wall:.2f} s, policy {policy:.2f} s of it ({policy / wall:.0%}); {written} "
-        line += f"statuses to write; meanwhile {turns} turns of at most {longest:.2f} s, "
-        line += f"{evicted} pods evicted, {answered} writes asked for in the last one"
-        sys.stdout.write(line + "\n")
+        return {
+            "boundary": what,
+            "live jobs": f"{live} to {len(reconciler.driver.entries)}",
+            "seconds": f"{wall:.2f}",
+            "policy": f"{policy / wall:.0%}",
+            "statuses to write": written,
+            "turns meanwhile": turns,
+            "longest turn (s)": f"{longest:.2f}",
+            "pods evicted": evicted,
+            "writes asked for": answered,
+        }
 
     def settle(self) -> None:
         """Carry out what is wanted, and write the statuses; as `Played` does, for many pods."""
@@ -101,13 +109,15 @@ class Crowd(Played):
 
 
 def main() -> None:
-    """Print a line for the first boundary, a quiet one, and the crowded one."""
+    """Measure the first boundary, a quiet one, and the crowded one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--live", type=int, default=500)
     parser.add_argument("--arrivals", type=int, default=100)
     parser.add_argument("--commitment", default="none")
+    parser.add_argument("--csv", type=Path, help="also write the rows to this file")
     given: Any = parser.parse_args()
+    rows = []
     policy = oasis.Recourse.rolling(LOOKAHEAD, given.commitment, keep_admitted=True)
     played = Crowd(policy, given.nodes)
     for made in jobs(given.live, 1, "live"):
@@ -116,8 +126,14 @@ def main() -> None:
         if what == "crowded":
             for made in jobs(given.arrivals, 2, "new"):
                 played.submit(made)
-        played.boundary(what)
+        rows.append(played.boundary(what))
+        sys.stdout.write(", ".join(f"{name}: {value}" for name, value in rows[-1].items()) + "\n")
         played.settle()
+    if given.csv:
+        with given.csv.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
 
 
 if __name__ == "__main__":
