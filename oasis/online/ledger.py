@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.cluster import BoolArray, Cluster
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
@@ -18,7 +19,6 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.prices import PriceBounds
 from oasis.online.server_group import ServerGroup
-from oasis.scheduling.calendar import EVER_OPEN, Calendar
 
 _COLUMNS = ("used", "price", "server", "copies")
 

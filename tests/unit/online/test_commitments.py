@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, Server
 from oasis.model.forms import Speeds
 from oasis.model.groups import TaskGroup
@@ -16,7 +17,6 @@ from oasis.online.commitments import Commitments
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.planner import Planner
 from oasis.online.rolling import differs, restricted
-from oasis.scheduling.calendar import Calendar, CalendarEntry
 from tests import builders
 
 CLUSTER = builders.cluster(gpus=2.0, servers=2)
