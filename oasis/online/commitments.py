@@ -164,7 +164,7 @@ class Commitments:
         hit = [
             live
             for live in self.live.values()
-            if live.schedule is not None and self.ledger.crowded(live.schedule)
+            if live.schedule is not None and self.ledger.crowded(live.job, live.schedule)
         ]
         for live in hit:
             self._release(live)

@@ -256,13 +256,14 @@ class Ledger:
                     closed[k][rows] |= amounts is None
         return kept, closed, shares
 
-    def crowded(self, schedule: Schedule) -> bool:
-        """Whether `schedule`, which is committed, is where less is left than is committed."""
+    def crowded(self, job: Job, schedule: Schedule) -> bool:
+        """Whether `schedule` of `job`, committed, is where less is left than is committed."""
+        users = self.calendar.users_of(job.id)
         for group in GROUPS:
             rows = group.placed(schedule)
             rows = rows[rows[:, SLOT] >= self.origin]
             slots, servers = rows[:, SLOT] - self.origin, rows[:, SERVER]
-            if len(rows) and group.of(self).is_crowded(slots, servers):
+            if len(rows) and group.of(self).is_crowded(slots, servers, users):
                 return True
         return False
 

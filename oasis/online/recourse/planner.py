@@ -269,7 +269,7 @@ class Planner:
         crowded = [
             live
             for live in self.plan.planned()
-            if live.schedule is not None and ledger.crowded(live.schedule)
+            if live.schedule is not None and ledger.crowded(live.job, live.schedule)
         ]
         for live in crowded:
             self.plan.remove(live)
