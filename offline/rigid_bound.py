@@ -93,7 +93,9 @@ def rigid_mean_bound(
         _of_period(came[part], lasts[part], wide[part], total)
         for part in busy_periods(came, lasts * wide / total)
     ]
-    rounded = ROUNDING * (float(came[-1]) + max(sums))  # runs subtract times that are rounded
+    rounded = ROUNDING * (
+        float(np.abs(came).max()) + max(sums)
+    )  # runs subtract times that are rounded
     return max(0.0, math.fsum(sums) / len(arrivals) - rounded)
 
 

@@ -158,7 +158,7 @@ class _Period:
         open_for = np.concatenate([open_for, lasts], axis=1)
         prices = np.append(prices, 0.0)
         able = np.cumsum(open_for, axis=1) >= lasts
-        delays = np.maximum(lasts, self._edges * (1 - ROUNDING) - came)
+        delays = np.maximum(lasts, self._edges * (1 - ROUNDING * np.sign(self._edges)) - came)
         worth = np.where(able, self._worth.part(part)(delays), -np.inf)
         cheapest = np.argsort(prices, kind="stable")
         allowed = cheapest <= np.arange(STEPS + 1)[:, None]  # (step of the end, steps by price)

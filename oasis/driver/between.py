@@ -109,7 +109,8 @@ class EarlyStarts(Generic[Spec]):
         others, if it `may_leave` them before the boundary: to whoever gets them then, they must be
         as free as if no job had been there.
         """
-        room = Room(self._driver.site, self._driver.free, self._driver.down)
+        driver = self._driver
+        room, there = Room(driver.site, driver.free, driver.down), list(driver.entries.values())
         held: dict[str, Entry[Spec]] = {}
         self.staying = set()
         # Running jobs come first: only a boundary takes their capacity.
@@ -119,16 +120,21 @@ class EarlyStarts(Generic[Spec]):
             if not planned.workers:
                 continue
             is_new = uid not in self.held
-            if (is_new or entry.allocation == planned) and room.hold(job, planned):
+            # What is kept for other jobs is theirs between boundaries, too.
+            open_now = room.without(driver.closures.held_back(there, driver.site, job.id))
+            if (is_new or entry.allocation == planned) and open_now.hold(job, planned):
                 held[uid] = entry
                 self.staying.add(uid)
             elif may_leave(entry.spec):
                 if is_new:
-                    place = BestFit().place(room, job, planned.worker_count, planned.ps_count)
+                    place = BestFit().place(open_now, job, planned.worker_count, planned.ps_count)
                     if place is not None:
                         held[uid] = replace(entry, allocation=place._replace(form=planned.form))
-                elif room.hold(job, entry.allocation):
+                elif open_now.hold(job, entry.allocation):
                     held[uid] = entry
+            if uid in held:
+                room.occupy(job, held[uid].allocation)
+                there.append(held[uid])
         self.held = held
 
     def leave(self, uid: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -12,10 +12,10 @@ from oasis.model.errors import PolicyError
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.calendar import EVER_OPEN, Calendar, Row
 from oasis.scheduling.job import NOTHING
-from oasis.scheduling.placement import Room
 from oasis.scheduling.site import Site
 
 Entries = Mapping[int, Entry[Any]]
+Kept = dict[int, Row]  # amounts by machine, in grid units
 
 
 class Closures:
@@ -92,22 +92,15 @@ class Closures:
                 entry.allocation, entry.waiting_since = NOTHING, slot
                 self.untold.add(index)
 
-    def held_back(self, entries: Entries, site: Site) -> dict[int, Row]:
-        """What is kept now for some jobs and not used by them, by machine."""
-        found: dict[int, Row] = {}
-        slot = self._slot
-        nothing = (0,) * len(site.resources)
-        for users in {window.users for window in self.calendar.at(slot) if window.users}:
-            own = Calendar(tuple(w for w in self.calendar.windows if w.users == users))
-            kept = own.kept(slot, site)
-            room = Room(site, [kept.get(k, nothing) for k in range(len(site.machines))])
-            for entry in entries.values():
-                if self.calendar.users_of(entry.job.id) == users:
-                    room.occupy(entry.job, entry.allocation)
-            for k in kept:
-                pairs = zip(found.get(k, nothing), room.free[k], strict=True)
-                found[k] = tuple(a + max(0, b) for a, b in pairs)
-        return found
+    def held_back(self, entries: Iterable[Entry[Any]], site: Site, job_id: str = "") -> Kept:
+        """What is kept now for some jobs and not used by them, by machine.
+
+        Without what is kept for the job with this id. Nothing if it is kept from all jobs.
+        """
+        if not self.plans_around:
+            return {}
+        held = ((entry.job, entry.allocation) for entry in entries)
+        return self.calendar.held_back(self._slot, site, held, job_id)
 
     def check(self, entries: Entries, free: Sequence[Row], site: Site, policy: str) -> None:
         """Raise `PolicyError` if a plan, which leaves `free`, uses what is closed or reserved."""
@@ -115,7 +108,7 @@ class Closures:
             for machine in sorted(entry.allocation.machines & self.closed):
                 where = site.machines[machine].id
                 raise PolicyError(policy, "is closed", job=entry.job.id, server=where)
-        kept = self.held_back(entries, site) if self.plans_around else {}
+        kept = self.held_back(entries.values(), site)
         for entry in entries.values() if kept else ():
             if self.calendar.users_of(entry.job.id):
                 continue

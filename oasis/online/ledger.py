@@ -180,7 +180,8 @@ class Ledger:
             # Prices are not compared: they follow from what is used, except for recourse's prices
             # next to nothing, whose differences no utility notices.
             lefts = (share.left for share in servers.shares.values())
-            for array in (servers.used, servers.kept, *lefts):
+            closed = None if servers.closed is None else servers.closed[None]
+            for array in (servers.used, servers.kept, closed, *lefts):
                 if array is not None:
                     changed = array[:, first:end] != array[:, first - 1 : end - 1]
                     differs |= changed.any(axis=(0, 2))
@@ -190,32 +191,41 @@ class Ledger:
         self,
         calendar: Calendar,
         bounds: PriceBounds | None,
-        committed: Iterable[tuple[Job, Schedule]] = (),
+        committed: Iterable[tuple[Job, Schedule]] | None = None,
     ) -> None:
         """Keep from jobs what `calendar` says, in place of what was kept before.
 
         What is committed stays, even where less is left now (`crowded`). Without `bounds` prices
-        stay as they are. Where something is kept for some jobs that nothing was kept for before,
-        `committed` tells what they have.
+        stay as they are. All that is `committed` tells what jobs have of what is kept for them;
+        it is not needed where only the slots are others.
         """
-        fresh = {window.users for window in calendar.windows if window.users}
-        fresh -= self.worker.shares.keys()
         self.calendar = calendar
         first_ps = len(self.cluster.worker_ids)
         for group, offset in zip(GROUPS, (0, first_ps), strict=True):
             kept, closed, shares = self._rows_of(group, offset)
             price = group.of(bounds) if bounds else None
             group.of(self).keep(kept, closed, shares, price)
-        for job, schedule in committed:
-            users = calendar.users_of(job.id)
-            if users in fresh:
-                for group, slots, servers, amounts in self._charges(job, schedule, 1):
-                    own = group.of(self)
-                    own.shares[users].add(slots, own.columns(servers), amounts)
+        if committed is not None and self.worker.shares:
+            self._count_shares(committed)
         for group in GROUPS:
             if group.of(self).spare is not None:
                 group.of(self).count_spare()
         self._compare(1, self.horizon)
+
+    def _count_shares(self, committed: Iterable[tuple[Job, Schedule]]) -> None:
+        """Count anew what jobs have of what is kept for them: it may be another share than before.
+
+        The share of a job that two windows are for changes where the first of them ends.
+        """
+        for group in GROUPS:
+            for share in group.of(self).shares.values():
+                share.used[:] = 0.0
+        for job, schedule in committed:
+            users = self.calendar.users_of(job.id)
+            if users:
+                for group, slots, servers, amounts in self._charges(job, schedule, 1):
+                    own = group.of(self)
+                    own.shares[users].add(slots, own.columns(servers), amounts)
 
     def _rows_of(
         self, group: TaskGroup, offset: int

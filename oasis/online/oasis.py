@@ -438,7 +438,7 @@ class OASiS:
     def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
         """Add the allocations of this slot; overdue jobs share what the planned ones leave."""
         room = Room(self._site, view.capacity(), view.down())
-        rest = []
+        rest, taken = [], []
         for job in view.jobs():
             if job.index in plan.rejected:
                 continue
@@ -452,10 +452,14 @@ class OASiS:
             # Planned jobs come first; what is overdue takes only
             # what their plans leave in this slot.
             room.hold(job.in_form(wanted.form), wanted)
+            taken.append((job.in_form(wanted.form), wanted))
             if wanted != view.allocation(job):
                 plan.changes[job.index] = wanted
         for job in rest:
-            wanted = self._leftover(job, view, room)
+            kept = self._calendar.held_back(held.now, self._site, taken, job.id)
+            wanted = self._leftover(job, view, room.without(kept))
+            room.occupy(job.in_form(wanted.form), wanted)
+            taken.append((job.in_form(wanted.form), wanted))
             if wanted != view.allocation(job):
                 plan.changes[job.index] = wanted
 

@@ -394,8 +394,13 @@ class ServerGroup:
         # Places are distinct, so that one indexed assignment is enough.
         used = self.used[:, slots, columns] + amounts.T
         self.used[:, slots, columns] = used
+        change = amounts.T
         if users in self.shares:
-            self.shares[users].add(slots, columns, amounts)
+            share = self.shares[users]
+            before = share.left[:, slots, columns]
+            share.add(slots, columns, amounts)
+            # What was kept for these jobs was not spare before either.
+            change = change + share.left[:, slots, columns] - before
         if price is not None:
             open_to_jobs = self.capacity[:, columns]
             if self.kept is not None:
@@ -404,7 +409,7 @@ class ServerGroup:
         if self.spare is not None:
             # Several servers of one slot take from the same sum: an
             # indexed subtraction would count one of them.
-            np.subtract.at(self.spare.T, slots, amounts)
+            np.subtract.at(self.spare.T, slots, change.T)
 
     def reprice(self, price: PriceFunction) -> None:
         """Recompute every price from the committed amounts."""
@@ -426,9 +431,11 @@ class ServerGroup:
         Amounts of `shares` are kept for some jobs, of which `commit` tells. Without `price` prices
         stay. What is committed stays too, even if it is more than is left.
         """
+        # Columns first: opening one changes the shape of every share there is.
+        self._open(np.array(sorted({k for each in shares.values() for k in each}), dtype=np.int64))
         before, self.shares = self.shares, {}
         for users, amounts in shares.items():
-            columns = self._open(np.array(sorted(amounts), dtype=np.int64))
+            columns = self._column(np.array(sorted(amounts), dtype=np.int64))
             share = Share(np.zeros_like(self.used), np.zeros_like(self.used))
             if users in before:
                 share.used = before[users].used

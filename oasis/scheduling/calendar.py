@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate
 from typing import Any
 
+from oasis.scheduling.job import Allocation, PolicyJob
+from oasis.scheduling.placement import Room
 from oasis.scheduling.site import Site
 
 Row = tuple[int, ...]
@@ -110,6 +112,28 @@ class Calendar:
                 found[machine] = tuple(min(old + new, whole) for old, new, whole in both)
         return found
 
+    def held_back(
+        self, slot: int, site: Site, held: Iterable[tuple[PolicyJob, Allocation]], job_id: str = ""
+    ) -> dict[int, Row]:
+        """What is kept in `slot` for some jobs, which have what they `held`, and not used by them.
+
+        By machine, in grid units; without what is kept for the job with this id.
+        """
+        found: dict[int, Row] = {}
+        nothing, held = (0,) * len(site.resources), list(held)
+        mine = self.users_of(job_id)
+        for users in {window.users for window in self.at(slot) if window.users} - {mine}:
+            own = Calendar(tuple(w for w in self.windows if w.users == users))
+            kept = own.kept(slot, site)
+            room = Room(site, [kept.get(k, nothing) for k in range(len(site.machines))])
+            for job, allocation in held:
+                if self.users_of(job.id) == users:
+                    room.occupy(job, allocation)
+            for k in kept:
+                pairs = zip(found.get(k, nothing), room.free[k], strict=True)
+                found[k] = tuple(a + max(0, b) for a, b in pairs)
+        return found
+
     def next_begin(self, machine: int, slot: int) -> int | None:
         """The first slot after `slot` in which a window begins on `machine`; None if none does."""
         begins = (begin for begin, _ in self._spans.get(machine, ()) if begin > slot)
@@ -126,7 +150,8 @@ class Calendar:
             ahead = sorted(span for span in spans if span[0] > slot)
             if not ahead:
                 continue
-            gaps = [after - end for (_, end), (after, _) in pairwise(ahead)]
+            ends = accumulate((end for _, end in ahead), max)  # one may lie within another
+            gaps = [begin - end for end, (begin, _) in zip(ends, ahead[1:], strict=False)]
             longest, left = max(gaps, default=math.inf), ahead[0][0] - slot
             if any(left < need <= longest for need in needs):
                 found.add(machine)

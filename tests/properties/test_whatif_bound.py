@@ -12,10 +12,11 @@ import pytest
 from experiments.evaluation.comparison import PLAIN
 from experiments.evaluation.policies import entry_of
 from experiments.evaluation.whatif import CHOSEN, JobColumns, utility_bound
-from oasis.model.utility import UtilityColumns
+from oasis.model.utility import Deadline, UtilityColumns
 from oasis.simulator import PlainJob, replay, rigid_workload
 from offline import rigid_bound
 from offline.rigid_bound import rigid_mean_bound
+from offline.rigid_utility import rigid_utility_bound
 
 WORKLOADS = 200
 SLOW = ("dorm",)  # an integer programme at each event
@@ -133,3 +134,11 @@ def test_the_search_raises_the_bound_where_many_wait(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(rigid_bound, "LEAST_SEARCHED", 10_000)
     before = rigid_mean_bound(came, lasts, wide, 64.0)
     assert 1.05 * before < found <= best
+
+
+def test_the_bounds_hold_wherever_time_begins() -> None:
+    came, lasts, wide = np.zeros(2), np.full(2, 60.0), np.full(2, 8)
+    worth = UtilityColumns.of([Deadline(30.0, 60.0), Deadline(20.0, 120.0)])
+    for begin in (-1.6e9, 0.0, 1.6e9):
+        assert rigid_mean_bound(came + begin, lasts, wide, 8.0) <= 90.0
+        assert rigid_utility_bound(came + begin, lasts, wide, worth, 8.0) >= 50.0

@@ -209,14 +209,11 @@ class Windows:
     def _in_the_way(self, entry: Entry[JobSpec], driver: Driver[JobSpec], slot: int) -> list[_Held]:
         """Windows without which the job, which waits, would find room now."""
         free, closing = driver.free, driver.closing
-        held_back = driver.closures.held_back(driver.entries, driver.site)
-        if any(one.entry.users and entry.spec.id.startswith(one.entry.users) for one in self._held):
-            held_back = {}
-        for k, row in held_back.items():
-            free[k] = tuple(max(0, a - b) for a, b in zip(free[k], row, strict=True))
         for k in closing:
             free[k] = (0,) * len(free[k])
-        if _placed(entry, Room(driver.site, free, driver.down)) is not None:
+        entries = driver.entries.values()
+        others = driver.closures.held_back(entries, driver.site, entry.spec.id)
+        if _placed(entry, Room(driver.site, free, driver.down).without(others)) is not None:
             return []
         free = driver.free
         for k, kept in driver.closures.kept.items():

@@ -10,6 +10,7 @@ import pytest
 
 import oasis
 from baselines import FIFO, SRTF
+from oasis.driver.between import EarlyStarts
 from oasis.driver.closures import Closures
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
@@ -20,6 +21,10 @@ from oasis.scheduling.calendar import Calendar, CalendarEntry
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan
 from oasis.scheduling.site import Machine, Site, site_of
+from tests import builders
+
+PAIR = builders.cluster(gpus=4.0, servers=2)
+EARLY = oasis.Deadline(1.0, 2.0)
 
 
 def two(gpus: float = 4.0) -> Site:
@@ -158,3 +163,30 @@ def test_what_is_left_of_machines_is_compared_with_the_slot_before() -> None:
     found = [closures.come_to(calendar, slot, site) for slot in range(5)]
     nothing = frozenset[int]()
     assert found == [(nothing, set()), ({0}, set()), ({1}, set()), (nothing, {0}), (nothing, {1})]
+
+
+def test_what_is_late_takes_nothing_that_is_kept_for_others() -> None:
+    """The other job is promised two slots, and needs ten: what is left of it fills gaps."""
+    bounds = oasis.PriceBounds.from_jobs([job("a", 1.0), job("b", 4.0)], PAIR, 4)
+    driver: Driver[Any] = Driver(oasis.OASiS.rolling(4, bounds, keep_admitted=True), site_of(PAIR))
+    driver.boundary(0, Facts({"a": Submission("a", replace(job("a", 2.0), utility=EARLY))}))
+    assert driver.by_uid["a"].allocation.workers
+    kept = Calendar((CalendarEntry("team", 1, 9, {0: (4.0,), 1: (4.0,)}, ("team/",)),))
+    for slot in (1, 2):
+        specs = {"a": Submission("a", replace(job("a", 2.0), utility=EARLY))}
+        outcome = driver.boundary(slot, Facts(specs, {"a": 1.0}, calendar=kept))
+        assert not outcome.failed
+        assert not driver.by_uid["a"].allocation.workers
+
+
+def test_no_job_begins_between_boundaries_in_what_is_kept_for_others() -> None:
+    bounds = oasis.PriceBounds.from_jobs([job("a", 1.0), job("b", 4.0)], PAIR, 4)
+    driver: Driver[Any] = Driver(oasis.OASiS.rolling(4, bounds), site_of(PAIR))
+    kept = Calendar((CalendarEntry("team", 0, 1, {0: (4.0,), 1: (4.0,)}, ("team/",)),))
+    driver.boundary(0, Facts({}, calendar=kept))
+    early = EarlyStarts(driver)
+    specs = {name: Submission(name, job(name, 1.0)) for name in ("other/a", "team/a")}
+    rehearsal = early.rehearsal(specs)
+    assert rehearsal is not None
+    early.take(rehearsal())
+    assert early.held.keys() == {"team/a"}

@@ -15,6 +15,7 @@ from oasis.model.utility import Constant
 from oasis.online.commitments import Commitments
 from oasis.online.prices import PriceBounds
 from oasis.online.rolling import differs, restricted
+from oasis.scheduling.calendar import Calendar, CalendarEntry
 from tests import builders
 
 CLUSTER = builders.cluster(gpus=2.0, servers=2)
@@ -138,3 +139,31 @@ def test_the_rest_of_a_job_is_placed_in_the_form_that_it_has() -> None:
     decision = held.submit(7, several.in_forms[1], form=1)
     assert decision.schedule is not None
     assert decision.schedule.form == held.live[7].form == 1
+
+
+def beside_a_team(*windows: CalendarEntry) -> Commitments:
+    """A server of four GPUs, of which windows keep some."""
+    cluster = builders.cluster(gpus=4.0, servers=1)
+    priced = [builders.job("cheap", 0, 8, 1.0, workers=4), builders.job("dear", 0, 1, 20.0)]
+    held = Commitments(cluster, LOOKAHEAD, PriceBounds.from_jobs(priced, cluster, LOOKAHEAD))
+    assert held.plan_around(Calendar(windows)) == []
+    return held
+
+
+def test_what_a_team_has_of_its_reservation_takes_nothing_from_others() -> None:
+    held = beside_a_team(CalendarEntry("team", 0, LOOKAHEAD, {0: (2.0,)}, ("team/",)))
+    for key, name in enumerate(("team/a", "other")):
+        assert held.submit(key, builders.job(name, 0, 8, 20.0, workers=2)).admitted
+
+
+def test_a_job_whose_reservation_ends_is_counted_with_the_next_one() -> None:
+    first = CalendarEntry("first", 0, 4, {0: (2.0,)}, ("team/",))
+    second = CalendarEntry("second", 0, LOOKAHEAD, {0: (2.0,)}, ("team/", "guests/"))
+    held = beside_a_team(first, second)
+    assert held.submit(0, builders.job("team/a", 0, 8, 20.0, workers=2)).admitted
+    held.advance(4)
+    held.plan_around(Calendar((second,)))
+    (share,) = held.ledger.worker.shares.values()
+    assert share.used[0, :4, 0].tolist() == [2.0] * 4
+    held.leave(0)
+    assert not share.used.any()

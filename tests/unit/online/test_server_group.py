@@ -275,3 +275,14 @@ def test_on_a_lost_server_not_even_a_unit_that_asks_for_nothing_fits() -> None:
     assert 0.0 not in group.fits(nothing, at(0), 5)
     group.set_capacity(3, np.zeros(2))
     assert 0.0 not in group.fits(nothing, at(0), 5)
+
+
+def test_a_share_keeps_what_is_used_where_another_server_is_opened() -> None:
+    group = idle((Server("a", {"cpu": 8.0, "gpu": 4.0}, 9),))
+    amounts = np.full((len(group.capacity), group.used.shape[1]), 1.0)
+    group.keep({}, {}, {("a/",): {0: amounts}}, None)
+    group.commit(at(0), at(0), amounts[:, :1].T, None, ("a/",))
+    group.keep({}, {}, {("a/",): {0: amounts, 7: amounts}}, None)
+    left = group.shares["a/",].left
+    assert left.shape == group.used.shape
+    assert not left[:, 0, 0].any()

@@ -41,3 +41,7 @@ def test_a_node_that_closes_soon_is_for_jobs_that_end_before() -> None:
     # eight slots lie between two windows: a job of nine would wait for ever
     assert weekly.closing(4, [8]) == {0}
     assert weekly.closing(4, [9]) == frozenset()
+    # a window within another one is no end of it
+    long = [CalendarEntry("long", k, k + 18, {0: None}) for k in (10, 30)]
+    short = [CalendarEntry("short", k, k + 1, {0: None}) for k in (12, 26)]
+    assert Calendar((*long, *short)).closing(4, [9]) == frozenset()
