@@ -8,9 +8,10 @@ from copy import copy
 from typing import Any
 
 from oasis.driver.entry import Entry
+from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.errors import PolicyError
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.calendar import EVER_OPEN, Calendar, Row
+from oasis.scheduling.calendar import Row, held_back, kept_capacity
 from oasis.scheduling.job import NOTHING
 from oasis.scheduling.site import Site
 
@@ -39,7 +40,7 @@ class Closures:
 
     Examples
     --------
-    >>> from oasis.scheduling.calendar import CalendarEntry
+    >>> from oasis.model.calendar import CalendarEntry
     >>> from oasis.scheduling.site import Machine
     >>> closures = Closures(plans_around=False)
     >>> calendar = Calendar((CalendarEntry("firmware", 2, 4, {0: None}),))
@@ -63,7 +64,7 @@ class Closures:
         What is kept for some jobs is kept from all, unless the policy plans around it.
         """
         shared, self._slot = not self.plans_around, slot
-        before, self.kept = self.kept, calendar.kept(slot, site, shared=shared)
+        before, self.kept = self.kept, kept_capacity(calendar, slot, site, shared=shared)
         self.calendar, self.closed = calendar, calendar.closed(slot, shared=shared)
         less = frozenset(k for k, row in self.kept.items() if _is_less(before.get(k), row))
         return less, {k for k, row in before.items() if _is_less(self.kept.get(k), row)}
@@ -100,7 +101,7 @@ class Closures:
         if not self.plans_around:
             return {}
         held = ((entry.job, entry.allocation) for entry in entries)
-        return self.calendar.held_back(self._slot, site, held, job_id)
+        return held_back(self.calendar, self._slot, site, held, job_id)
 
     def check(self, entries: Entries, free: Sequence[Row], site: Site, policy: str) -> None:
         """Raise `PolicyError` if a plan, which leaves `free`, uses what is closed or reserved."""

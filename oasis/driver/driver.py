@@ -16,12 +16,12 @@ from oasis.driver.books import BooksView, check_plan, choose_forms
 from oasis.driver.closures import Closures
 from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, was_edited
 from oasis.driver.policy_state import policy_state, restore_policy
+from oasis.model.calendar import Calendar
 from oasis.model.errors import InstanceError, OasisError, PolicyError
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.book import EmptyCluster
-from oasis.scheduling.calendar import Calendar
 from oasis.scheduling.capabilities import (
     PlanningAhead,
     PlanningAround,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
+from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.calendar import EVER_OPEN, Calendar
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 
 # A job that trains for weeks would otherwise fill memory and checkpoints with its losses.

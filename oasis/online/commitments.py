@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
+from oasis.model.calendar import Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError
@@ -21,7 +22,6 @@ from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import LiveJob, grid_of, on_grid
 from oasis.online.search import RemainingWork, Search
-from oasis.scheduling.calendar import Calendar
 
 
 class Commitments:
@@ -164,7 +164,7 @@ class Commitments:
         hit = [
             live
             for live in self.live.values()
-            if live.schedule is not None and self.ledger.crowded(live.schedule)
+            if live.schedule is not None and self.ledger.crowded(live.job, live.schedule)
         ]
         for live in hit:
             self._release(live)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.cluster import BoolArray, Cluster
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
@@ -18,7 +19,6 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.prices import PriceBounds
 from oasis.online.server_group import ServerGroup
-from oasis.scheduling.calendar import EVER_OPEN, Calendar
 
 _COLUMNS = ("used", "price", "server", "copies")
 
@@ -256,13 +256,14 @@ class Ledger:
                     closed[k][rows] |= amounts is None
         return kept, closed, shares
 
-    def crowded(self, schedule: Schedule) -> bool:
-        """Whether `schedule`, which is committed, is where less is left than is committed."""
+    def crowded(self, job: Job, schedule: Schedule) -> bool:
+        """Whether `schedule` of `job`, committed, is where less is left than is committed."""
+        users = self.calendar.users_of(job.id)
         for group in GROUPS:
             rows = group.placed(schedule)
             rows = rows[rows[:, SLOT] >= self.origin]
             slots, servers = rows[:, SLOT] - self.origin, rows[:, SERVER]
-            if len(rows) and group.of(self).is_crowded(slots, servers):
+            if len(rows) and group.of(self).is_crowded(slots, servers, users):
                 return True
         return False
 

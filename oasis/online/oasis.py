@@ -10,6 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
+from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Explanation
 from oasis.model.errors import InputError, InstanceError, describe
@@ -29,7 +30,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, Search, check_granularity, searches
-from oasis.scheduling.calendar import EVER_OPEN, Calendar
+from oasis.scheduling.calendar import held_back
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, View
@@ -456,7 +457,7 @@ class OASiS:
             if wanted != view.allocation(job):
                 plan.changes[job.index] = wanted
         for job in rest:
-            kept = self._calendar.held_back(held.now, self._site, taken, job.id)
+            kept = held_back(self._calendar, held.now, self._site, taken, job.id)
             wanted = self._leftover(job, view, room.without(kept))
             room.occupy(job.in_form(wanted.form), wanted)
             taken.append((job.in_form(wanted.form), wanted))

@@ -456,13 +456,23 @@ class ServerGroup:
         if self.spare is not None:
             self.count_spare()
 
-    def is_crowded(self, slots: IntArray, servers: IntArray) -> bool:
-        """Whether at one of these places more is committed than a calendar leaves."""
+    def is_crowded(self, slots: IntArray, servers: IntArray, users: tuple[str, ...] = ()) -> bool:
+        """Whether at one of these places more is committed than a calendar leaves.
+
+        Jobs of `users` that have no more than is kept for them are in nobody's way.
+        """
         columns = self._column(servers)
-        left = self.capacity[:, columns] * (1 + SPARE_MARGIN)
-        left = left - self._taken()[:, slots, columns]
+        most = self.capacity[:, columns] * (1 + SPARE_MARGIN)
+        over = (most < self._taken()[:, slots, columns]).any(axis=0)
+        if users in self.shares:
+            kept = [share.amount[:, slots, columns] for share in self.shares.values()]
+            if self.kept is not None:
+                kept.append(self.kept[:, slots, columns])
+            used, own = self.shares[users].used, self.shares[users].amount
+            within = used[:, slots, columns] <= own[:, slots, columns] * (1 + SPARE_MARGIN)
+            over &= ~(within & (sum(kept) <= most)).all(axis=0)
         on_closed = self.closed is not None and self.closed[slots, columns].any()
-        return bool((left < 0).any() or on_closed)
+        return bool(over.any() or on_closed)
 
     def set_capacity(
         self, server: int, capacity: FloatArray, price: PriceFunction | None = None

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol, Self, runtime_checkable
 
+from oasis.model.calendar import Calendar
 from oasis.model.decision import Decision
 from oasis.model.job import Job
-from oasis.scheduling.calendar import Calendar
 from oasis.scheduling.job import Allocation, PolicyJob
 
 

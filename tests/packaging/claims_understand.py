@@ -24,6 +24,7 @@ from oasis import Instance, OASiS, PriceBounds, PriceFunction, Run
 from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes.control.budgets import TOGETHER
 from oasis.kubernetes.control.controller import STUCK
+from oasis.kubernetes.objects.manifests import METRICS_PORT
 from oasis.model.rounding import TOLERANCE, floor
 from oasis.online.dp.worker_slots import ULPS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -59,7 +60,8 @@ PROBLEM, THEORY = "docs/problem.md", "docs/theory.md"
 SEARCH, ERRATA = "docs/theory-search.md", "docs/errata.md"
 RECOURSE, KUBERNETES = "docs/recourse.md", "docs/kubernetes.md"
 INSTALL, OPERATE = "docs/kubernetes-install.md", "docs/kubernetes-operate.md"
-TENANTS = "docs/kubernetes-tenants.md"
+TENANTS, SUBMIT = "docs/kubernetes-tenants.md", "docs/kubernetes-submit.md"
+OBSERVE = "docs/kubernetes-observe.md"
 SIMULATION, TESTBED = PRESETS["paper"], PRESETS["testbed"]
 
 
@@ -481,8 +483,23 @@ KUBERNETES_CLAIMS = [
         "at up to @ nodes and @ pods",
         lambda: (largest("kubernetes", "nodes"), largest("kubernetes", "pods")),
     ),
+    Claim(OBSERVE, "serves metrics at port @", lambda: [number(METRICS_PORT)]),
     Claim(
-        "docs/kubernetes-observe.md",
+        INSTALL,
+        "You need Kubernetes @ or later",
+        lambda: re.findall(
+            r"^kubeVersion: '>=([\d.]+)\.0-0'$", text_of("deploy/chart/Chart.yaml"), re.M
+        ),
+    ),
+    Claim(
+        SUBMIT,
+        "worth @ at once and @ after an hour",
+        lambda: [
+            number(round(float(oasis.Sigmoid(50.0, 0.001, 3600.0)(at)), 1)) for at in (0, 3600)
+        ],
+    ),
+    Claim(
+        OBSERVE,
         "the loop of the controller has not turned for @ minutes",
         lambda: [word(STUCK / 60.0)],
     ),
@@ -590,17 +607,18 @@ ALLOWED: dict[str, dict[str, str]] = {
         "With three jobs it loses": CELL,
         "Computing* 24, 1995": REFERENCE,
     },
-    "docs/kubernetes-submit.md": {
+    SUBMIT: {
+        "is worth 20 whenever it ends, would take one worker 1600 seconds": "the object below",
         "can use all eight GPUs": "the object below, on two nodes of four GPUs",
     },
-    "docs/kubernetes-observe.md": {
-        "1 while the controller keeps the last plan": "what a metric of two values means",
+    OBSERVE: {
+        "alert if 1": "what a metric of two values means",
     },
     "docs/architecture.md": {"20 a second as it comes": "a default of Kubernetes"},
     "docs/training.md": {
         "at most 40 characters": "tests/unit/kubernetes/test_frameworks.py",
         "from 0, anew": DEFINED,
-        "is in worker 0": DEFINED,
+        "when worker 0, where the others meet": DEFINED,
         "three workers prints its line, such as `rank 2 of 3`. Worker 2": "its variables are below",
         "Worker 2 of three prints `process 2 of 3`": "its variables are below",
         "worker 0 is the chief": DEFINED,

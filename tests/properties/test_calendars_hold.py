@@ -16,8 +16,8 @@ from experiments.evaluation.live import cluster_policy
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
 from oasis.driver.service import Submission
+from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.schedule import SERVER, SLOT
-from oasis.scheduling.calendar import Calendar, CalendarEntry
 from oasis.scheduling.capabilities import PlanningAround, Promising
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import site_of

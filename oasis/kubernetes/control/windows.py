@@ -21,9 +21,9 @@ from oasis.kubernetes.objects.capacity_window import CapacityWindow, Reserve, pa
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
+from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
-from oasis.scheduling.calendar import Calendar, CalendarEntry
 from oasis.scheduling.placement import BestFit, Room
 
 log = logging.getLogger("oasis.kubernetes")

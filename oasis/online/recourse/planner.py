@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from oasis.model.calendar import Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
@@ -19,7 +20,6 @@ from oasis.online.recourse.params import Commitment, RecourseParams, check_commi
 from oasis.online.recourse.staying import goes_on, in_the_way
 from oasis.online.recourse.working_plan import WorkingPlan
 from oasis.online.rejection import Reason
-from oasis.scheduling.calendar import Calendar
 
 
 def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
@@ -269,7 +269,7 @@ class Planner:
         crowded = [
             live
             for live in self.plan.planned()
-            if live.schedule is not None and ledger.crowded(live.schedule)
+            if live.schedule is not None and ledger.crowded(live.job, live.schedule)
         ]
         for live in crowded:
             self.plan.remove(live)

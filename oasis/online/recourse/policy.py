@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
@@ -40,7 +41,6 @@ from oasis.online.recourse.rules import (
     rule_name,
 )
 from oasis.online.recourse.staying import kinds_of, stay, weigh
-from oasis.scheduling.calendar import EVER_OPEN, Calendar
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site, allocation_in, cluster_of

@@ -15,9 +15,9 @@ from oasis.driver.closures import Closures
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
 from oasis.driver.service import Submission
+from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.errors import PolicyError
 from oasis.model.schedule import SLOT
-from oasis.scheduling.calendar import Calendar, CalendarEntry
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan
 from oasis.scheduling.site import Machine, Site, site_of

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from oasis.model.errors import InputError
-from offline.rigid_bound import _busy_periods, _least_work_first, _prices, rigid_mean_bound
+from offline.rigid_bound import _least_work_first, _prices, busy_periods, rigid_mean_bound
 
 
 def test_busy_periods_begin_where_all_work_before_is_done() -> None:
     came, seconds = np.array([0.0, 1.0, 5.0, 5.0, 9.0]), np.array([2.0, 3.0, 1.0, 1.0, 4.0])
-    found = [(part.start, part.stop) for part in _busy_periods(came, seconds)]
+    found = [(part.start, part.stop) for part in busy_periods(came, seconds)]
     assert found in ([(0, 4), (4, 5)], [(0, 2), (2, 4), (4, 5)])  # the second begins as one ends
 
 

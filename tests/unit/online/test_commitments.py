@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, Server
 from oasis.model.forms import Speeds
 from oasis.model.groups import TaskGroup
@@ -14,8 +15,8 @@ from oasis.model.job import Job
 from oasis.model.utility import Constant
 from oasis.online.commitments import Commitments
 from oasis.online.prices import PriceBounds
+from oasis.online.recourse.planner import Planner
 from oasis.online.rolling import differs, restricted
-from oasis.scheduling.calendar import Calendar, CalendarEntry
 from tests import builders
 
 CLUSTER = builders.cluster(gpus=2.0, servers=2)
@@ -167,3 +168,18 @@ def test_a_job_whose_reservation_ends_is_counted_with_the_next_one() -> None:
     assert share.used[0, :4, 0].tolist() == [2.0] * 4
     held.leave(0)
     assert not share.used.any()
+
+
+def test_a_reservation_that_comes_late_does_not_displace_those_that_it_is_for() -> None:
+    """The team has one GPU of two that are kept for it; the other job has three."""
+    planner = Planner(builders.cluster(gpus=4.0, servers=1), LOOKAHEAD, patience=2 * LOOKAHEAD)
+    team, other = (builders.job(*row) for row in (("team/a", 0, 4, 20.0), ("other", 0, 4, 20.0)))
+    planner.replan({0: team, 1: replace(other, chunks=3, epochs=4)})
+    late = CalendarEntry("team", 0, LOOKAHEAD, {0: (2.0,)}, ("team/",))
+    for windows, stays in (
+        ((late,), True),
+        ((late, CalendarEntry("rest", 0, 4, {0: (3.0,)})), False),
+    ):
+        assert planner.plan_around(Calendar(windows))
+        assert (planner.plan.live[0].schedule is not None) == stays
+        assert planner.plan.live[1].schedule is None

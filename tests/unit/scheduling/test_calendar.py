@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oasis.scheduling.calendar import EVER_OPEN, Calendar, CalendarEntry
+from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
+from oasis.scheduling.calendar import kept_capacity
 from oasis.scheduling.site import Machine, Site
 
 
@@ -21,7 +22,7 @@ def test_what_is_kept_adds_up_to_the_whole_machine_at_most() -> None:
             CalendarEntry("c", 5, 7, {0: None}),
         )
     )
-    assert [calendar.kept(slot, site).get(0) for slot in range(1, 8)] == [
+    assert [kept_capacity(calendar, slot, site).get(0) for slot in range(1, 8)] == [
         None, (1,), (1,), (4,), (4,), (4,), None,
     ]  # fmt: skip
     assert calendar.closed(4) == frozenset()
@@ -30,18 +31,3 @@ def test_what_is_kept_adds_up_to_the_whole_machine_at_most() -> None:
     assert not EVER_OPEN
     assert calendar.next_begin(0, 2) == 4
     assert calendar.next_begin(0, 5) is None
-
-
-def test_a_node_that_closes_soon_is_for_jobs_that_end_before() -> None:
-    once = Calendar((CalendarEntry("a", 10, 12, {0: None}),))
-    assert once.closing(4, [6]) == frozenset()
-    assert once.closing(4, [7]) == {0}
-    assert once.closing(10, [99]) == frozenset()
-    weekly = Calendar(tuple(CalendarEntry("a", k, k + 2, {0: None}) for k in (10, 20, 30)))
-    # eight slots lie between two windows: a job of nine would wait for ever
-    assert weekly.closing(4, [8]) == {0}
-    assert weekly.closing(4, [9]) == frozenset()
-    # a window within another one is no end of it
-    long = [CalendarEntry("long", k, k + 18, {0: None}) for k in (10, 30)]
-    short = [CalendarEntry("short", k, k + 1, {0: None}) for k in (12, 26)]
-    assert Calendar((*long, *short)).closing(4, [9]) == frozenset()

@@ -1,0 +1,158 @@
+"""Capacity by slot that is known beforehand: maintenance windows and reservations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarEntry:
+    """What is kept of some machines from slot `begin` to the slot before `end`.
+
+    Parameters
+    ----------
+    name : str
+        By which it is named as a cause.
+    begin, end : int
+        The first slot that it is for, and the first after it.
+    machines : mapping of int to tuple of float or None
+        What is kept of each machine, by resource and in its unit; None: all of it, so that no task
+        runs there, not even one that asks for nothing.
+    users : tuple of str
+        Beginnings of the ids of the jobs that it is kept for; none: it is kept from all.
+
+    Examples
+    --------
+    >>> CalendarEntry("firmware", 4, 6, {0: None}).machines
+    {0: None}
+    """
+
+    name: str
+    begin: int
+    end: int
+    machines: Mapping[int, tuple[float, ...] | None]
+    users: tuple[str, ...] = ()
+
+    def holds(self, slot: int) -> bool:
+        """Whether it is for `slot`."""
+        return self.begin <= slot < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """The windows that are known; an empty one changes no decision.
+
+    Parameters
+    ----------
+    windows : tuple of CalendarEntry
+        In any order. Where several keep something of one machine, their amounts add up.
+
+    Examples
+    --------
+    >>> firmware = CalendarEntry("firmware", 4, 6, {0: None})
+    >>> calendar = Calendar((firmware, CalendarEntry("demo", 5, 9, {1: (2,)})))
+    >>> calendar.closed(5), calendar.closed(6), calendar.next_begin(1, 0)
+    (frozenset({0}), frozenset(), 5)
+    """
+
+    windows: tuple[CalendarEntry, ...] = ()
+    # by machine, when something is kept of it
+    _spans: dict[int, list[tuple[int, int]]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        for window in self.windows:
+            for machine in window.machines:
+                self._spans.setdefault(machine, []).append((window.begin, window.end))
+
+    def __bool__(self) -> bool:
+        return bool(self.windows)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Calendar:
+        """Itself: nothing of it changes."""
+        return self
+
+    def at(self, slot: int, *, shared: bool = True) -> list[CalendarEntry]:
+        """The windows that are for `slot`; those that some jobs may use only if `shared`."""
+        return [w for w in self.windows if w.holds(slot) and (shared or not w.users)]
+
+    def users_of(self, job_id: str) -> tuple[str, ...]:
+        """The `users` of a window that keeps something for a job; empty if none does."""
+        return next((w.users for w in self.windows if w.users and job_id.startswith(w.users)), ())
+
+    def closed(self, slot: int, *, shared: bool = True) -> frozenset[int]:
+        """Machines on which no task may run in `slot`."""
+        return frozenset(
+            machine
+            for window in self.at(slot, shared=shared)
+            for machine, kept in window.machines.items()
+            if kept is None
+        )
+
+    def next_begin(self, machine: int, slot: int) -> int | None:
+        """The first slot after `slot` in which a window begins on `machine`; None if none does."""
+        begins = (begin for begin, _ in self._spans.get(machine, ()) if begin > slot)
+        return min(begins, default=None)
+
+    def closing(self, slot: int, needs: Iterable[int]) -> frozenset[int]:
+        """Machines on which a job that needs so many slots, and begins in `slot`, is interrupted.
+
+        Jobs that need more than there is between two windows of a machine do not count: they would
+        wait for ever.
+        """
+        needs, found = set(needs), set()
+        for machine, spans in self._spans.items():
+            ahead = sorted(span for span in spans if span[0] > slot)
+            if not ahead:
+                continue
+            ends = accumulate((end for _, end in ahead), max)  # one may lie within another
+            gaps = [begin - end for end, (begin, _) in zip(ends, ahead[1:], strict=False)]
+            longest, left = max(gaps, default=math.inf), ahead[0][0] - slot
+            if any(left < need <= longest for need in needs):
+                found.add(machine)
+        return frozenset(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "windows": [
+                {
+                    "name": window.name,
+                    "begin": window.begin,
+                    "end": window.end,
+                    "machines": [
+                        [machine, None if kept is None else list(kept)]
+                        for machine, kept in sorted(window.machines.items())
+                    ],
+                    "users": list(window.users),
+                }
+                for window in self.windows
+            ]
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Calendar:
+        """The inverse of `to_dict`."""
+        return cls(
+            tuple(
+                CalendarEntry(
+                    entry["name"],
+                    entry["begin"],
+                    entry["end"],
+                    {
+                        machine: None if kept is None else tuple(kept)
+                        for machine, kept in entry["machines"]
+                    },
+                    tuple(entry["users"]),
+                )
+                for entry in data["windows"]
+            )
+        )
+
+
+EVER_OPEN = Calendar()
