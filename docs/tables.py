@@ -1,14 +1,18 @@
-"""Tables of pages that are made from files: the library, and the distributions of benchmarks."""
+"""Tables of pages that are made from files and code: the library, benchmarks, policies, schemas."""
 
 import csv
+import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from IPython.display import Markdown
 
+from experiments.evaluation.policies import POLICIES, entry_of
 from experiments.library import Library, LibraryEntry
+from oasis.simulator.elastic import elastic_schema
 
 PAGES = Path(__file__).parent
 LIBRARY = ("instance", "value", "bound", "gap", "value by", "bound by")
@@ -150,6 +154,36 @@ def _row(record: LibraryEntry) -> tuple[str, ...]:
 
 def _percent(gap: float) -> str:
     return f"{100 * gap:.2f} %"
+
+
+def policies() -> Markdown:
+    """Every policy with its rule."""
+    return markdown(("name", "rule"), ((f"`{name}`", entry_of(name).summary) for name in POLICIES))
+
+
+def elastic_fields() -> Markdown:
+    """All fields of a file of elastic jobs, as its schema explains them."""
+    schema = elastic_schema()
+    parts = {
+        "the file": schema,
+        "an entry of `machines`": schema["$defs"]["machine"],
+        "`costs`": schema["properties"]["costs"],
+        "`observation`": schema["properties"]["observation"],
+        "an entry of `jobs`": schema["$defs"]["job"],
+    }
+    rows: list[tuple[str, str]] = []
+    for title, part in parts.items():
+        rows += [(f"**{title}**", ""), *_fields(part)]
+    return markdown(("field", "meaning"), rows)
+
+
+def _fields(part: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, field in part["properties"].items():
+        text = field.get("description", f"`{field.get('const')}`")
+        more = "" if name in part.get("required", ()) else " Optional."
+        if "default" in field:
+            more = f" Default: `{json.dumps(field['default'])}`."
+        yield f"`{name}`", f"{text}{more}"
 
 
 def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Markdown:

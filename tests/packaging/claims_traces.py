@@ -287,9 +287,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "is a job: `838`, `838#2`,": "an example of a name",
     },
     SIMULATOR: {
-        "s f / (1 + s f x / (n c))": "a formula, that of TrainingSpeed",
-        "min(1, C / D)": "a formula, that of CpuSharing",
-        "x is 2 g max_m": "a formula, that of Communication",
         "virtual cluster 0e4a51": "a name",
     },
     OTHERS: {
