@@ -192,7 +192,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 
 def test_the_manual_stays_short() -> None:
-    """Counted as `wc -w` does, with code and the bars of tables; the reference of names is a list."""
+    """Counted as `wc -w` does, with code and the bars of tables."""
     words = {page: len(page.read_text(encoding="utf-8").split()) for page in DOCS.rglob("*.md")}
     assert sum(words.values()) <= MOST_WORDS
     assert [page.name for page, count in words.items() if count > MOST_WORDS_OF_A_PAGE] == []
