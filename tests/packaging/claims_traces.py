@@ -270,11 +270,11 @@ THEIRS = "of the other simulator, as it is distributed"
 # page -> words of the page with a number that cannot be wrong -> why it cannot
 ALLOWED: dict[str, dict[str, str]] = {
     TRACES: {
-        "Microsoft, 2017": "a year",
-        "Alibaba, 2023": "a year",
-        "Alibaba, 2020": "a year",
+        "[Microsoft] , 2017": "a year",
+        "[Alibaba] , 2023": "a year",
+        "[Alibaba] , 2020": "a year",
         "SenseTime, 2021": "a year",
-        "AcmeTrace, 2024": "a year",
+        "[AcmeTrace] , 2024": "a year",
         "MIT, 2021": "a year",
         "max(1, g)": FORMULA,
         "`chunks` N_i | round(`elasticity` G), at least 1;": FORMULA,
