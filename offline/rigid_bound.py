@@ -93,9 +93,8 @@ def rigid_mean_bound(
         _of_period(came[part], lasts[part], wide[part], total)
         for part in busy_periods(came, lasts * wide / total)
     ]
-    rounded = ROUNDING * (
-        float(np.abs(came).max()) + max(sums)
-    )  # runs subtract times that are rounded
+    # Runs subtract times that are rounded.
+    rounded = ROUNDING * (float(np.abs(came).max()) + max(sums))
     return max(0.0, math.fsum(sums) / len(arrivals) - rounded)
 
 
@@ -131,6 +130,13 @@ def held_at_most(came: FloatArray, lasts: FloatArray, wide: FloatArray) -> float
     changes = np.concatenate([-wide, wide])
     order = np.argsort(times, kind="stable")  # at one time, ends are before arrivals
     return float(np.cumsum(changes[order]).max())
+
+
+def spread_by_work(lasts: FloatArray, wide: FloatArray, count: int) -> IntArray:
+    """Return the indices of `count` jobs, from the least GPU-seconds to the most, evenly spread."""
+    by_work = np.argsort(lasts * wide, kind="stable")
+    found: IntArray = by_work[np.linspace(0, len(by_work) - 1, count).round().astype(int)]
+    return found
 
 
 def _prices(came: FloatArray, seconds: FloatArray, total: float) -> tuple[FloatArray, FloatArray]:
@@ -177,12 +183,12 @@ def _searched(
     prices: FloatArray,
 ) -> FloatArray:
     """Prices that never rise, at which the dual value of a part of the jobs is large."""
-    by_work = np.argsort(lasts * wide, kind="stable")
-    count = min(len(by_work), SEARCHED)
-    part = by_work[np.linspace(0, len(by_work) - 1, count).round().astype(int)]
+    count = min(len(came), SEARCHED)
+    part = spread_by_work(lasts, wide, count)
     here, last, width = came[part, None], lasts[part, None], wide[part, None]
     lengths = np.diff(edges)
-    room = total * lengths * count / len(by_work)
+    # A part of the jobs has as large a part of the GPU-seconds.
+    room = total * lengths * count / len(came)
     starts, rows = _starts(here, last, edges), np.arange(count)
     best, most = prices, -math.inf
     for k in range(ROUNDS):
@@ -196,6 +202,8 @@ def _searched(
         begins = starts[rows, choice][:, None]
         runs = np.minimum(begins + last, edges[1:]) - np.maximum(begins, edges[:-1])
         wanted = (width * np.clip(runs, 0.0, None)).sum(axis=0)
+        # A price rises where more is wanted than there is, in steps that shrink. None stays near
+        # zero for ever, and prices never rise over time: item 3 above needs that.
         over = np.clip(wanted / room - 1.0, -1.0, 1.0)
         prices = np.maximum(prices, 1e-4 * prices.max()) * np.exp(PACE / (1 + k / 8) * over)
         prices = np.maximum.accumulate(prices[::-1])[::-1]

@@ -32,7 +32,7 @@ import numpy as np
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import UtilityColumns
 from offline.elastic_bound import ROUNDING
-from offline.rigid_bound import busy_periods, held_at_most
+from offline.rigid_bound import busy_periods, held_at_most, spread_by_work
 
 STEPS = 40  # of the prices of a busy period
 ROUNDS = 40  # of the search for prices
@@ -120,9 +120,8 @@ class _Period:
 
     def searched(self, count: int) -> FloatArray:
         """Prices at which the bound is small, found with so many of the jobs."""
-        by_work = np.argsort(self._lasts * self._wide, kind="stable")
-        chosen = by_work[np.linspace(0, len(by_work) - 1, count).round().astype(int)]
-        scale = len(by_work) / count
+        chosen = spread_by_work(self._lasts, self._wide, count)
+        scale = len(self._came) / count  # a part of the jobs has as large a part of the GPU-seconds
         room = self._total * self._seconds / scale
 
         def tried(prices: FloatArray) -> tuple[float, FloatArray]:
@@ -138,6 +137,7 @@ class _Period:
         (value, wanted), prices = found[best], starts[best]
         least = (value, prices)
         for k in range(ROUNDS):
+            # A price rises where more is wanted than there is, in steps that shrink.
             over = np.clip(wanted / room - 1, -1.0, 1.0)
             prices = prices * np.exp(PACE / (1 + k / 8) * over)
             value, wanted = tried(prices)
@@ -160,10 +160,12 @@ class _Period:
         able = np.cumsum(open_for, axis=1) >= lasts
         delays = np.maximum(lasts, self._edges * (1 - ROUNDING * np.sign(self._edges)) - came)
         worth = np.where(able, self._worth.part(part)(delays), -np.inf)
+        # A job that completes in a step runs in the cheapest steps up to that one.
         cheapest = np.argsort(prices, kind="stable")
         allowed = cheapest <= np.arange(STEPS + 1)[:, None]  # (step of the end, steps by price)
         sums = np.cumsum(open_for[:, None, cheapest] * allowed, axis=2)
         taken = np.minimum(sums, lasts[:, :, None])
+        # Its cost, summed by parts: seconds up to each step times the rise of the price after it.
         rises = -np.diff(prices[cheapest], append=0.0)
         gains = worth - wide * (taken @ rises)
         end = np.argmax(gains, axis=1)

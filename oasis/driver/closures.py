@@ -59,9 +59,9 @@ class Closures:
         self._slot = 0
 
     def come_to(self, calendar: Calendar, slot: int, site: Site) -> tuple[frozenset[int], set[int]]:
-        """Take in what is kept in `slot`; machines of which less is left now, and more.
+        """Move to `slot`; return the machines with less and those with more capacity than before.
 
-        What is kept for some jobs is kept from all, unless the policy plans around it.
+        A reservation for some jobs is kept from all jobs, unless the policy plans around it.
         """
         shared, self._slot = not self.plans_around, slot
         before, self.kept = self.kept, kept_capacity(calendar, slot, site, shared=shared)
@@ -70,15 +70,15 @@ class Closures:
         return less, {k for k, row in before.items() if _is_less(self.kept.get(k), row)}
 
     def copied(self) -> Closures:
-        """The same, to be changed on its own."""
+        """Return an independent copy."""
         made = copy(self)
         made.untold = set(self.untold)
         return made
 
     def closing(self, entries: Entries, slot: int) -> frozenset[int]:
-        """Machines on which nothing is to begin in `slot`: what waits would be interrupted there.
+        """Machines on which no job should start in `slot`, because a window would interrupt it.
 
-        The longest of the jobs that wait decides, because it is unknown which of them would begin.
+        The longest waiting job decides, because it is unknown which job the policy would start.
         """
         if not self.calendar or self.plans_around:
             return frozenset()
@@ -94,7 +94,7 @@ class Closures:
                 self.untold.add(index)
 
     def held_back(self, entries: Iterable[Entry[Any]], site: Site, job_id: str = "") -> Kept:
-        """What is kept now for some jobs and not used by them, by machine.
+        """Capacity by machine that is kept for some jobs now and not used by them.
 
         Without what is kept for the job with this id. Nothing if it is kept from all jobs.
         """

@@ -24,6 +24,8 @@ def largest_assignment(weight: IntArray) -> IntArray:
 
     Notes
     -----
+    `import oasis` needs NumPy alone, so this is no call of SciPy, with which the tests compare it.
+
     Shortest augmenting paths: Jonker and Volgenant, *A shortest augmenting path algorithm for
     dense and sparse linear assignment problems*, Computing 38, 1987. Rows whose own column is
     their best begin assigned, so that a matrix that is nearly in order costs little.

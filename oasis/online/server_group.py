@@ -232,21 +232,9 @@ class ServerGroup:
 
         Whatever the labels of the servers are. What is kept for `users` counts as free.
         """
-        columns = self._column(servers)
-        units = np.full((len(slots), len(servers)), float(most))
-        with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
-            for r in demand.nonzero()[0]:
-                free = self.capacity[r, columns] - self.used[r][slots[:, None], columns]
-                if self.kept is not None:
-                    free -= self.kept[r][slots[:, None], columns]
-                for key, share in self.shares.items():
-                    if key != users:
-                        free -= share.left_of(int(r), slots)[:, columns]
-                np.minimum(units, free / demand[r], out=units)
-        units[:, np.isin(servers, sorted(self.lost))] = 0.0
-        if self.closed is not None:
-            units[self.closed[slots[:, None], columns]] = 0.0
-        found: IntArray = np.maximum(rounding.floor_counts(units), 0.0).astype(np.int64)
+        units = self.fits(demand, slots, most, users=users)[:, self._column(servers)]
+        # Less than nothing fits where a calendar keeps what is committed already.
+        found: IntArray = np.maximum(units, 0.0).astype(np.int64)
         return found
 
     def room(

@@ -11,7 +11,7 @@ from oasis.driver.entry import Entry
 from oasis.kubernetes.objects.oasis_job import JobSpec
 
 ENOUGH = 3  # measured changes of a job: from then on the others of its kind do not count
-OF_JOB, OF_KIND = 9, 99  # so many of the last ones are kept
+OF_JOB, OF_KIND = 9, 99  # measurements kept: enough for a median, few enough to follow a trend
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Change:
 
 @dataclass(slots=True)
 class Changes:
-    """Seconds of work that changes took, from when they were asked for until the gang was whole.
+    """Seconds of work lost by each change, from its request until the gang is complete.
 
     A gang of which a part goes on loses that much less. For example, a change from two workers to
     four takes 30 s, and two work on meanwhile: it costs 15 s. A change that is followed by another
@@ -68,7 +68,7 @@ class Changes:
                 del kept[uid]
 
     def begin(self, uid: str, kind: str, wanted: int, at: float) -> None:
-        """Measure a change to so many workers, asked for at `at`."""
+        """Begin to measure a change to `wanted` workers, requested at `at`."""
         before = self._open.get(uid)
         if before is not None:
             self.note(uid, before.working, at)
@@ -76,7 +76,7 @@ class Changes:
         self._open[uid] = _Change(kind, wanted, at, lost=lost)
 
     def note(self, uid: str, working: int, at: float) -> None:
-        """So many workers of a job work from `at` on."""
+        """Record that `working` workers of a job work from `at` on."""
         change = self._open.get(uid)
         if change is None:
             return
@@ -103,12 +103,12 @@ class Changes:
         return median(last) if last else None
 
     def costs(self, live: Mapping[str, Entry[JobSpec]], slot_seconds: float) -> dict[str, float]:
-        """The same in slots, of all `live` jobs of which it is known."""
+        """Expected cost of a change in slots, for every live job with a known cost."""
         found = {uid: self.cost(uid, entry.spec.resize) for uid, entry in live.items()}
         return {uid: cost / slot_seconds for uid, cost in found.items() if cost is not None}
 
     def state(self) -> dict[str, Any]:
-        """What a takeover has to know, as plain data; what is under way is not measured on."""
+        """Plain data for a takeover, without changes that are under way."""
         return {"resizes": self._resizes, "jobs": self._jobs, "kinds": self._kinds}
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -29,7 +29,7 @@ from oasis.scheduling.placement import BestFit, Room
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
-SLACK = 1e-3  # of a slot: by so much a time may miss the boundary of a slot that it is meant to be
+SLACK = 1e-3  # of a slot: a window may miss a boundary by this much without taking another slot
 SHOWN = 5  # nodes that are named one by one
 PARTS = 1000  # of a reservation without whole things in it, such as GPUs
 
@@ -90,7 +90,7 @@ class Windows:
     def _placed(
         self, window: CapacityWindow, seen: Seen, machines: Machines, now: float
     ) -> tuple[list[_Held], str]:
-        """Its entries in the calendar, and what is wrong with it, if anything."""
+        """Return the calendar entries of a window, and a message if it cannot hold as declared."""
         nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
         chosen = [
             k
@@ -124,7 +124,7 @@ class Windows:
         ], said
 
     def _slots(self, window: CapacityWindow, begin: float, end: float) -> tuple[int, int]:
-        """The first slot in which it holds, with the time that pods have to end, and the last."""
+        """First slot of a window, with the notice that pods get, and the first slot after it."""
         seconds, notice = self._clock.slot_seconds, window.notice_seconds
         begin -= seconds if notice is None else notice
         zero = self._clock.wall(self._clock.epoch)
@@ -138,7 +138,7 @@ class Windows:
         nodes: Mapping[str, Mapping[str, Any]],
         machines: Machines,
     ) -> tuple[dict[int, tuple[float, ...] | None], Fraction]:
-        """What is kept of each machine, from the last worker node on, and which part of it all."""
+        """Amounts kept of each machine, last worker node first, and which part of the request."""
         asked = {name: amount for name, amount in (reserve.resources or {}).items() if amount}
         known = [resource for _, resource, _ in self._settings.resources.entries]
         for name in asked.keys() - set(known):
@@ -207,7 +207,7 @@ class Windows:
         return time_text(self._clock.wall(self._clock.begin(one.entry.begin)))
 
     def _in_the_way(self, entry: Entry[JobSpec], driver: Driver[JobSpec], slot: int) -> list[_Held]:
-        """Windows without which the job, which waits, would find room now."""
+        """Windows without which the waiting job could start now."""
         free, closing = driver.free, driver.closing
         for k in closing:
             free[k] = (0,) * len(free[k])

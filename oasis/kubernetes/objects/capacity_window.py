@@ -9,9 +9,14 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from oasis.kubernetes.names import GROUP, VERSION, WINDOW_KIND, WINDOW_PLURAL, WINDOW_SINGULAR
+from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL, WINDOW_SINGULAR
 from oasis.kubernetes.objects.quantities import Amounts, quantity
-from oasis.kubernetes.objects.schema import number_schema, object_schema, text_schema
+from oasis.kubernetes.objects.schema import (
+    number_schema,
+    object_schema,
+    resource_definition,
+    text_schema,
+)
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.validation import check_keys, check_list, number, text
 
@@ -24,7 +29,7 @@ AHEAD = 53  # weeks for which a window that repeats is foreseen
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """For whom capacity is kept, and how much."""
+    """Capacity that a reservation keeps, and the namespaces that may use it."""
 
     resources: Amounts | None = None  # None: whole nodes
     namespaces: tuple[str, ...] | None = None  # whose it is; None: of pods that are not ours
@@ -32,7 +37,7 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True)
 class CapacityWindow:
-    """When some nodes, or a part of them, are not for the jobs that are planned here.
+    """A time in which some nodes, or a part of them, take no job that is planned here.
 
     Examples
     --------
@@ -52,22 +57,22 @@ class CapacityWindow:
 
     @property
     def what(self) -> str:
-        """By which messages name it."""
+        """Name of the window in messages."""
         return f"{'maintenance window' if self.reserve is None else 'reservation'} {self.name}"
 
     @property
     def reason(self) -> str:
-        """The word for it in conditions."""
+        """Reason that conditions give for it."""
         return "Maintenance" if self.reserve is None else "Reserved"
 
     def concerns(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether it is about the node of this name, with these labels."""
+        """Return whether the window applies to the node with this name and these labels."""
         if self.nodes:
             return name in self.nodes
         return all(labels.get(key) == value for key, value in self.labels.items())
 
     def times(self, now: float) -> Iterator[tuple[float, float]]:
-        """Begins and ends of what is not over at `now`: at most a year of a window that repeats.
+        """Begin and end of each repetition that is not over at `now`, for at most a year ahead.
 
         Examples
         --------
@@ -176,38 +181,15 @@ def window_resource() -> dict[str, Any]:
     >>> window_resource()["spec"]["scope"]
     'Cluster'
     """
-    schema = object_schema(
-        "When some nodes, or a part of them, are not for the jobs that are planned here.",
-        {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object"},
-            "spec": _spec_schema(),
-        },
-        ("spec",),
-    )
     columns = [
-        ("Begin", ".spec.begin"),
-        ("End", ".spec.end"),
-        ("Repeat", ".spec.repeat"),
-        ("Nodes", ".spec.nodes"),
+        ("Begin", "string", ".spec.begin"),
+        ("End", "string", ".spec.end"),
+        ("Repeat", "string", ".spec.repeat"),
+        ("Nodes", "string", ".spec.nodes"),
     ]
-    version = {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "additionalPrinterColumns": [
-            {"name": name, "type": "string", "jsonPath": path} for name, path in columns
-        ],
-    }
     names = {"plural": WINDOW_PLURAL, "singular": WINDOW_SINGULAR, "kind": WINDOW_KIND}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{WINDOW_PLURAL}.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]},
-    }
+    meaning = "When some nodes, or a part of them, are not for the jobs that are planned here."
+    return resource_definition(names, "Cluster", meaning, columns, _spec_schema())
 
 
 def _spec_schema() -> dict[str, Any]:

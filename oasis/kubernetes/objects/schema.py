@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from oasis.kubernetes.names import API_VERSION, GROUP, KIND, PLURAL, SINGULAR, VERSION
@@ -471,35 +471,62 @@ def custom_resource() -> dict[str, Any]:
         ("Utility", "number", ".status.utility"),
         ("Age", "date", ".metadata.creationTimestamp"),
     ]
-    schema = object_schema(
-        "A distributed training job that is scheduled by what it is worth and when.",
-        {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object"},
-            "spec": _spec(),
-            "status": _status(),
-        },
-        ("spec",),
-    )
-    version = {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
+    names = {"plural": PLURAL, "singular": SINGULAR, "kind": KIND, "shortNames": ["oj"]}
+    meaning = "A distributed training job that is scheduled by what it is worth and when."
+    return resource_definition(names, "Namespaced", meaning, columns, _spec(), _status())
+
+
+def resource_definition(
+    names: Mapping[str, Any],
+    scope: str,
+    meaning: str,
+    columns: Sequence[tuple[str, str, str]],
+    spec: Mapping[str, Any],
+    status: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return a CustomResourceDefinition of our group, as plain data.
+
+    Parameters
+    ----------
+    names : mapping
+        Its plural, singular and kind.
+    scope : {"Namespaced", "Cluster"}
+        Where its objects live.
+    meaning : str
+        Description of its objects.
+    columns : sequence of tuple of str
+        Name, type and JSON path of each column that ``kubectl get`` prints.
+    spec, status : mapping
+        Schemas of the two parts; without `status` the objects have none.
+
+    Examples
+    --------
+    >>> names = {"plural": "dogs", "singular": "dog", "kind": "Dog"}
+    >>> made = resource_definition(names, "Cluster", "A dog.", [], {"type": "object"})
+    >>> made["metadata"]["name"]
+    'dogs.oasis-scheduler.io'
+    """
+    properties: dict[str, Any] = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+        "spec": spec,
+    }
+    version: dict[str, Any] = {"name": VERSION, "served": True, "storage": True}
+    if status is not None:
+        properties["status"] = status
         # With this subresource our writes of the status leave
         # the generation alone, which so tells the owner's edits.
-        "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": schema},
-        "additionalPrinterColumns": [
-            {"name": name, "type": kind, "jsonPath": path} for name, kind, path in columns
-        ],
-    }
-    names = {"plural": PLURAL, "singular": SINGULAR, "kind": KIND, "shortNames": ["oj"]}
+        version["subresources"] = {"status": {}}
+    version["schema"] = {"openAPIV3Schema": object_schema(meaning, properties, ("spec",))}
+    version["additionalPrinterColumns"] = [
+        {"name": name, "type": kind, "jsonPath": path} for name, kind, path in columns
+    ]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{PLURAL}.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
+        "metadata": {"name": f"{names['plural']}.{GROUP}"},
+        "spec": {"group": GROUP, "scope": scope, "names": dict(names), "versions": [version]},
     }
 
 

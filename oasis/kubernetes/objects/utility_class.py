@@ -10,11 +10,14 @@ from oasis.kubernetes.names import (
     CLASS_KIND,
     CLASS_PLURAL,
     CLASS_SINGULAR,
-    GROUP,
-    VERSION,
 )
 from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, JobSpec
-from oasis.kubernetes.objects.schema import number_schema, object_schema, text_schema
+from oasis.kubernetes.objects.schema import (
+    number_schema,
+    object_schema,
+    resource_definition,
+    text_schema,
+)
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.utility import Piecewise, Sigmoid, Utility
 from oasis.model.validation import check_keys, check_list, number, text
@@ -184,38 +187,15 @@ def class_resource() -> dict[str, Any]:
     >>> class_resource()["spec"]["scope"]
     'Cluster'
     """
-    schema = object_schema(
-        "What administrators let jobs claim.",
-        {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object"},
-            "spec": _spec_schema(),
-        },
-        ("spec",),
-    )
     columns = [
         ("Maximum", "number", ".spec.maximum"),
         ("Default", "boolean", ".spec.default"),
         ("Budget", "number", ".spec.budget.amount"),
         ("Window", "number", ".spec.budget.windowSeconds"),
     ]
-    version = {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "additionalPrinterColumns": [
-            {"name": name, "type": kind, "jsonPath": path} for name, kind, path in columns
-        ],
-    }
     names = {"plural": CLASS_PLURAL, "singular": CLASS_SINGULAR, "kind": CLASS_KIND}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{CLASS_PLURAL}.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]},
-    }
+    meaning = "What administrators let jobs claim."
+    return resource_definition(names, "Cluster", meaning, columns, _spec_schema())
 
 
 def _spec_schema() -> dict[str, Any]:

@@ -46,20 +46,20 @@ def stay(plan: WorkingPlan, kinds: Mapping[TaskGroup, IntArray]) -> None:
     Equal servers are relabelled, from the present slot on. Each job keeps its tasks where the plan
     has room for them all the same. No completion and no number of workers changes.
     """
-    # Each round keeps more tasks, and what one job leaves may be room for another.
     if max(map(len, kinds.values())) > LARGE:
         return
+    # Each round keeps more tasks, so it ends; capacity that one job leaves may let another stay.
     while moving := [live for live in plan.planned() if _moves(plan, live)]:
         for group in GROUPS:
             _relabel(plan, group, kinds[group], moving)
         moving = [live for live in plan.planned() if _moves(plan, live)]
-        kept = [_keep_place(plan, live) for live in moving]  # each of them is asked
+        kept = [_keep_place(plan, live) for live in moving]
         if not any(kept):
             return
 
 
 def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
-    """Whether a job is planned to hold what it must hold until it may change or is complete."""
+    """Return whether the plan leaves a job as it is until it may change or is complete."""
     assert live.held is not None
     if live.schedule is None:
         return False
@@ -72,7 +72,7 @@ def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
 
 
 def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
-    """Jobs that may move and are planned, at some time, on servers that those `kept` hold."""
+    """Movable jobs that are planned, in any slot, on servers that the jobs `kept` hold."""
     found: dict[int, LiveJob] = {}
     for group in GROUPS:
         held = np.concatenate([group.placed(live.held)[:, 0] for live in kept if live.held])
@@ -84,10 +84,10 @@ def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
 
 
 def weigh(plan: WorkingPlan) -> bool:
-    """Plan jobs anew that are to change now, where going on is as good; whether any changed.
+    """Replan the jobs that change in this slot; return whether a plan changed.
 
-    Others keep their plans. A job is planned by `WorkingPlan.insert`, which knows what its change
-    costs; the plan before may be older than that.
+    A change may cost more than it gains, and `WorkingPlan.insert` knows what it costs. The plan
+    before may be older than that knowledge. Other jobs keep their plans.
     """
     changed = False
     for live in plan.movable():
@@ -110,7 +110,7 @@ def _now(plan: WorkingPlan, live: LiveJob, group: TaskGroup) -> IntArray:
 
 
 def _moves(plan: WorkingPlan, live: LiveJob) -> bool:
-    """Whether a job that holds something, and goes on, is to hold something else."""
+    """Return whether the plan changes the allocation of a running job in this slot."""
     assert live.schedule is not None
     if live.held is None or live.schedule.start > plan.now:
         return False
@@ -122,7 +122,7 @@ def _moves(plan: WorkingPlan, live: LiveJob) -> bool:
 def _relabel(
     plan: WorkingPlan, group: TaskGroup, kinds: IntArray, moving: Iterable[LiveJob]
 ) -> None:
-    """Give the servers of a group other numbers, so that most tasks stay."""
+    """Exchange equal servers of a group in the plan, so that most tasks stay."""
     pairs = {
         live.key: (_now(plan, live, group), group.placed(live.held))
         for live in plan.planned()
@@ -177,7 +177,7 @@ def _connected(
 
 
 def _keep_place(plan: WorkingPlan, live: LiveJob) -> bool:
-    """Leave tasks of a job where it holds them, as far as there is room; whether some stay more."""
+    """Move tasks of a job in the plan to where it holds them now; return whether any moved."""
     before = live.schedule
     assert before is not None
     plan.remove(live)
@@ -193,7 +193,7 @@ def _keep_place(plan: WorkingPlan, live: LiveJob) -> bool:
 def _with_most_kept(
     plan: WorkingPlan, live: LiveJob, schedule: Schedule, group: TaskGroup
 ) -> IntArray | None:
-    """Rows of a job that is not planned now, of which more are where it is; None if none can be."""
+    """Rows of a schedule with more tasks where the job holds them now; None if none can stay."""
     assert live.held is not None
     rows, held = group.placed(schedule), dict(group.placed(live.held).tolist())
     slots, starts = np.unique(rows[:, SLOT], return_index=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 import oasis
 from oasis.model.groups import TaskGroup
@@ -28,6 +30,17 @@ def test_the_assignment_is_the_best_of_all(entries: list[int]) -> None:
     assert weight[range(n), found].sum() == best
     if weight.trace() == best:
         assert found.tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_large_assignment_is_as_good_as_scipys(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(7, 64))
+    weight = rng.integers(0, 9, (n, n)) * (rng.random((n, n)) < 0.3)
+    found = largest_assignment(weight)
+    assert sorted(found.tolist()) == list(range(n))
+    rows, columns = linear_sum_assignment(weight, maximize=True)
+    assert weight[np.arange(n), found].sum() == weight[rows, columns].sum()
 
 
 def test_servers_with_other_labels_are_not_equal() -> None:
