@@ -1,13 +1,16 @@
 """Pages of the API reference, one for each heading ``###`` of `api.md`.
 
-`api.md` is the single list of public names: its directives say what each page describes. Before
-Sphinx looks for sources, every page is written to ``docs/api/``, which is not committed; `api.md`
-itself shows, in place of the directives, a link to the page and the first sentence of every name.
+`api.md` is the single list of public names. Its blocks ``{names}`` name a module, and in each line
+one of its names, with ``*`` for all its members, ``**`` for the inherited ones too, or the names of
+some; what follows a colon describes a constant. Before Sphinx looks for sources, every page is
+written to ``docs/api/``, which is not committed; `api.md` itself shows, in place of the blocks, a
+link to the page and the first sentence of every name.
 """
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,29 +20,60 @@ if TYPE_CHECKING:  # the tests use `pages` without it
 LIST = "api"  # the page with the list, and the folder of the others
 SUFFIX = ".page"  # of their files: they are MyST, but nobody wrote them
 PART = re.compile(r"^### (?P<title>[^\n]+)\n(?P<body>.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
-BLOCK = re.compile(r"^```\{eval-rst\}\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
-MODULE = re.compile(r"\.\. currentmodule:: ([\w.]+)")
-NAME = re.compile(r"\.\. (?:auto\w+|py:data):: ([\w.]+)")
+BLOCK = re.compile(r"^```\{names\} (?P<module>\S+)\n(?P<lines>.*?)^```\n", re.MULTILINE | re.DOTALL)
+ENTRY = re.compile(r"(?P<name>[\w.]+)(?P<signature>(?:\(\))?)(?P<rest>.*)")
 LINK = re.compile(r"\]\((?=[\w-]+\.md)")
 
 
-def names(directives: str) -> list[str]:
-    """Full names of what reStructuredText `directives` describe, in their order."""
-    module, found = "", []
-    for line in directives.splitlines():
-        if current := MODULE.match(line):
-            module = current[1]
-        elif entry := NAME.match(line):
-            found.append(entry[1] if "." in entry[1] else f"{module}.{entry[1]}")
-    return found
+def names(text: str) -> list[str]:
+    """Full names of what the blocks of `text` list, in their order."""
+    return [
+        entry["name"] if "." in entry["name"] else f"{block['module']}.{entry['name']}"
+        for block in BLOCK.finditer(text)
+        for entry in ENTRY.finditer(block["lines"])
+    ]
+
+
+def directives(block: re.Match[str]) -> str:
+    """The reStructuredText that describes what a block lists."""
+    entries = "".join(
+        _directive(block["module"], entry) for entry in ENTRY.finditer(block["lines"])
+    )
+    return f"```{{eval-rst}}\n.. currentmodule:: {block['module']}\n{entries}```\n"
+
+
+def _directive(module: str, entry: re.Match[str]) -> str:
+    name, rest = entry["name"], entry["rest"]
+    if rest.startswith(":"):
+        return f".. py:data:: {name}\n\n   {rest[1:].strip()}\n\n"
+    where, _, last = name.rpartition(".")
+    kind = _kind(getattr(import_module(where or module), last))
+    members = rest.split()
+    all_of_them = [member for member in members if member in {"*", "**"}]
+    special = [member for member in members if member.startswith("__")]
+    some = [member for member in members if member not in {*all_of_them, *special}]
+    options = {
+        "members": bool(all_of_them or some) and ", ".join(some),
+        "inherited-members": "**" in members and "",
+        "special-members": bool(special) and ", ".join(special),
+    }
+    lines = [f"   :{key}: {value}".rstrip() for key, value in options.items() if value is not False]
+    return "\n".join([f".. auto{kind}:: {name}{entry['signature']}", *lines, ""])
+
+
+def _kind(found: object) -> str:
+    if not isinstance(found, type):
+        return "function"
+    return "exception" if issubclass(found, BaseException) else "class"
 
 
 def pages(text: str) -> dict[str, str]:
     """Text of every page, by its name, as `text` lists them."""
-    return {
-        page_name(part["title"]): f"# {part['title']}\n{LINK.sub('](../', part['body'])}"
-        for part in PART.finditer(text)
-    }
+    found = {}
+    for part in PART.finditer(text):
+        body = BLOCK.sub(directives, LINK.sub("](../", part["body"]))
+        found[page_name(part["title"])] = f"# {part['title']}\n{body}"
+    return found
 
 
 def page_name(title: str) -> str:
@@ -60,7 +94,7 @@ def _summary(part: re.Match[str]) -> str:
 
 
 def _table(block: re.Match[str]) -> str:
-    rows = "".join(f"   ~{name}\n" for name in names(block[1]))
+    rows = "".join(f"   ~{name}\n" for name in names(block[0]))
     module = ".. currentmodule:: None\n"  # the names are full
     return f"```{{eval-rst}}\n{module}.. autosummary::\n   :nosignatures:\n\n{rows}```\n"
 

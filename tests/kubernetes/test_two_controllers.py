@@ -10,7 +10,9 @@ from tests.kubernetes.scene import SYSTEM
 
 
 def test_two_controllers_leave_each_others_jobs_alone(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
+    # All jobs fit on either node. Two controllers that plan at the same moment can both take the last
+    # GPUs of a node; the pods that the scheduler then finds no room for are withdrawn and made anew.
+    scene = scene_of(cluster, gpus=8)
     other = f"{cluster.namespace}-b"
     with scene.controller(FIFO):
         scene.submit(rigid(scene, "old", 2, 4.0))
