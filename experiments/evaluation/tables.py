@@ -354,7 +354,8 @@ def optimum_facts(found: Comparison) -> Facts:
         return []
     lowest, highest = number(optimum["objective"]), number(optimum["upper_bound"])
     if optimum["proven"]:
-        return [("optimum", f"{lowest} (proven)")]
+        none = "" if optimum["objective"] else ": no job can earn anything in these slots"
+        return [("optimum", f"{lowest} (proven){none}")]
     why = optimum["status"].replace("_", " ")
     return [("optimum", f"between {lowest} and {highest} (not proven: {why})")]
 

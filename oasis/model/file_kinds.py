@@ -285,6 +285,7 @@ _LOOKS = {  # kind -> what it looks like, the command that takes it
     "kubernetes": ("an object of Kubernetes", "`kubectl create -f FILE` takes it"),
     "python": ("Python code", "`--policies MODULE:CLASS` takes a policy of your own"),
     "page": ("a page of HTML", ""),
+    "markdown": ("a page of Markdown", ""),
     "sweep table": (
         "rows of a sweep or a figure in CSV",
         "`oasis report` takes the Parquet table of a sweep",
@@ -494,6 +495,8 @@ def _name_of_other(begin: str, lines: list[str]) -> str | None:
         return "page"
     if re.search(r"(?m)^apiVersion:\s", begin) and re.search(r"(?m)^kind:\s", begin):
         return "kubernetes"
+    if re.search(r"(?m)^```[\w{} -]*$", begin):  # a block of code in it may be Python
+        return "markdown"
     if re.search(r"(?m)^(import \w|from [\w.]+ import |class \w+.*:\s*$|def \w+\()", begin):
         return "python"
     counts = {len(_cells(line)) for line in lines[:5]}

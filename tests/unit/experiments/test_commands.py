@@ -170,6 +170,15 @@ def test_bounds_of_a_cluster_come_from_what_was_learned(tmp_path: Path) -> None:
     assert cluster_policies.read_bounds(path, 10)(past.cluster).alpha == learned.bounds.alpha
 
 
+def test_the_policy_of_a_cluster_is_oasis_where_its_bounds_are_given(tmp_path: Path) -> None:
+    path = tmp_path / "past.json"
+    oasis.write(oasis.generate("testbed", jobs=4, seed=1), path)
+    assert running.policy_maker(None, None, None, 10, None)().name == "recourse"
+    assert running.policy_maker(None, None, path, 10, None)().name == "oasis"
+    with pytest.raises(oasis.OasisError, match="--bounds: is for oasis alone; the policy is las"):
+        running.policy_maker("las", None, path, 10, None)
+
+
 def test_families_of_the_studies() -> None:
     settings = FIGURES["floor"].settings(scale=0.1)
     assert len(studies.floor_grid(settings)["instances"]) == 5

@@ -48,7 +48,7 @@ from experiments.cli.commands.kubernetes.cluster import (
 from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
 from experiments.evaluation.limits import read_seconds
 from experiments.evaluation.live import cluster_policy, read_bounds
-from experiments.evaluation.policies import OASIS, POLICIES
+from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.model.errors import located_at
@@ -71,7 +71,13 @@ def reporter() -> None:
 
 def run(
     *,
-    policy: Annotated[str, typer.Option(help=f"One of {', '.join(POLICIES)}.")] = OASIS,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            help=f"One of {', '.join(POLICIES)}. [default: {RECOURSE}; with --bounds {OASIS}]",
+            show_default=False,
+        ),
+    ] = None,
     assignments: Set = None,
     bounds: Annotated[
         Path | None,
@@ -163,12 +169,12 @@ def run(
     """Schedule the OasisJobs of a cluster, slot by slot, until interrupted.
 
     Several may run: one acts, the others wait for its lease. A restart goes on from the checkpoint.
-    OASiS needs U and L of its prices, which a cluster does not have: --bounds takes them from a
-    file, or from past jobs (oasis kubernetes import).
+    OASiS needs U and L of its prices: --bounds takes them from a file, or from past jobs (oasis
+    kubernetes import). Recourse, the default, needs none.
 
-    Example: oasis kubernetes run --policy recourse --slot-seconds 300 --startup-seconds 20
+    Example: oasis kubernetes run --slot-seconds 300 --startup-seconds 20
     """
-    make = _maker(policy, assignments, bounds, lookahead, horizon)
+    make = policy_maker(policy, assignments, bounds, lookahead, horizon)
     with naming_flags(
         tuple(ControllerSettings.__dataclass_fields__),
         namespace="--system-namespace",
@@ -229,18 +235,20 @@ def run(
         _run(controller, stop_after, certifier)
 
 
-def _maker(
-    policy: str,
+def policy_maker(
+    policy: str | None,
     assignments: list[str] | None,
     bounds: Path | None,
     lookahead: int,
     horizon: int | None,
 ) -> Callable[[], Policy]:
     """Return the function that builds the requested policy."""
-    policy = known_policy(policy, "--policy")
+    policy = known_policy(policy or (RECOURSE if bounds is None else OASIS), "--policy")
     (options,) = choose_options([policy], assignments).values()
     of = None
     if bounds is not None:
+        if policy != OASIS:
+            raise oasis.InputError("--bounds", f"is for {OASIS} alone; the policy is {policy}")
         with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
     return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
