@@ -41,6 +41,7 @@ FILES = {
     "kubernetes": "apiVersion: v1\nkind: Pod\n",
     "python": "import numpy\n\n\nclass Mine:\n    pass\n",
     "page": "<!DOCTYPE html>\n<html></html>\n",
+    "markdown": "# Title\n\n```python\nimport numpy\n```\n",
     "csv": "a,b\n1,2\n",
     "empty": " \n",
 }
