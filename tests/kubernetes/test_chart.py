@@ -113,6 +113,7 @@ def test_lint(shell: Shell) -> None:
         ("slotSeconds=soon", "at '/slotSeconds': got string, want number"),
         ("slotSeconds=0", "at '/slotSeconds': exclusiveMinimum: got 0, want 0"),
         ("policy=magic", "at '/policy': value must be one of '', 'oasis', 'recourse'"),
+        ("slotSeconds=null", "missing property 'slotSeconds'"),
         ("replica=3", "additional properties 'replica' not allowed"),
         ("image=two words", "at '/image': 'two words' does not match pattern"),
         ("namespaces={a,a}", "at '/namespaces'"),

@@ -158,6 +158,7 @@ def schema() -> dict[str, Any]:
         ),
         crds=fields(enabled={"type": "boolean"}, keep={"type": "boolean"}),
     )
+    found["required"] = ["name", "replicas", "slotSeconds"]  # null takes a default away
     found["properties"]["global"] = {"type": "object"}  # Helm's own, of a chart within another
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
 
