@@ -250,7 +250,8 @@ def policy_maker(
     of = None
     if bounds is not None:
         if policy != OASIS:
-            raise oasis.InputError("--bounds", f"expected none with policy {policy}; {OASIS} has some")
+            expected = f"expected none with policy {policy}: only {OASIS} has prices"
+            raise oasis.InputError("--bounds", expected)
         with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
     return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
