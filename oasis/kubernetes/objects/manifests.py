@@ -176,7 +176,7 @@ def deployment(
 
 
 def disruption_budget(namespace: str, name: str = FIELD_MANAGER) -> Object:
-    """A drain of nodes ends one controller at a time."""
+    """The PodDisruptionBudget: a drain of nodes evicts one controller at a time."""
     return _object(
         "policy/v1",
         "PodDisruptionBudget",
