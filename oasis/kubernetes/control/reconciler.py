@@ -309,10 +309,13 @@ class Reconciler:
 
         # What begins early may have to leave at the boundary, which a minimum run time forbids.
         if self._planning is None and not self.driver.minimum_run:
-            left = self.next_boundary - now
+            left, seen = self.next_boundary - now, look()
+            if any(item["metadata"]["uid"] not in self.statuses for _, item in job_items(seen)):
+                self.reader.read(seen, self.driver, now)  # which claims it, before it can begin
             found = self.rehearsals.look(look, plannable, left, patience, on_end)
             for uid, begins in found.items():
-                self.statuses[uid].begins_early(begins, now)
+                if uid in self.statuses:  # it may be deleted, and gives its machines back
+                    self.statuses[uid].begins_early(begins, now)
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
         """Return the jobs that some node admits; the others wait.
