@@ -219,7 +219,7 @@ def test_however_the_program_ends_its_second_process_does(ending: str, says: str
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process that has not ended."""
+    """Return whether this process exists and has not ended."""
     state = subprocess.run(
         ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout.strip()
