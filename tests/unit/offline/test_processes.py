@@ -31,9 +31,8 @@ from offline.state import Phase
 
 ROOT = Path(__file__).parents[3]
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
-HARD = oasis.generate("testbed", jobs=60, seed=2)  # a gap of 9 % after 20 s
 LARGE = BendersParams.from_dict({"master": {"whole_size": 0}, "process_limit": 0.0})
-BUSY = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)  # nor that one
+BUSY = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)  # open for over 20 s
 SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
@@ -149,7 +148,7 @@ def test_ctrl_c_leaves_the_interval_and_no_process(
             raise KeyboardInterrupt
 
     idle(monkeypatch, interrupt)
-    result = solve_benders(HARD, time_limit=SECONDS, params=LARGE)
+    result = solve_benders(BUSY, time_limit=SECONDS, params=LARGE)
     assert result.status is Status.INTERRUPTED
     assert 0 < result.objective <= result.upper_bound
     assert [process.returncode for process in started] == [-signal.SIGKILL]
@@ -162,7 +161,7 @@ def test_a_time_limit_ends_both(
     idle(monkeypatch)
     # The time passes once the process runs, however long a loaded machine takes to start it.
     monkeypatch.setattr(Stopwatch, "read", lambda _: 2 * SECONDS if started else 0.0)
-    result = solve_benders(HARD, params=LARGE, time_limit=SECONDS)
+    result = solve_benders(BUSY, params=LARGE, time_limit=SECONDS)
     assert result.status is Status.TIME_LIMIT
     assert [process.returncode for process in started] == [-signal.SIGKILL]
 
