@@ -1,4 +1,4 @@
-"""Whom DRAGON shrinks and lets grow: as its paper says, and as its two public versions do."""
+"""Which jobs DRAGON shrinks and grows: by its paper, and by its two public versions."""
 
 from __future__ import annotations
 

@@ -478,7 +478,7 @@ class ElasticFlow(BasePolicy):
         return Size(workers, ps, self._gpus.of(job, workers), speed, tuple(taken.items()))
 
     def _place(self, view: View, sizes: Mapping[int, Size | None], plan: Plan) -> bool:
-        """Place all jobs, by buddy allocation; whether anybody runs."""
+        """Place all jobs, by buddy allocation; return whether any job runs."""
         found, loose = self._packed(view, sizes, stay=True)
         if loose:
             moved, still_loose = self._packed(view, sizes, stay=False)
@@ -492,7 +492,7 @@ class ElasticFlow(BasePolicy):
     def _packed(
         self, view: View, sizes: Mapping[int, Size | None], *, stay: bool
     ) -> tuple[dict[int, Allocation], int]:
-        """Places of all jobs, and how many shrink or are spread over more machines than needed.
+        """Place all jobs; count those that shrink or use more machines than needed.
 
         Parameters
         ----------

@@ -95,7 +95,7 @@ class Kinds:
 
 
 def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int]]) -> list[float]:
-    """X, the share of its time that each job is to run in each way: the linear program.
+    """Solve the linear program for X, the share of time of each job in each way to run.
 
     Maximise the sum of rate times share over all ways, where the shares of a job are at most 1, and
     the tasks of all ways, each counted for its share of the time, take no more of any resource of a

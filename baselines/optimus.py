@@ -121,7 +121,7 @@ def work_to_converge(done: Sequence[float], losses: Sequence[float], least_fall:
 
 
 class Evenly:
-    """On as few machines as possible, workers and parameter servers spread evenly over them.
+    """On as few machines as possible, with workers and parameter servers spread evenly over them.
 
     The machines with most idle resources come first. Where no number of machines holds even parts,
     tasks go wherever they fit.
@@ -306,7 +306,7 @@ class Optimus(BasePolicy):
         return plan
 
     def _begin(self, view: View, held: Mapping[int, Allocation], plan: Plan) -> None:
-        """Start those that wait with their fewest tasks, where these are free."""
+        """Start waiting jobs with their fewest tasks, where these fit."""
         room = Room(self.site, view.free(), view.down())
         for index, job in self._book.jobs.items():
             if not held[index].workers:

@@ -155,7 +155,7 @@ class _Configurations:
         return price[self._slots] / self._slopes
 
     def _load(self, order: IntArray, taken: FloatArray) -> FloatArray:
-        """Shares of the pool that the work `taken` of the pieces in `order` uses."""
+        """Shares of the pool that `taken` work in the pieces of `order` uses."""
         used = np.zeros(len(self.open))
         np.add.at(used, self._slots[order], taken / self._slopes[order])
         return np.outer(used, self.share / self.length)
@@ -245,7 +245,7 @@ class _Switching(_Configurations):
 
 
 def _earlier(delays: FloatArray, arrival: float) -> FloatArray:
-    """Delays as a run may measure them: it subtracts times that are rounded."""
+    """Round delays down: a run subtracts times that are rounded."""
     return np.maximum(0.0, delays * (1 - ROUNDING) - ROUNDING * arrival)
 
 

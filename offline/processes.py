@@ -1,4 +1,4 @@
-"""A second process beside a solve: how it starts and ends, and what the two tell each other."""
+"""A second process beside a solve: its start, its end, and the messages between the two."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Partner:
 
 
 def line(message: Message) -> str:
-    """A message as it is sent."""
+    """Encode a message for the pipe."""
     return json.dumps(message) + "\n"
 
 
@@ -166,7 +166,7 @@ class Helper:
         self.close()
 
     def listen(self) -> None:
-        """Take up what the process has said since the last call, and tell it what is new here.
+        """Read what the process has sent since the last call, and send it what is new here.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a page says of ``oasis whatif``."""
+"""Section of a report about ``oasis whatif``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from experiments.report.section import Picture, ReportTable, Section, inline_svg
 def whatif_section(
     name: str, data: Mapping[str, Any], found: WhatIf, changed: tuple[str, ...], number: int
 ) -> Section:
-    """The section of a result.
+    """Build the section of a result.
 
     Parameters
     ----------

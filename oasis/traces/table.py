@@ -365,7 +365,7 @@ MOST_KINDS = 3  # of faults, in an error message
 
 
 def check_usable(table: TraceTable[Any], name: str, *, allow_malformed: bool = False) -> None:
-    """Refuse a file of which no row can be used, or less than half.
+    """Refuse a file with no usable row, or with less than half of its rows usable.
 
     Rows without a fault that are no job, such as those of jobs that have not ended, do not count.
 

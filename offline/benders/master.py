@@ -89,12 +89,12 @@ class CountModel(ScheduleModel):
         return np.array([0.0 if v is None else values.get(v.name, 0.0) for v in variables])
 
     def add(self, group: str, cut: Cut, slots: Iterable[int]) -> list[Row]:
-        """Take note of a cut and add its rows for these slots; which there are."""
+        """Store a cut and add its rows for these slots; return which were added."""
         self.cuts[group].append(cut)
         return self.place(group, len(self.cuts[group]) - 1, slots)
 
     def place(self, group: str, number: int, slots: Iterable[int]) -> list[Row]:
-        """Add the rows of a cut for these slots that are not there yet and can bind; which."""
+        """Add the rows of a cut for slots that lack it and where it can bind; return which."""
         rows = {(group, number, slot) for slot in slots} - self._placed
         new = []
         for row in sorted(rows):
@@ -290,7 +290,7 @@ class CountModel(ScheduleModel):
 
 
 def merged(schedule: Schedule) -> Schedule:
-    """The counts of a schedule: all that runs in a slot on server 0."""
+    """The counts of a schedule: all tasks of a slot on server 0."""
     workers, ps = (_summed(rows) for rows in (schedule.workers, schedule.ps))
     return Schedule(schedule.job_id, workers, ps, schedule.form)
 

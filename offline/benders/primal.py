@@ -157,7 +157,7 @@ class PrimalHeuristic:
         return added
 
     def _cut_off(self, misfits: Sequence[Misfit], budget: Budget) -> set[tuple[str, bytes]]:
-        """Cut off the counts that patterns do not cover, in every slot; which ones."""
+        """Cut off the counts that patterns do not cover, in every slot; return which."""
         slots = range(self.model.arrays.horizon)
         return {
             misfit.key
@@ -174,7 +174,7 @@ class PrimalHeuristic:
     def place(
         self, plan: Mapping[str, Schedule], budget: Budget, seconds: float | None = None
     ) -> list[Misfit]:
-        """Place every slot of a plan and offer what comes of it; what did not fit, if it matters.
+        """Place every slot of a plan and offer the schedules; return what did not fit and matters.
 
         A slot with the counts of the best schedules has the places that it has there. With
         `seconds`, any other is placed for so long, or until what it holds is proven to be most.

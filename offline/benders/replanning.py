@@ -1,4 +1,4 @@
-"""Large neighbourhood search over counts: most jobs complete as they do, the master plans again.
+"""Large neighbourhood search over counts: most completions are fixed, the master replans the rest.
 
 Where the completions of most jobs stay, the master finds the best counts of all of them within
 seconds, however full the servers are. A neighbourhood frees the completions of a few jobs; the
@@ -143,7 +143,7 @@ class Replanning:
             self._mix(plan, budget)
 
     def _walk(self, plan: Mapping[int, int], value: float, budget: Budget) -> None:
-        """Better and better schedules close to a plan worth `value`, in steps towards it.
+        """Look for better schedules in steps towards a plan worth `value`.
 
         The plan of a step completes its jobs where this plan does, or soon after, and gains a share
         of what is left to gain: more after a step that led to better schedules, less after another
@@ -264,7 +264,7 @@ class Replanning:
         rows: Sequence[RowArrays],
         budget: Budget,
     ) -> float | None:
-        """Cut off what violates cuts close to a plan; what is left of its value, if any is."""
+        """Cut off violated cuts close to a plan; return what is left of its value, if any is."""
         value = solution.objective
         budget = budget.within(CUTS_LIMIT)
         for _ in range(self.params.rounds):

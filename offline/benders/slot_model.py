@@ -274,7 +274,7 @@ class Shortfall:
         return best
 
     def _round(self, fill: Fill, weights: FloatArray, budget: Budget) -> None:
-        """Fill once every slot in which a job that lacks work may run."""
+        """Refill once every slot in which a job that lacks work may run."""
         params, rng = self.params, self.rng
         for slot in rng.permutation(len(fill.units)).tolist():
             lacking = fill.shortfall(self.work)
@@ -297,7 +297,7 @@ class Shortfall:
                 fill.units[slot], fill.workers[slot] = found, workers
 
     def _relent(self, fill: Fill, lacking: IntArray, least: float) -> None:
-        """Let jobs that lack work complete a slot later, where all this together costs little.
+        """Postpone completions by a slot for jobs that lack work, where that costs little.
 
         One for which the next slot would be worth nothing leaves.
         """

@@ -60,7 +60,7 @@ class CutSearch:
         self.is_complete = True
 
     def cuts(self, averages: dict[str, FloatArray], budget: Budget) -> list[SlotCut]:
-        """Cuts that the average units (T, F) of each group violate: known ones, else new ones.
+        """Return cuts that the average units (T, F) of each group violate: known ones, or new ones.
 
         Once there are some, the search for new ones ends after `search_limit`. The next one goes on
         in the first slot that this one did not reach.
@@ -82,7 +82,7 @@ class CutSearch:
         return found
 
     def _go_on_after(self, number: int, places: int) -> None:
-        """Take note of how far a search came, in numbers of places."""
+        """Record the progress of a search, in numbers of places."""
         self._next = (self._next + number) % places
         self._searched += number
         self.is_complete = self._searched >= places
@@ -127,7 +127,7 @@ def cut_configuration_lp(
     budget: Budget,
     params: CuttingParams,
 ) -> SlotCuts:
-    """Lower the bound of `state` by cuts until there are none, or they do not pay; these cuts.
+    """Lower the bound of `state` by cuts until they do not pay; return these cuts.
 
     Parameters
     ----------

@@ -211,12 +211,12 @@ class StabilityCentre:
         bound: float,
         cut_duals: FloatArray = NO_CUTS,
     ) -> None:
-        """Take better prices for the centre, and what cuts cost beside them."""
+        """Move the centre to better prices of the resources and of the cuts."""
         self.worker_prices, self.ps_prices = prices
         self.bound, self.cut_duals = bound, cut_duals
 
     def restart(self) -> None:
-        """Smooth as at first."""
+        """Reset the smoothing."""
         self.smoothing = FIRST_SMOOTHING
 
     def adapt(self, *, is_idle: bool, is_beyond: bool) -> None:

@@ -256,7 +256,7 @@ class RestrictedMaster:
         self._scale = max((float(job.utility(0)) for job in jobs), default=0.0) or 1.0
 
     def add(self, columns: Iterable[Column]) -> int:
-        """Add the columns that are not there yet; how many they were."""
+        """Add the columns that are new; return how many."""
         new = []
         for column in columns:
             if column.key not in self._keys and column.utility > 0:

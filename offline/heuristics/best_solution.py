@@ -1,4 +1,4 @@
-"""The best verified solution so far: heuristics start from it, and offer it better ones."""
+"""The best verified solution so far: heuristics start from it and improve it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class PartialSolution:
         return schedule
 
     def insert(self, index: int, worker_prices: FloatArray, ps_prices: FloatArray) -> bool:
-        """Run a job where its payoff at these prices is best in what is left; whether it pays."""
+        """Run a job where its payoff at these prices is best; return whether one is positive."""
         _, schedule = price(self.arrays.jobs[index], self.ledger(worker_prices, ps_prices))
         if schedule is not None:
             self.put(index, schedule)
@@ -179,7 +179,7 @@ class BestSolution:
         return self.solution.value
 
     def offer(self, solution: PartialSolution) -> bool:
-        """Keep a solution if it is better, and return whether it was.
+        """Keep a solution if it is better than the known one; return whether it was.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class BestSolution:
         return True
 
     def catch_up(self) -> None:
-        """Take up schedules that the state has from elsewhere, if they are better."""
+        """Take over schedules that the state has from elsewhere, if they are better."""
         known = self.state.incumbent
         if known is not None and is_better(known, self.value):
             self.solution = PartialSolution(self.solution.arrays, self.state.schedules)

@@ -1,4 +1,4 @@
-"""The best mix of two solutions: what both run alike stays, and HiGHS chooses for the other jobs.
+"""Recombine two solutions: jobs that run alike are fixed, HiGHS chooses for the others.
 
 Each of these runs as in the one solution, as in the other, or not at all. Two searches that
 change different parts of the horizon may both have gained something. Each job has at most two
@@ -167,7 +167,7 @@ def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) 
 
 
 def take_up(best: BestSolution, budget: Budget) -> None:
-    """Take up better schedules that the state has from elsewhere, mixed with what was found here.
+    """Mix in better schedules that the state has from another process.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class Cover:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the counts do not fit whatever the rounding."""
+        """Whether the counts exceed the capacity by more than any rounding."""
         highest = self.capacity * (1.0 + CAPACITY_TOLERANCE)
         return used(self.amounts, self.counts) > highest * (1.0 + SURE)
 
@@ -256,7 +256,7 @@ def solve_within(
 def _covers(
     broken: Iterable[Limit], values: Mapping[str, float]
 ) -> dict[Covered, tuple[Limit, Cover]]:
-    """The covers of limits that are broken, those that say the same taken together."""
+    """Return the covers of broken limits; limits that say the same are merged."""
     found: dict[Covered, tuple[Limit, Cover]] = {}
     for limit in broken:
         cover = limit.cover(values)

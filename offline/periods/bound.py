@@ -161,7 +161,7 @@ class PeriodBound:
         self.is_settled = not (is_worth_it and any(self._has_news))
 
     def _keep(self, number: int, solution: Solution) -> None:
-        """Take note of the values of a period."""
+        """Record the values of a period."""
         first, end = self.model.columns(number)
         self._found[first:end] = list(solution.values.values())
 
@@ -196,7 +196,7 @@ class PeriodBound:
                 return values
 
     def _cut(self, values: FloatArray, slots: Collection[int], budget: Budget) -> int:
-        """Look for cuts that a solution breaks in these slots; how many it breaks."""
+        """Look for cuts that a solution breaks in these slots; return how many it breaks."""
         counts = self.model.counts(values)
         cuts = self.model.master.cuts
         broken = 0

@@ -275,7 +275,7 @@ class PeriodModel:
         return counts * self.ratios if group == "ps" else counts
 
     def keep_cuts(self, values: FloatArray) -> int:
-        """Add the rows of the master's cuts that a solution breaks; how many."""
+        """Add the rows of the master's cuts that a solution breaks; return how many."""
         counts, number_before = self.counts(values), len(self._placed)
         for number, slots in enumerate(self.periods):
             for group in GROUPS:
@@ -374,7 +374,7 @@ SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
 
 
 def keep_rates(model: PeriodModel, values: FloatArray) -> int:
-    """Add the rows that a solution of all periods breaks clearly; how many."""
+    """Add the rows that a solution of all periods breaks clearly; return how many."""
     broken = [
         (number, row)
         for number, parts in enumerate(model.parts)

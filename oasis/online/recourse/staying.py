@@ -1,4 +1,4 @@
-"""Where a plan may be carried out in several ways, the one that moves the fewest tasks.
+"""Among equivalent ways to carry out a plan, choose the one that moves the fewest tasks.
 
 A plan says which servers a job has. Equal servers are interchangeable, so the plan that is worth as
 much and leaves most tasks where they are is a relabelling of it. For example: a job runs on server
@@ -24,7 +24,7 @@ LARGE = 64  # servers of a group; with more, this takes longer than the plan, an
 
 
 def kinds_of(cluster: Cluster) -> dict[TaskGroup, IntArray]:
-    """For each group, a number for each server: equal ones have the same amounts and labels."""
+    """Number the servers of each group: equal ones (amounts, labels) get the same number."""
     found = {}
     for group in GROUPS:
         labels = [server.labels for server in group.servers(cluster) for _ in server.ids]
@@ -225,7 +225,7 @@ def _with_most_kept(
 def _most_kept(
     planned: Mapping[int, int], held: Mapping[int, int], room: Mapping[int, int]
 ) -> dict[int, int] | None:
-    """As many tasks as planned, with as many as possible of those that are held; None: as planned.
+    """Move planned tasks to servers where the job holds tasks now; None: nothing can move.
 
     Examples
     --------
