@@ -205,8 +205,10 @@ class SolveState:
         """
         _, schedules, found_by = self._best
         bound, proved_by = min(self._proof, (trivial_bound(instance), Phase.TRIVIAL.value))
+        # Once more at the end, whatever each step has verified: this number is what is stated.
         objective = verify(instance, schedules)
         LOGGER.info("schedules verified: worth %g", objective)
+        # The limit came between the last improvement and the next check of the gap.
         if status is self.budget.status and bound - objective <= PROOF * abs(objective):
             status = Status.OPTIMAL
         return OfflineResult(
@@ -240,6 +242,7 @@ class SolveState:
         budget = self.budget
         budget.stopping.note(self._value(), self.bound, budget.meter.read(), self.incumbent)
         now = budget.elapsed
+        # Solvers report by the thousand; on a logarithmic scale of time nothing is lost.
         if len(self.history) > 1 and now - self._noted[-2] < RESOLUTION * now:
             self.history.pop()
             self._noted.pop()

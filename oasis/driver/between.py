@@ -78,8 +78,10 @@ class EarlyStarts(Generic[Spec]):
         driver = self._driver
         if not isinstance(driver.policy, Rehearsing) or driver.slot is None:
             return None
+        # The next boundary decides on other jobs than the ones here, or not at all.
         if driver.again_at is not None or driver.arriving_again:
             return None
+        # On copies: a rehearsal must leave no trace in the decision of the boundary.
         copied, slot = driver.copied(driver.policy.rehearsed()), driver.slot + 1
         live = driver.by_uid
         known = {uid: entry.spec for uid, entry in live.items()}
@@ -149,6 +151,9 @@ class EarlyStarts(Generic[Spec]):
         """
         driver = self._driver
         known, passed = driver.by_uid, slot - (driver.slot or 0)
+        # What was done before the policy knows a job is hidden from it: it plans the job's whole
+        # work, as it did in the rehearsal, and its decisions are those of a run without early
+        # starts.
         for uid in facts.specs.keys() - known.keys() - self._over.keys() - driver.arriving_again:
             if done := facts.done.get(uid):
                 self.early[uid] = done
@@ -163,6 +168,7 @@ class EarlyStarts(Generic[Spec]):
             done_by[uid] = max(0.0, facts.done.get(uid, 0.0) - early)
         for uid, over in self._over.items():
             specs[uid], done_by[uid] = over.spec, over.done
+            # To the policy, the job ends when it would have ended without the early start.
             if over.spec.ends_itself and over.is_due(over.done):
                 ended.add(uid)
         return replace(facts, specs=specs, done=done_by, ended=frozenset(ended)), complete

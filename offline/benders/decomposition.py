@@ -99,6 +99,8 @@ class Decomposition:
         self._helper = helper
         if helper is not None:
             self.separation.share(helper.partner)
+        # A small problem is tried whole, a long one in periods; between them the relaxation says
+        # where jobs complete, which is the first neighbourhood.
         if self.replanning is None:
             self.cut_the_relaxation()
             self.try_whole()
@@ -142,6 +144,7 @@ class Decomposition:
             bounds.append(solution.bound)
             if len(bounds) > params.patience:
                 progress = bounds[-1 - params.patience] - bounds[-1]
+                # Cutting planes tail off: the same time in a master then gains more.
                 if progress < params.least_progress * bounds[-1]:
                     break
             rows = self.separation.cut(values, budget)
@@ -184,6 +187,7 @@ class Decomposition:
         self._near = self.model.near(plan, params.window)
         self._tell({"plan": [*plan.items()]})
         refining = self.budget.share(REFINE_SHARE)
+        # Only a plan that breaks no cut in fractions is worth whole counts.
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound
         is_slow = lowered < params.slow * (before - self.best.value)
@@ -215,6 +219,7 @@ class Decomposition:
                 pays = self.look_around() > self.params.pays
             before = self.budget.elapsed
             solution = self._finish(master)
+        # Where work counts, no search ran beside the master: it gets as much work now.
         if self.budget.is_repeatable and self.replanning is not None:
             self._take_a_turn(self.budget.within(self.budget.elapsed - before))
         return solution
@@ -261,6 +266,8 @@ class Decomposition:
         for misfit in misfits:
             group, counts = misfit.group, misfit.counts
             is_cut = self.separation.cut_off(group, counts, slots, budget)
+            # Before the optimum is proven another plan comes anyway; proofs of misfits are
+            # expensive.
             if not is_cut and solution.status is Status.OPTIMAL:
                 self.separation.forbid(group, counts, misfit.slots, budget)
         if misfits and self.replanning is not None:
@@ -298,6 +305,7 @@ class Decomposition:
         return highs.start(
             self.model.read(),
             budget=budget,
+            # In utility: an early master only has to find a plan whose cuts are new.
             gap=tolerance * max(0.0, self.state.bound - self.best.value),
             warm_start=self.model.values_of(self.best.solution.by_id),
             is_relaxation=True,

@@ -35,6 +35,7 @@ def whole_plan(
     """
     for first in slots[:: params.slots_at_once]:
         last = min(first + params.slots_at_once, slots.stop)
+        # Earlier slots stay whole, too: they may still give way, but not into fractions.
         model.require_whole(range(last), range(last))
         solution = close_plan(model, near, budget, params, rows, gap, known, radius)
         if not solution.values:

@@ -156,6 +156,7 @@ def place_by_patterns(
     worth: FloatArray,
 ) -> tuple[IntArray, bool]:
     """As `place`, without the last resort: it proves at most that all counts fit."""
+    # Greed is quick and places most counts; only the others are worth a MILP.
     units = _greedy(capacity, demand, counts)
     if (units.sum(axis=1) == counts).all():
         return units, True
@@ -219,6 +220,8 @@ def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntAr
     total = capacity.sum(axis=0)
     shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
     size = shares.max(axis=1, initial=0.0)
+    # Resources count by how much of them all counts take together: a task should not end up where
+    # it wastes the scarce ones.
     scarce = counts @ shares
     total = np.where(total > 0, total, 1.0)
     left = capacity.astype(float)
@@ -239,6 +242,7 @@ def adjusted(
     What is known of them stays where it is, and the rest is placed where there is room.
     """
     kept = at_most(known, counts)
+    # Tasks that stay cost no search, and the schedules of other slots agree with them.
     left = np.maximum(capacity - kept.T @ demand, 0.0)
     units: IntArray = kept + _greedy(left, demand, counts - kept.sum(axis=1))
     return units if (units.sum(axis=1) == counts).all() else None

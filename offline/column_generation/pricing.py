@@ -74,6 +74,7 @@ class MergedServers(ServerGroup):
     ) -> FloatArray:
         """Units of `demand` (R,) that fit on all servers of each class, the same in all slots."""
         units = self._units(demand, most, admitted)
+        # Counted server by server: a class as a whole would hold a task that no server of it holds.
         room = np.bincount(self.member, units, len(self.server))
         return np.repeat(room[None], len(slots), axis=0)
 
@@ -109,6 +110,7 @@ def merged(grouping: Grouping, duals: FloatArray) -> Ledger:
     split = grouping.worker.size
     worker = MergedServers.of(grouping.worker, duals[:split])
     ps = MergedServers.of(grouping.ps, duals[split:])
+    # The search prices a run of slots with equal prices once.
     changes = np.zeros(grouping.arrays.horizon, dtype=bool)
     for group in (worker, ps):
         changes[1:] |= (group.price[:, 1:] != group.price[:, :-1]).any(axis=(0, 2))
@@ -221,8 +223,12 @@ class StabilityCentre:
 
     def adapt(self, *, is_idle: bool, is_beyond: bool) -> None:
         """Smooth less after prices that changed nothing, more after some beyond the minimum."""
+        # The rule of Pessoa et al. (docs/theory): raise the weight of the centre by a share of what
+        # is missing to 1, lower it by a constant.
         step = self.params.smoothing_step
         if is_idle:
+            # Twice as far from the centre: a few idle rounds reach the master's own prices, at
+            # which a round that finds nothing is a proof.
             self.smoothing = max(0.0, 2 * self.smoothing - 1)
         elif is_beyond:
             more = self.smoothing + step * (1 - self.smoothing)

@@ -113,6 +113,7 @@ class PartialSolution:
 
     def fill(self, order: Iterable[int], worker_prices: FloatArray, ps_prices: FloatArray) -> None:
         """Insert the jobs that pay, in this order; then those that fit at all."""
+        # At the prices of the bound only jobs worth their place come in; what is left over is free.
         left = [k for k in order if not self.insert(k, worker_prices, ps_prices)]
         for k in left:
             self.insert(k, worker_prices * NEARLY_FREE, ps_prices * NEARLY_FREE)
@@ -128,6 +129,7 @@ class PartialSolution:
 
 def _add(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
     used[rows[:, SLOT], rows[:, SERVER]] += rows[:, COUNT, None] * demand
+    # What is added and taken away again may leave a little less than 0.
     np.maximum(used, 0.0, out=used)
 
 
@@ -188,6 +190,7 @@ class BestSolution:
         """
         if not is_better(solution.value, self.value):
             return False
+        # No heuristic is trusted: what it offers is checked before it counts.
         value = self._verify(solution.by_id)
         self.solution, self.is_own = solution, True
         self.state.found(value, solution.by_id)

@@ -96,6 +96,7 @@ class Alternation:
             self.best.state.enter(turn.phase)
             had_a_try = turn.search(part)
             gain, spent = self.best.value - before, part.elapsed
+            # Without this, a search that has nothing to try would be chosen for ever.
             if not had_a_try or spent <= 0:
                 self._turns.remove(turn)
                 continue
@@ -103,9 +104,11 @@ class Alternation:
             turn.last_turn = self._number
             self._number += 1
             if gain <= 0:
+                # A search may need more time than its turn has for its first gain.
                 turn.amount *= self.params.growth
 
     def _next(self) -> Turn:
+        # What gained nothing from the last schedules may gain from those that others found since.
         waited = max(self._turns, key=lambda turn: self._number - turn.last_turn)
         if self._number - waited.last_turn > self.params.most_wait:
             return waited

@@ -313,11 +313,13 @@ class PeriodModel:
         passes = last >= period.stop
         name = f"{i}_{period.start}"
         here = [slot for slot in steps if slot in slots]
+        # `done` says "by the end of a slot", so each variable earns the difference to the next.
         worth = [*(steps[slot] for slot in here), 0.0]
         done = {
             slot: self._variable(f"c_{name}_{slot}", 1.0, worth[k] - worth[k + 1], whole=True)
             for k, slot in enumerate(here)
         }
+        # The tighter these limits, the less a fraction of `enters` can bring along.
         most = float(min(c.work, c.parallel * max(0, period.start - c.job.arrival)))
         most_taken = float(min(c.work, c.parallel * (slots.stop - c.job.arrival)))
         part = PeriodPart(

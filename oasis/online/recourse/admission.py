@@ -158,6 +158,7 @@ class AtPrices:
 
     def learn(self, job: Job) -> PriceBounds:
         self._arrived += 1
+        # Given bounds are those of the whole run; others follow what has arrived so far.
         if self._given is not None:
             return self._given
         # Where the horizon rolls, every job has the whole of it ahead, whenever it came.

@@ -261,6 +261,7 @@ class LiveJob:
         Each is worth `lift` more than it is.
         """
         work = self.remaining if work is None else work
+        # As in `earliest`: no completion is possible before.
         first = self.begin(now) - 1 - (-work // self.job.chunks)
         utility = self.table[first - self.job.arrival : until - self.job.arrival + 1] + lift
         # A search asks the logarithms only which completions count;
