@@ -32,7 +32,7 @@ from offline.state import Phase
 ROOT = Path(__file__).parents[3]
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 LARGE = BendersParams.from_dict({"master": {"whole_size": 0}, "process_limit": 0.0})
-BUSY = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)  # open for over 20 s
+BUSY = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)  # takes over 20 s
 SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
