@@ -430,7 +430,7 @@ class Dragon(LocalityAware):
         return True
 
     def _cut(self, changes: Changes, before: Changes, now: float) -> None:
-        """Let victims hold what `changes` says; what each held at first is kept in `before`."""
+        """Let victims hold the allocations in `changes`; `before` keeps what each held at first."""
         for index in changes:
             before.setdefault(index, self._running.held[index])
         self._resize(changes)

@@ -448,7 +448,7 @@ class ElasticFlow(BasePolicy):
         return [claim for claim in self._claims(view) if claim.time < math.inf]
 
     def _deadline(self, job: PolicyJob) -> float:
-        """The time until which `job` counts as in time; infinity if there is none."""
+        """The latest time at which `job` counts as in time; infinity if there is none."""
         least = self.worth * float(job.utility(0.0))
         low, high = 0.0, 2.0**52
         if not least or float(job.utility(high)) >= least:

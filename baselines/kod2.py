@@ -39,7 +39,7 @@ class JobState(StrEnum):
 
 
 class Weights:
-    """The weight of a job, which grows with its fewest workers and falls with what it asks for.
+    """The weight of a job: grows with its fewest workers, falls with its demands.
 
     The paper prints the weight as the sigmoid (1) of w', and of w' only that it is "in proportion
     to the minimum number of worker tasks and in inverse proportion to the sum of required CPU and

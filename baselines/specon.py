@@ -24,7 +24,7 @@ class Category(StrEnum):
 
 
 class Container:
-    """A job and what has been seen of its progress.
+    """A job and its observed progress.
 
     Parameters
     ----------

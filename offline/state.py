@@ -1,4 +1,4 @@
-"""The state of a solve: what is known when it ends, whatever ended it."""
+"""The state of a solve: what is known at its end, whatever ends it."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _read_row(data: Any) -> dict[str, Any]:
 
 
 def _reader(name: str) -> Reader[Any]:
-    """The reader of an entry of a row, by its name; what has no name here is kept as it is."""
+    """The reader of an entry of a row by its name; entries of other names are kept as they are."""
     if name in FIGURES or name in SUMS:
         return figure_reader(name)
     return _READERS.get(name, lambda value: value)
@@ -283,7 +283,7 @@ def compare(
     on_decision: Callable[[str], None] | None = None,
     on_run: Callable[[Run], None] | None = None,
 ) -> Comparison:
-    """Run each policy on `instance` and verify what it did.
+    """Run each policy on `instance` and verify its schedules.
 
     Parameters
     ----------

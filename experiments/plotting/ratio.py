@@ -226,7 +226,7 @@ def plot_rents(
     group: str = "worker",
     ax: Axes | None = None,
 ) -> Axes:
-    """Heat map of what all of a resource costs at the prices of a bound, over time and resources.
+    """Heat map of price times capacity of each resource at the prices of a bound, over time.
 
     Rents are utility, so they compare across resources and groups, which have one scale; all of
     them and the jobs' payoffs add up to the bound.

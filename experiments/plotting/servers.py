@@ -107,7 +107,7 @@ MOST = 4  # curves
 
 
 def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
-    """Demand for the scarcest resources in each slot, in percent of what there is.
+    """Demand for the scarcest resources in each slot, in percent of the capacity.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class InstanceSource(Protocol):
 
 @dataclass(frozen=True)
 class Drawn:
-    """Instances of `oasis.generate`; holds what it is given, hourly counts included."""
+    """Instances of `oasis.generate` with these arguments, hourly counts included."""
 
     labels: Mapping[str, Any]
     identity: Mapping[str, Any]

@@ -205,7 +205,7 @@ class BooksView:
         return self._books.jobs[job.index].allocation
 
     def waiting(self) -> Iterator[PolicyJob]:
-        """Unfinished jobs that cannot work with what they hold, in order of arrival."""
+        """Unfinished jobs that hold too little to work, in order of arrival."""
         return (p.seen for p in self._books.jobs.values() if not p.complete)
 
     def running(self) -> Iterator[PolicyJob]:

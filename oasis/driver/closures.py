@@ -104,7 +104,7 @@ class Closures:
         return held_back(self.calendar, self._slot, site, held, job_id)
 
     def check(self, entries: Entries, free: Sequence[Row], site: Site, policy: str) -> None:
-        """Raise `PolicyError` if a plan, which leaves `free`, uses what is closed or reserved."""
+        """Raise `PolicyError` if a plan, which leaves `free`, uses closed or reserved capacity."""
         for entry in entries.values() if self.closed else ():
             for machine in sorted(entry.allocation.machines & self.closed):
                 where = site.machines[machine].id

@@ -371,7 +371,7 @@ class Service:
         return {"driver": self.driver.state(), "policy": policy_state(self.policy, entries)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Restore the service from the data of `state`."""
         for found in state["driver"]["entries"]:
             uid = found["uid"]
             self._specs[uid] = Submission(uid, job_from_dict(found["spec"]))

@@ -115,7 +115,7 @@ def _standard_bytes() -> bytes:
 
 
 def decompressed(content: bytes) -> bytes:
-    """`content`, or what was compressed in it; the kind is found from how it begins."""
+    """`content`, decompressed if its first bytes are those of a compressed file."""
     for begin, (name, decompress) in COMPRESSIONS.items():
         if re.match(begin, content):
             try:

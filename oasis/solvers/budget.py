@@ -131,7 +131,7 @@ def _checked(value: float | None, name: str, what: str) -> float | None:
 
 
 class BudgetMeter(Protocol):
-    """Tells how much has been spent."""
+    """Measures the amount spent so far."""
 
     @property
     def is_repeatable(self) -> bool:

@@ -67,7 +67,7 @@ DELIMITERS = ",;\t|"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table, by what they say.
+    """The columns of a table by their meaning.
 
     Parameters
     ----------

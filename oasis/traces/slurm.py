@@ -552,7 +552,7 @@ def _check_columns(header: Sequence[str], file: str) -> None:
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes runs of rows, and notes what was found on the way."""
+    """Turns rows into runs, and collects notes on what it met."""
 
     header: Sequence[str]
     options: SlurmOptions

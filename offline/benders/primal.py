@@ -97,7 +97,7 @@ class PrimalHeuristic:
         slots: range | None = None,
         radius: float | None = None,
     ) -> int:
-        """Plan within the limits `near` and place the plan, again and again, until all of it fits.
+        """Plan within the limits `near` and place the plan; repeat until all of it fits.
 
         Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
 

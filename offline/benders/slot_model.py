@@ -142,7 +142,7 @@ class SlotModel:
         return {"worker": workers, "ps": at_most(known["ps"], self.ps_of(workers.sum(axis=1)))}
 
     def _filling(self, group: str, wanted: IntArray, known: IntArray, budget: Budget) -> Filling:
-        """Patterns that cover what is wanted, and those of the units (I, S) that are known."""
+        """Patterns that cover the wanted units, and those of the known units (I, S)."""
         capacity = self.model.capacity(group)
         pool = PatternPool(*self._classes[group], self.model.demand(group), wanted)
         for k, patterns in enumerate(pool.patterns):

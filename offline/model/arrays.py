@@ -62,7 +62,7 @@ class GroupArrays:
 
     @property
     def priced(self) -> FloatArray:
-        """Capacities of what has a price, shape (S, R)."""
+        """Capacities of the resources that have a price, shape (S, R)."""
         return self.capacity[:, : self.resources]
 
     def priced_demand(self, form: int) -> FloatArray:

@@ -133,7 +133,7 @@ class ObjectStore:
             return False
 
     def replace(self, found: list[Object], version: int, namespace: str | None = None) -> None:
-        """Take over a whole list; what it lacks is gone, unless it is newer than the list.
+        """Take over a whole list; objects that it lacks are gone, unless they are newer than it.
 
         The list may be that of one `namespace`: then the others stay as they are.
         """

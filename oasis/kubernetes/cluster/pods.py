@@ -324,7 +324,7 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
 
 
 def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
-    """Uid of the job that `pod` belongs to, be it made by us or by the controller of its job.
+    """Uid of the job of `pod`, which we or the controller of its job created.
 
     Anybody can copy labels and annotations, so that no single mark counts: ours is a pod in the
     namespace of a job of ours that this job owns and that our field manager made, or opened; or

@@ -182,7 +182,7 @@ def disruption_budget(namespace: str, name: str = FIELD_MANAGER) -> Object:
 
 
 def service_monitor(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
-    """The Service by which Prometheus finds the metrics, and the ServiceMonitor that tells it."""
+    """The Service of the metrics, and the ServiceMonitor from which Prometheus knows it."""
     meta = {"name": name, "namespace": namespace}
     return [
         _object(

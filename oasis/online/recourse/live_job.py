@@ -1,4 +1,4 @@
-"""A live job: what is left of it, what it may still earn and where it is planned."""
+"""A live job: its remaining work, the utility that it may still earn, and its schedule."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ class LiveJob:
         return float(self.table[slot - self.job.arrival])
 
     def latest_worth(self, share: float, slot: int) -> int:
-        """The last slot in which a completion is worth at least `share` of what it is in `slot`."""
+        """The last slot in which completion is worth at least `share` of its worth in `slot`."""
         worth = self.table[slot - self.job.arrival :]
         return slot + int((worth >= share * worth[0]).sum()) - 1  # no utility grows with time
 
