@@ -89,9 +89,9 @@ def draw(jobs: list[LiveJob], most: int, rng: np.random.Generator) -> list[LiveJ
 # Newcomers of one moment times servers: beyond it they are decided on together. One by one, each
 # would have futures of its own, and try to move others out of its way for itself.
 ONE_BY_ONE = 1000
-ROOM_TRIES = (
-    5  # as many times `RecourseParams.tries` for all newcomers that are decided on together
-)
+# Tries to make room for all newcomers that are decided on together: this times
+# `RecourseParams.tries`.
+ROOM_TRIES = 5
 
 NO_SCHEDULE = "no schedule pays beside what is promised"
 REFUSED = "worth less than what it would take from other jobs"

@@ -355,8 +355,8 @@ class Recourse:
             live = planner.plan.live.get(index)
             if live is None:
                 continue
-            # A job that ends as planned leaves the plan of all others as it is.
-            # what was planned for it is free now
+            # A job that ends as planned leaves the plans of the others as they are; one that ends
+            # earlier leaves capacity that they can use.
             is_early = live.remaining > 0 or live.schedule is not None
             changed |= is_early
             if is_early and index in self.withdrawn:
