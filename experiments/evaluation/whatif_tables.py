@@ -301,7 +301,8 @@ def answer(found: WhatIf) -> tuple[str, ...]:
         first += f"a job takes {lasting(before)} from submission to end on average."
     else:
         first = f"{where}{best} serves these {jobs:,} jobs best{_level(setting, best, mean)}: "
-        first += f"a job takes {lasting(mean)} from submission to end on average, {percent(1 - mean / before)} less than with "
+        first += f"a job takes {lasting(mean)} from submission to end on average, "
+        first += f"{percent(1 - mean / before)} less than with "
         first += f"{_name(found, reference)} ({lasting(before)})."
         first += _without_durations(found, best)
     return tuple(
