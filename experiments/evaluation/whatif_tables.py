@@ -141,6 +141,7 @@ def earned_rows(found: WhatIf) -> list[tuple[str, ...]]:
     return rows
 
 
+SAME = 1e-3  # by which means may differ, relative, and are called the same
 REACHED = 1e-6  # above the bound, relative; less is rounding
 
 
@@ -291,21 +292,37 @@ def answer(found: WhatIf) -> tuple[str, ...]:
     mean, before = rows[best]["completion"]["mean"], rows[reference]["completion"]["mean"]
     jobs = found.about["jobs"]
     where = f"On {machines_text(setting.machines)}, "
-    if rows[best]["waiting"]["mean"] < 1.0 and rows[reference]["waiting"]["mean"] < 1.0:
+    if all(row["waiting"]["mean"] < 1.0 for row in rows.values()):
         first = f"{where}no job waits for GPUs, whatever the policy: {_whole_mean(mean)}."
-    elif best == reference or before is None or mean > before * (1 - 1e-3):
+    elif best == reference or before is None or mean > before * (1 - SAME):
         first = (
             f"{where}no policy serves these {jobs:,} jobs better than {_name(found, reference)}: "
         )
         first += f"a job takes {lasting(before)} from submission to end on average."
     else:
-        first = f"{where}{best} serves these {jobs:,} jobs best: a job takes {lasting(mean)} from "
-        first += f"submission to end on average, {percent(1 - mean / before)} less than with "
+        first = f"{where}{best} serves these {jobs:,} jobs best{_level(setting, best, mean)}: "
+        first += f"a job takes {lasting(mean)} from submission to end on average, "
+        first += f"{percent(1 - mean / before)} less than with "
         first += f"{_name(found, reference)} ({lasting(before)})."
         first += _without_durations(found, best)
     return tuple(
         filter(None, (first, _gain(found, best, mean), _parts(found, best), _earned(found)))
     )
+
+
+def _level(setting: Setting, best: str, mean: float) -> str:
+    """Which policies are as good as the best, up to a thousandth of its mean."""
+    others = [
+        name
+        for name, row in setting.policies.items()
+        if name not in (best, RECORDED)
+        and not row["unfinished"]
+        and row["completion"]["mean"] <= mean * (1 + SAME)
+    ]
+    if not others:
+        return ""
+    many = f"{len(others)} other policies" if len(others) > 2 else " and ".join(others)
+    return f" ({many} as well, within {percent(SAME)})"
 
 
 def _whole_mean(mean: float) -> str:

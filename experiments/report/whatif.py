@@ -125,6 +125,7 @@ def _was_run(found: WhatIf) -> Facts:
     for name in ("kept", "format", "placement", "utilities", "version"):
         if about.get(name) is not None:
             facts.append((name, str(about[name])))
+    facts += [("as read", note) for note in about.get("notes", ())]
     facts += [(f"trace {key}", str(value)) for key, value in (about.get("trace") or {}).items()]
     for name, row in found.first.policies.items():
         if name != RECORDED:
