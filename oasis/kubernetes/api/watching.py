@@ -51,7 +51,7 @@ class Asker(threading.Thread):
                 try:
                     pause = self._ask()
                 except (ApiError, LostAnswerError, TooLateError) as error:
-                    pause = self._hindered(error)
+                    pause = self._after_error(error)
                 self._stopping.wait(pause)
         except Exception as error:  # noqa: BLE001 (whoever started the thread raises it again)
             self.failure = error
@@ -63,7 +63,7 @@ class Asker(threading.Thread):
     def _answered(self) -> None:
         self._asked_at, self._cause = None, "no answer"
 
-    def _hindered(self, error: ApiError | LostAnswerError | TooLateError) -> float:
+    def _after_error(self, error: ApiError | LostAnswerError | TooLateError) -> float:
         """Record an error in place of an answer; return the seconds to the next request.
 
         Rights that are missing for long are missing for good. An API server that has just started
