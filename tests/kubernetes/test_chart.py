@@ -17,7 +17,7 @@ from tests.kubernetes.tutorial.page import DEPLOY, Shell, environment, typed, wo
 
 @pytest.fixture
 def shell(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Shell:
-    """Of somebody who has the commands and no cluster."""
+    """A shell with the commands, but without a cluster."""
     directory = tmp_path / "bin"
     words_on_path(directory, controlplane_binary, helm_binary)
     return partial(typed, environment(directory, tmp_path / "none", tmp_path))

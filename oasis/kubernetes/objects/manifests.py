@@ -173,7 +173,7 @@ def deployment(
 
 
 def disruption_budget(namespace: str, name: str = FIELD_MANAGER) -> Object:
-    """A drain of nodes ends one controller at a time."""
+    """The PodDisruptionBudget: a drain of nodes evicts one controller at a time."""
     return _object(
         "policy/v1",
         "PodDisruptionBudget",
@@ -183,7 +183,7 @@ def disruption_budget(namespace: str, name: str = FIELD_MANAGER) -> Object:
 
 
 def service_monitor(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
-    """The Service by which Prometheus finds the metrics, and the ServiceMonitor that tells it."""
+    """The Service of the metrics, and the ServiceMonitor from which Prometheus knows it."""
     meta = {"name": name, "namespace": namespace}
     return [
         _object(
