@@ -12,7 +12,9 @@ from typing import Any
 from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL, WINDOW_SINGULAR
 from oasis.kubernetes.objects.quantities import QUANTITY, Amounts, quantity
 from oasis.kubernetes.objects.schema import (
+    TIME,
     conditions_schema,
+    names_schema,
     number_schema,
     object_schema,
     resource_definition,
@@ -223,9 +225,8 @@ def window_resource() -> dict[str, Any]:
     return resource_definition(names, "Cluster", meaning, columns, _spec_schema(), status)
 
 
-def _spec_schema() -> dict[str, Any]:
-    time = {"type": "string", "format": "date-time"}
-    reserve = object_schema(
+def _reserve_schema() -> dict[str, Any]:
+    return object_schema(
         "Makes it a reservation. Without it nothing that is planned here runs on the nodes.",
         {
             "resources": {
@@ -246,35 +247,30 @@ def _spec_schema() -> dict[str, Any]:
                 ],
                 "description": "How much is kept, on all these nodes together. Default: all.",
             },
-            "namespaces": {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1},
-                "description": "Whose jobs and pods it is kept for. Default: all pods that are "
-                "not planned here.",
-            },
+            "namespaces": names_schema(
+                "Whose jobs and pods it is kept for. Default: all pods that are not planned here."
+            ),
         },
     )
 
+
+def _spec_schema() -> dict[str, Any]:
     def some(field: str) -> str:
         return f"(has(self.{field}) && size(self.{field}) > 0)"
 
     return object_schema(
         "Which nodes, and when.",
         {
-            "begin": {**time, "description": "When it begins."},
-            "end": {**time, "description": "When the nodes are there again."},
+            "begin": {**TIME, "description": "When it begins."},
+            "end": {**TIME, "description": "When the nodes are there again."},
             "repeat": text_schema("Whether it comes again. Default: once.", *REPEATS),
-            "nodes": {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1},
-                "description": "Names of nodes.",
-            },
+            "nodes": names_schema("Names of nodes."),
             "nodeSelector": {
                 "type": "object",
                 "additionalProperties": {"type": "string"},
                 "description": "Labels of the nodes, instead of their names.",
             },
-            "reserve": reserve,
+            "reserve": _reserve_schema(),
             "noticeSeconds": number_schema(
                 "Pods end so long before it begins. Default: the length of a slot."
             ),

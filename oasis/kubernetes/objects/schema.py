@@ -63,6 +63,12 @@ def text_schema(description: str, *among: str, default: str | None = None) -> Sc
     return found
 
 
+def names_schema(description: str) -> Schema:
+    """The schema of a list of names."""
+    items = {"type": "string", "minLength": 1}
+    return {"type": "array", "items": items, "description": description}
+
+
 def _rule(rule: str, message: str) -> dict[str, str]:
     return {"rule": rule, "message": message}
 

@@ -13,6 +13,7 @@ from oasis.kubernetes.names import (
 )
 from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, JobSpec
 from oasis.kubernetes.objects.schema import (
+    names_schema,
     number_schema,
     object_schema,
     resource_definition,
@@ -225,11 +226,9 @@ def _spec_schema() -> dict[str, Any]:
                 "items": text_schema("A kind.", *UTILITY_FIELDS),
                 "description": "Kinds of utility that a job may have. Default: all.",
             },
-            "namespaces": {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1},
-                "description": "Only jobs of these namespaces may be of this class. Default: all.",
-            },
+            "namespaces": names_schema(
+                "Only jobs of these namespaces may be of this class. Default: all."
+            ),
             "default": {
                 "type": "boolean",
                 "description": "Whether it is the class of jobs that name none.",
