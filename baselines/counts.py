@@ -122,7 +122,7 @@ class Gpus:
     Parameters
     ----------
     site : Site
-        Which says whether there are GPUs at all.
+        The machines; they may have no GPUs at all.
 
     Examples
     --------

@@ -24,7 +24,7 @@ class PreemptiveCapacity:
     site : Site
         The machines.
     placement : Placement
-        Where tasks go.
+        Placement rule.
     view : View
         The present.
     running : iterable of PolicyJob
@@ -134,7 +134,7 @@ class ServiceLevels:
     Attributes
     ----------
     ends : list of float
-        The same in GPUs times units of time.
+        Ends of levels in GPUs times units of time.
     """
 
     def __init__(self, hours: tuple[float, ...], site: Site) -> None:

@@ -386,7 +386,7 @@ def pool(made: ElasticWorkload) -> tuple[FloatArray, list[FloatArray]]:
     -------
     totals : (resources,) float array
     demands : list of (forms, resources) float array
-        By job.
+        Demands of a worker, by job.
 
     Examples
     --------
@@ -539,7 +539,7 @@ def shortest_first(arrivals: Sequence[float], work: Sequence[float]) -> float:
     Parameters
     ----------
     arrivals, work : sequence of float
-        Of each job on one machine, in seconds.
+        Arrival and work of each job on one machine, in seconds.
 
     Examples
     --------

@@ -86,7 +86,7 @@ class SolveState:
     Attributes
     ----------
     budget : Budget
-        The same.
+        Budget of the solve.
     incumbent : float or None
         Value of the best verified schedules, None before the first.
     bound : float

@@ -46,9 +46,9 @@ class BySlots:
     Parameters
     ----------
     seconds : Utility
-        By seconds.
+        Utility by the delay in seconds.
     length : float
-        Of a slot, seconds.
+        Length of a slot, seconds.
     first : float
         Seconds from the true arrival to the end of the slot in which the job arrives.
 
@@ -287,9 +287,9 @@ class Slotted:
     Parameters
     ----------
     policy : Policy
-        What plans.
+        The policy that plans.
     model : ElasticModel
-        How it sees the machines and the jobs.
+        The model of the machines and the jobs that it sees.
     """
 
     slotted = False
@@ -446,11 +446,11 @@ def elastic_policy(
     Parameters
     ----------
     name : str
-        Of the registry.
+        Name in the registry.
     options : mapping
         Its options that differ from their defaults.
     made : ElasticWorkload
-        What it will run on.
+        The jobs that it will run on.
     slot_seconds : float
         Length of the slots of OASiS and recourse.
 

@@ -70,7 +70,7 @@ class JobColumns:
     ids : tuple of str
         Their names.
     submitted, durations : (jobs,) float array
-        In seconds.
+        Submission and duration of each job, in seconds.
     gpus : (jobs,) integer array
         GPUs that each holds while it runs.
     owners : tuple of str
@@ -292,7 +292,7 @@ class Times:
         Seconds without GPUs, and from submission to the end; a job that did not finish has no
         completion, which is NaN.
     started : (jobs,) float array
-        When it first had GPUs; NaN if never.
+        Time at which each job first had GPUs; NaN if never.
     moves, preemptions : int
         How often jobs were moved, and resumed after they had been preempted.
     queue, in_use : tuple of (float array, float array)
@@ -434,7 +434,7 @@ def figures(jobs: JobColumns, times: Times, gpus: int) -> dict[str, Any]:
     jobs : JobColumns
         The jobs that `times` are of.
     times : Times
-        What became of them.
+        Their times in the run.
     gpus : int
         GPUs of all machines, of which shares in use are.
 

@@ -113,7 +113,7 @@ class Cell:
     Parameters
     ----------
     source : InstanceSource
-        Where the instance comes from.
+        Source of the instance.
     policy : str or None
         Name of the policy; None in a cell that others share (`shared_cell`).
     policy_options : mapping
@@ -121,7 +121,7 @@ class Cell:
     seed : int
         Draws the instance and the policy's fixed counts.
     task : CellTask
-        What is done.
+        The task.
     options : Options
         Options of the task.
     code : str

@@ -45,7 +45,7 @@ class CellResult:
     error : str or None
         Why it failed, in one line.
     traceback : str or None
-        Where it failed.
+        Traceback of the error.
     """
 
     status: str
@@ -125,7 +125,7 @@ def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Tab
     cells : sequence of Cell
         The grid.
     records : mapping of str to CellResult
-        By key of the cell; all must be there.
+        Records by key of the cell; all must exist.
     """
     rows = [(cell, records[cell.key]) for cell in cells]
     parameters = [cell.columns for cell, _ in rows]

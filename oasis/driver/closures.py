@@ -30,7 +30,7 @@ class Closures:
     Attributes
     ----------
     calendar : Calendar
-        What is known beforehand.
+        Windows that are known beforehand.
     closed : frozenset of int
         Machines that are closed now.
     kept : dict of int to tuple of int

@@ -47,7 +47,7 @@ class Driver(Generic[Spec]):
     Parameters
     ----------
     policy : Policy
-        What decides.
+        The policy that decides.
     site : Site
         The machines.
     minimum_run : int

@@ -70,7 +70,7 @@ class JournaledService:
     Parameters
     ----------
     policy : Policy
-        What decides: any policy of slots.
+        The policy that decides: any policy of slots.
     cluster : Cluster
         Servers and the length of a slot.
 

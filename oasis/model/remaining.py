@@ -18,7 +18,7 @@ def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) ->
     Parameters
     ----------
     utility : Utility
-        By the delay from the true arrival.
+        Utility by the delay from the true arrival.
     elapsed : int
         Slots since then.
     slots : int
@@ -54,7 +54,7 @@ def remaining_job(job: Job, remaining: int, now: int, slots: int, end: int | Non
     Parameters
     ----------
     job : Job
-        As it arrived.
+        The job as it arrived.
     remaining : int
         Worker-slots that are left.
     now : int

@@ -23,7 +23,7 @@ class Share:
     Parameters
     ----------
     amount : (R, T, C) float array
-        What is kept on one server of each column.
+        Reserved amount on one server of each column.
     used : (R, T, C) float array
         What is committed there to these jobs, be it more or less.
     """

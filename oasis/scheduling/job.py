@@ -248,11 +248,11 @@ class LimitedDemand(Sequence[tuple[int, int]]):
     Parameters
     ----------
     amounts : tuple of (resource index, amount)
-        What it reserves, in grid units.
+        Reserved amounts, in grid units.
     machines : frozenset of int
         Those that admit it, by their index in `Site.machines`.
     requires : Requirement
-        What it asks of their labels.
+        Labels that it requires of the machines.
     unmet : str or None
         A label that no machine has as it must be; None if some machine admits the task.
 

@@ -83,11 +83,11 @@ class ElasticWorkload(Summarised):
     workload : Workload
         The machines and the jobs.
     speed : Speed
-        How fast the jobs work.
+        Speed model.
     costs : ChangeCosts
-        What changes cost them.
+        Costs of changes of allocations.
     observation : Observation or None
-        How their training is looked at.
+        Sampling of their training curves.
     document : mapping
         The plain data of the file that all this was made from.
 

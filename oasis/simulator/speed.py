@@ -305,9 +305,9 @@ class TrainingSpeed:
     scaling : Speed
         What the workers do on one machine that they have for themselves.
     communication : Communication or None
-        What the network costs; None: nothing.
+        Time on the network; None: it costs nothing.
     sharing : CpuSharing or None
-        What sharing cores costs; None: nothing.
+        Slowdown through shared cores; None: it costs nothing.
 
     Examples
     --------

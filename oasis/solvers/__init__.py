@@ -59,7 +59,7 @@ class SolveProgress:
     gap : float
         `relative_gap` of the two; infinite without an incumbent.
     phase : str
-        What it is doing, such as "configuration LP".
+        Present phase, such as "configuration LP".
     """
 
     elapsed: float

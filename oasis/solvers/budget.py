@@ -32,7 +32,7 @@ class Stopping:
         Amount after which to end, if until then the interval between solution and bound has not
         become shorter by a thousandth of itself; None or inf is no such criterion.
     now : float
-        What has been spent when the solve begins.
+        Amount spent when the solve begins.
 
     Raises
     ------
@@ -81,7 +81,7 @@ class Stopping:
         bound : float
             The best bound.
         now : float
-            What has been spent.
+            Amount spent.
         verified : float or None
             Value of the best solution that is at hand and verified: the gap is that of it alone.
         """

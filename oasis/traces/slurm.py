@@ -207,7 +207,7 @@ def layout_of(source: TraceSource, columns: str = "", delimiter: str = "") -> Ro
     Parameters
     ----------
     source : TraceSource
-        What sacct printed, but for JSON.
+        Output of sacct, but no JSON.
     columns : str
         The names of the columns with commas between, if the file has no header; else empty.
     delimiter : str

@@ -138,7 +138,7 @@ class LiveJob:
         It in each form that it may still be planned in, of which nothing changes; empty for a job
         of one form, and once it has run.
     held : Held or None
-        What it holds; None if it does not run.
+        Its allocation; None if it does not run.
     """
 
     key: int

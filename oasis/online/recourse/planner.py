@@ -111,7 +111,7 @@ class Planner:
         What is promised: an admitted job completes by the slot planned at its arrival; a job that
         has run completes by the slot planned when it first ran; nothing.
     params : RecourseParams
-        How plans are searched for.
+        Parameters of the search for plans.
     seed : int
         Of the rounds.
     seconds : float, optional
@@ -130,7 +130,7 @@ class Planner:
     record : PromiseRecord
         What became of promises and of work that was begun.
     grid : dict of str to float
-        What demands are rounded up to.
+        Step by resource to which demands are rounded up.
     rounds_done : int
         Rounds of ruin and recreate in the last decision.
     rounds_given : int or None
