@@ -397,7 +397,7 @@ class Dragon(LocalityAware):
     def _round_of_the_release(self, now: float, before: Changes) -> bool:
         """Cut for the first job in the queue if it is urgent, and launch the first that fits.
 
-        What is cut is free from the next round on. Nobody is launched while cuts do not help.
+        What is cut is free from the next round on. No job is launched while cuts do not help.
         """
         first = min((next(same) for same in self._queue.sizes()), key=by_arrival, default=None)
         changes: Changes = {}

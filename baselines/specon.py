@@ -31,7 +31,7 @@ class Container:
     job : PolicyJob
         The job.
     observed : bool
-        Whether anybody looks at its evaluation function.
+        Whether its evaluation function is observed.
 
     Attributes
     ----------

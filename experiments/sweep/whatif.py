@@ -161,7 +161,7 @@ def run_until_interrupted(
     executor : Executor
         Executor of the cells.
     store : ResultStore, optional
-        Where each record is kept as soon as it is there; those that are there already are taken.
+        Store that receives each record at once; records that it has already are used.
     on_done : callable, optional
         Called with each cell that is done, and all records that there are.
     on_note : callable, optional

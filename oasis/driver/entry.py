@@ -30,7 +30,7 @@ class Submitted(Protocol):
     initial_workers : int or None
         Workers that its owner asked for.
     ps_count : int or None
-        So many parameter servers beside any number of workers; None: by bandwidth.
+        Number of parameter servers beside any number of workers; None: by bandwidth.
     resize : {"elastic", "restart"}
         Whether tasks come and go one by one, or all of them are started again.
     on_rejection : {"fail", "retry"}
@@ -302,7 +302,7 @@ class Decided(Generic[Spec]):
     retried : dict of str to int
         Rejected jobs that are tried again, and in which slot.
     changed : list of str
-        Jobs that hold something else now.
+        Jobs whose allocation has changed.
     late : list of str
         Jobs whose promised completion cannot be kept, those that were given up for it included.
     entries : dict of str to Entry

@@ -63,7 +63,7 @@ def encode(policy: Any, live: Container[int]) -> Any:
     Raises
     ------
     InputError
-        If it holds something that cannot be written down; names the attribute.
+        If an attribute cannot be saved; names the attribute.
 
     Examples
     --------

@@ -22,7 +22,7 @@ def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) ->
     elapsed : int
         Slots since then.
     slots : int
-        So many delays are kept; beyond them the value is that of the last.
+        Number of delays that are kept; beyond them the value is that of the last.
     end : int, optional
         From this delay on, counted from now, a completion is worth nothing.
 

@@ -143,7 +143,7 @@ class TrainingCurve:
 class PsRule(Protocol):
     """The number of parameter servers by the number of workers.
 
-    `per_worker` and `fixed` describe the rule to whoever needs it as linear inequalities: `n`
+    `per_worker` and `fixed` describe the rule as linear inequalities: `n`
     workers, at least one, need ``ceil(per_worker * n) + fixed`` of them.
 
     Examples

@@ -21,7 +21,7 @@ LEAST_PROGRESS = 1e-3
 class Stopping:
     """Criteria of one solve; it ends as soon as one of them is met.
 
-    Whoever asks says how much has been spent, in seconds or in units of work; it reads the clock
+    The caller says how much has been spent, in seconds or in units of work; it reads the clock
     for a deadline alone.
 
     Parameters

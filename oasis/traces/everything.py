@@ -122,7 +122,7 @@ def ps_counts(window: Window, jobs: Sequence[Job]) -> dict[str, int]:
 def busiest(records: Sequence[JobRecord], amount: Callable[[JobRecord], float]) -> float:
     """The most of `amount` that the runs of `records` hold at one time.
 
-    A run begins when the trace says so, or else at submission; one that ends makes room for one
+    A run begins when the trace says, otherwise at submission; one that ends makes room for one
     that begins at the same time.
 
     Examples

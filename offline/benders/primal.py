@@ -178,8 +178,8 @@ class PrimalHeuristic:
 
         A slot with the counts of the best schedules has the places that it has there. With
         `seconds`, any other is placed for so long, or until what it holds is proven to be most.
-        Without, it is placed by few changes of what the best schedules have there, else by patterns
-        alone, and jobs that lack work look for it in other slots.
+        Without, it is placed by few changes of what the best schedules have there, otherwise by
+        patterns alone, and jobs that lack work look for it in other slots.
 
         Returns
         -------

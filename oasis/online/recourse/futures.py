@@ -57,7 +57,7 @@ class SampledFutures:
         its planned completion, so that it can give way to jobs that are in more of a hurry. None
         promises the planned completion.
     memory : int
-        So many of the last arrivals are drawn from.
+        Number of last arrivals that are drawn from.
     most_jobs : int
         Number of jobs after which a future ends.
     seed : int
@@ -189,7 +189,7 @@ class SampledFutures:
         """Return keys of the newcomers that at least half of the sampled futures plan.
 
         In each future its jobs and all newcomers are planned beside the promised jobs, in order of
-        density: the algorithm Consensus of the same book. So many newcomers cost no more plans
+        density: the algorithm Consensus of the same book. All newcomers together cost no more plans
         than one.
         """
         if not newcomers:

@@ -31,7 +31,7 @@ def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
 def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -> bool:
     """Replan all live jobs in order of density; restore the old plan if it is better.
 
-    Once `is_over` says so, which is asked before each job, the others stay unplanned.
+    `is_over` is asked before each job; once it is true, the other jobs stay unplanned.
     """
     # Plans that grew job by job favour the jobs that came first; this
     # one does not depend on the order of arrival.
@@ -128,7 +128,7 @@ class Planner:
     plan : WorkingPlan
         Live jobs with their schedules from the present slot on.
     record : PromiseRecord
-        What became of promises and of work that was begun.
+        Counts of broken promises and of wasted work.
     grid : dict of str to float
         Step by resource to which demands are rounded up.
     rounds_done : int
