@@ -377,6 +377,7 @@ class Dragon(LocalityAware):
         least = NO_REQUEST if urgent is None else urgent.min_workers
         able, held = self._running.shrinking(), self._running.held
         spare = sum(surplus(job, held[job.index]) for job in able)
+        # In the public code, workers that could be cut keep the queue from being served.
         if spare <= least and self._launch_one(now):
             return True
         idle = sum(row[self._gpu] for row in self._room.free) // self._site.grid

@@ -33,7 +33,7 @@ SYNC, ASYNC = "sync", "async"
 LINEAR = (1.0, 0.0, 0.0, 0.0, 0.0)  # n workers are n times as fast as one
 YOUNG = 0.95  # factor on the gain of a job whose speed was never observed
 LEVELS = 50  # of the loss that a fit may tend to
-FEWEST_LOSSES = 3
+FEWEST_LOSSES = 3  # for a curve with three coefficients
 
 
 def terms(workers: int, ps: int, training: str) -> list[float]:

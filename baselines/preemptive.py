@@ -364,7 +364,7 @@ class SRSF(Ordered):
 
 
 ARRIVAL, RUNNING_FIRST = "arrival", "running-first"
-RUNS, WAITS = 0, 1
+RUNS, WAITS = 0, 1  # within a queue, running jobs come before waiting ones
 
 
 class LAS(Ordered):

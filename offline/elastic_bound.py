@@ -36,7 +36,7 @@ from oasis.simulator.elastic import ElasticWorkload
 from oasis.simulator.speed import Load
 from oasis.solvers.lp import ColumnLp, LpColumn
 
-MOST_ROUNDS = 200
+MOST_ROUNDS = 200  # the bound holds after any number of them
 GAP = 1e-3  # the bound is within this part of the LP's optimum, unless the rounds are used up
 ROUNDING = 1e-9  # of a time: more than a run loses when it adds and subtracts times
 

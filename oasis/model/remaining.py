@@ -39,6 +39,7 @@ def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) ->
         return utility
     if elapsed == 0 and end is None:
         return utility
+    # Two points at least, as a piecewise utility needs them.
     delays = np.arange(max(2, slots + 1))
     values = np.asarray(utility(delays + elapsed), dtype=np.float64)
     if end is not None:

@@ -188,7 +188,7 @@ class ScalingTable:
         return speed
 
 
-MB_PER_GBIT = 125.0
+MB_PER_GBIT = 125.0  # 1000 MB in 8 Gbit
 
 
 @dataclass(frozen=True, slots=True)

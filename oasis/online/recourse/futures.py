@@ -18,11 +18,11 @@ from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.recourse.live_job import LiveJob, grid_of
 from oasis.online.recourse.working_plan import WorkingPlan
 
-DEFAULT_SAMPLES = 8
+DEFAULT_SAMPLES = 8  # with `MOST_JOBS`, 320 insertions in a decision at most
 EARLIEST = 4  # if this many futures agree, no others are drawn
 TIE = 1e-9  # share of the utility below which a gain is a rounding error
-MOST_JOBS = 20
-MEMORY = 100
+MOST_JOBS = 20  # of a future: each costs two insertions, with the newcomer and without it
+MEMORY = 100  # jobs: enough to draw from, few enough to follow a load that changes
 ENOUGH = 10  # known jobs from which on an equal trade is accepted
 DEFAULT_PROMISE_SHARE = 0.8  # chosen on training seeds: docs/recourse
 FIRST_KEY = 2**62  # beyond every key of a job that has arrived

@@ -64,7 +64,7 @@ def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
     return GridJob(**given, original=job)
 
 
-NEVER = -1
+NEVER = -1  # before every slot: no completion counts
 LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay finite
 
 
