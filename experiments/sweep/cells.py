@@ -207,6 +207,8 @@ class PolicyMaker:
         name = self.cell.policy
         if name is None:
             raise InputError(f"task {self.cell.task.name}", "a shared cell has no policy")
+        # The seed of the cell is the default: a seed among the options of the policy takes its
+        # place.
         seed = {SEED: self.cell.seed} if SEED in entry_of(name).options else {}
         return make_policy(name, self.instance, **seed | dict(self.cell.policy_options))
 

@@ -36,6 +36,7 @@ def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, An
         if high in given and low not in given:
             more[low] = 0
         elif low in given and high not in given:
+            # A lower limit above the default of the upper one would leave out every job.
             more[high] = max(defaults[high], given[low])
     if "horizon" in given and "arrival_slots" not in given:
         more["arrival_slots"] = min(defaults["arrival_slots"], given["horizon"])
