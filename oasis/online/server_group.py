@@ -133,7 +133,7 @@ class ServerGroup:
         return margin
 
     def _taken(self, users: tuple[str, ...] = ()) -> FloatArray:
-        """Capacity, committed or reserved, that jobs other than `users` hold, (R, T, C)."""
+        """Capacity that jobs of `users` cannot have: committed, or kept for others, (R, T, C)."""
         taken = self.used if self.kept is None else self.used + self.kept
         for key, share in self.shares.items():
             if key != users:
