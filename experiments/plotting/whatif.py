@@ -104,7 +104,7 @@ def over_time_figure(found: WhatIf, series: str) -> Figure:
     found : WhatIf
         The result.
     series : {"waiting", "in_use"}
-        What is drawn.
+        Series to draw.
     """
     rows = found.first.policies
     begin = min(row["series"]["begin"] for row in rows.values())
