@@ -254,7 +254,8 @@ def policy_maker(
             raise oasis.InputError("--bounds", expected)
         with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
-    return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
+    with naming_flags(("lookahead", "horizon")):
+        return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
 
 
 def _serve(controller: Controller, port: int) -> None:
