@@ -175,9 +175,9 @@ class Windows:
                 lacks = f"its nodes have too little of what it reserves{NOTHING}"
                 return [], Said(False, "NoRoom", lacks)
             if free < 1:
-                beside = " beside what other windows keep" if any(others) else ""
-                lacks = f"the nodes have {math.floor(100 * free)}% of what it reserves{beside}, "
-                lacks += "which is kept"
+                lacks = f"the nodes have {math.floor(100 * free)}% of what it reserves"
+                beside = " beside other windows; more is kept when those are over"
+                lacks += beside if any(others) else ", which is kept"
         placed.append(_Placed(window, shares))
         kept = self._beyond_theirs(window, shares, seen, machines)
         spaces = () if window.reserve is None else window.reserve.namespaces or ()

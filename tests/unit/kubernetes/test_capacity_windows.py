@@ -269,7 +269,8 @@ def test_a_reservation_beside_another_one_says_what_it_has() -> None:
     )
     made.run(1)
     assert made.accepted(0)[1] == "Accepted"
-    said = "the nodes have 33% of what it reserves beside what other windows keep, which is kept"
+    said = "the nodes have 33% of what it reserves beside other windows; more is kept when those "
+    said += "are over"
     assert made.accepted(1) == ("True", "Partly", said)
 
 
