@@ -42,7 +42,6 @@ from oasis.workloads.presets import (
 )
 from offline.benders.params import BendersParams
 from offline.column_generation.params import ConfigurationParams
-from offline.periods.bound import PeriodParams
 from offline.solve import LONG_COUNTS, SHORT, AutoParams
 from tests.packaging.commands import EXAMPLE, JOB
 from tests.packaging.figure_rows import row
@@ -325,12 +324,6 @@ COMMANDS = [
         lambda: (seconds(ConfigurationParams().process_limit),),
         lambda: BendersParams().process_limit == ConfigurationParams().process_limit,
     ),
-    Claim(
-        CLI,
-        "over more than @ slots,",
-        lambda: (BendersParams().replanning.span,),
-    ),
-    Claim(CLI, "of some @ slots", lambda: (PeriodParams().slots,)),
     Claim(
         FIELD,
         "| `version` | @ | of the format",
