@@ -18,7 +18,6 @@ from oasis.scheduling.site import FINE, Machine
 from oasis.simulator import PlainJob, replay, rigid_workload
 from oasis.simulator.speed import Communication, Load
 from oasis.traces import PhillyOptions, swf, times
-from oasis.traces.swf import FIELDS
 from oasis.workloads import PRESETS
 from tests.packaging.claims_use import congested, has
 from tests.packaging.page_numbers import Claim, fixed, spelled, trace
@@ -60,7 +59,6 @@ IMPORTS = [
     Claim(TRACES, "By default, `--min-gpus` is @,", lambda: (PhillyOptions().min_gpus,)),
     Claim(TRACES, "@ % of the jobs of Philly have one GPU", share_of_one_gpu),
     Claim(TRACES, "(@ GPUs in openb)", openb_gpus),
-    Claim(TRACES, "@ numbers a line", lambda: (FIELDS,)),
     *(
         Claim(TRACES, sentence, lambda: (times.FIRST_YEAR, times.LAST_YEAR))
         for sentence in ("a time from @ to @ in seconds", "A time outside the years @ to @ is")
@@ -119,9 +117,9 @@ ENGINE = [
         lambda: ("1", "100", fixed(network_seconds(), 1)),
     ),
     Claim(SIMULATOR, "the last @ for elastic jobs", lambda: (spelled(len(registry.CONTROLLERS)),)),
-    Claim(SIMULATOR, "which the paper draws from @ to @.", lambda: (LEAST, MOST)),
+    Claim(SIMULATOR, "in the paper from @ to @.", lambda: (LEAST, MOST)),
     Claim(
-        SIMULATOR, "`oasis compare` uses seed @ by default", lambda: (FIFO().parameters["seed"],)
+        SIMULATOR, "`oasis compare` uses seed @;", lambda: (FIFO().parameters["seed"],)
     ),
     Claim(
         SIMULATOR,
@@ -131,7 +129,7 @@ ENGINE = [
     ),
     Claim(
         SIMULATOR,
-        "@ workers exceed it in one slot, so each job falls behind all new ones.",
+        "@ workers exceed it in one slot, and the job falls behind all new ones.",
         lambda: ("four",),
         lambda: 4 * congested().cluster.slot_seconds / 3600 > LAS().thresholds[0],
     ),
@@ -284,7 +282,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "max(1, `target_factor` D / s)": FORMULA,
         "since 1970": "a definition",
         "With 0, jobs have no parameter servers": "none",
-        "is a job: `838`, `838#2`,": "an example of a name",
+        "is a job: `838`, `838#2` |": "an example of a name",
     },
     SIMULATOR: {
         "virtual cluster 0e4a51": "a name",
