@@ -319,12 +319,6 @@ COMMANDS = [
     Claim(CLI, "counts above @, such as a hundred", lambda: (f"{AutoParams().counts_size:,}",)),
     Claim(CLI, "above @ s, or none", lambda: (f"{SHORT:g}",)),
     Claim(
-        CLI,
-        "if it has more than @ seconds",
-        lambda: (seconds(ConfigurationParams().process_limit),),
-        lambda: BendersParams().process_limit == ConfigurationParams().process_limit,
-    ),
-    Claim(
         FIELD,
         "| `version` | @ | of the format",
         lambda: (1,),
