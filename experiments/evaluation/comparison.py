@@ -176,7 +176,7 @@ MISSING = "missing"  # key of a comparison that was interrupted: names of polici
 def until_interrupted(
     names: Iterable[str], run: Callable[[str], dict[str, Any]], *, keep: bool
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
-    """Figures of each policy, and what the document says of those that Ctrl-C has left out.
+    """Figures of each policy, and the entry for those that Ctrl-C left out.
 
     Parameters
     ----------
@@ -587,7 +587,7 @@ def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
 
 
 def with_best_known(comparison: Comparison) -> Comparison:
-    """The same for elastic jobs: their bound is the upper end, the best of the policies the lower.
+    """As `with_optimum`, for elastic jobs: between the best policy and their upper bound.
 
     Raises
     ------

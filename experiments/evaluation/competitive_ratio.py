@@ -1,4 +1,4 @@
-"""A competitive ratio: a number when the optimum is proven, else an interval."""
+"""A competitive ratio: a number when the optimum is proven, otherwise an interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means over seeds with intervals that say only what can be: none of a share below 0, for one."""
+"""Means over seeds with intervals cut off at impossible values: no share is below 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``oasis whatif`` says: an answer in sentences, and rows of text for screen and page."""
+"""Texts of ``oasis whatif``: an answer in sentences, and rows for screen and page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPACE = "\N{NO-BREAK SPACE}"  # a time is not wrapped
 
 
 def lasting(seconds: float | None) -> str:
-    """A length of time in two units: what people read.
+    """A duration in two units, such as ``2 h 5 min``.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def machines_text(machines: Sequence[int]) -> str:
 
 
 def jobs_text(found: WhatIf) -> str:
-    """How many jobs on which machines."""
+    """Number of jobs, and the machines in a few words."""
     jobs = found.about["jobs"]
     return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(found.first.machines)}"
 
@@ -141,6 +141,7 @@ def earned_rows(found: WhatIf) -> list[tuple[str, ...]]:
     return rows
 
 
+SAME = 1e-3  # by which means may differ, relative, and are called the same
 REACHED = 1e-6  # above the bound, relative; less is rounding
 
 
@@ -213,7 +214,7 @@ OWNERS: Columns = (
 
 
 def owner_changes(found: WhatIf, policy: str) -> list[PartChange]:
-    """How each owner fares under `policy`; those with most GPU-hours first."""
+    """Compare the waiting of each owner under `policy`; those with most GPU-hours first."""
     rows = found.first.policies
     if found.reference is None:
         return []
@@ -291,21 +292,36 @@ def answer(found: WhatIf) -> tuple[str, ...]:
     mean, before = rows[best]["completion"]["mean"], rows[reference]["completion"]["mean"]
     jobs = found.about["jobs"]
     where = f"On {machines_text(setting.machines)}, "
-    if rows[best]["waiting"]["mean"] < 1.0 and rows[reference]["waiting"]["mean"] < 1.0:
+    if all(row["waiting"]["mean"] < 1.0 for row in rows.values()):
         first = f"{where}no job waits for GPUs, whatever the policy: {_whole_mean(mean)}."
-    elif best == reference or before is None or mean > before * (1 - 1e-3):
+    elif best == reference or before is None or mean > before * (1 - SAME):
         first = (
             f"{where}no policy serves these {jobs:,} jobs better than {_name(found, reference)}: "
         )
         first += f"a job takes {lasting(before)} from submission to end on average."
     else:
-        first = f"{where}{best} serves these {jobs:,} jobs best: a job takes {lasting(mean)} from "
-        first += f"submission to end on average, {percent(1 - mean / before)} less than with "
+        first = f"{where}{best} serves these {jobs:,} jobs best{_level(setting, best, mean)}: "
+        first += f"a job takes {lasting(mean)} from submission to end on average, {percent(1 - mean / before)} less than with "
         first += f"{_name(found, reference)} ({lasting(before)})."
         first += _without_durations(found, best)
     return tuple(
         filter(None, (first, _gain(found, best, mean), _parts(found, best), _earned(found)))
     )
+
+
+def _level(setting: Setting, best: str, mean: float) -> str:
+    """Which policies are as good as the best, up to a thousandth of its mean."""
+    others = [
+        name
+        for name, row in setting.policies.items()
+        if name not in (best, RECORDED)
+        and not row["unfinished"]
+        and row["completion"]["mean"] <= mean * (1 + SAME)
+    ]
+    if not others:
+        return ""
+    many = f"{len(others)} other policies" if len(others) > 2 else " and ".join(others)
+    return f" ({many} as well, within {percent(SAME)})"
 
 
 def _whole_mean(mean: float) -> str:
@@ -321,7 +337,7 @@ def _name(found: WhatIf, name: str) -> str:
 
 
 def _without_durations(found: WhatIf, best: str) -> str:
-    """What the best policy is of those that need not know durations, where that is another."""
+    """Name the best policy that needs no durations, if the best one needs them."""
     rows = found.first.policies
     other = found.best(found.first, untold=True)
     if other is None or other == best or not rows[best]["told"]:
@@ -333,7 +349,7 @@ def _without_durations(found: WhatIf, best: str) -> str:
 
 
 def _gain(found: WhatIf, best: str, mean: float) -> str:
-    """How far the best is from what any scheduler could reach."""
+    """Say how far the best policy is from the bound on every scheduler."""
     setting = found.first
     if not setting.bound:
         return ""
@@ -345,7 +361,7 @@ def _gain(found: WhatIf, best: str, mean: float) -> str:
 
 
 def _earned(found: WhatIf) -> str:
-    """Which policy earns most, where it is known what jobs are worth."""
+    """Name the policy that earns most, if the jobs have utilities."""
     most = found.first.utility_bound
     earned = {
         name: row["utility"]
@@ -366,7 +382,7 @@ def _earned(found: WhatIf) -> str:
 
 
 def _parts(found: WhatIf, best: str) -> str:
-    """Who wins and who loses."""
+    """Name the owners and sizes of jobs that wait less, and those that wait longer."""
     if best == found.reference:
         return ""
     owners = owner_changes(found, best)
@@ -448,7 +464,7 @@ def _recorded_notes(found: WhatIf) -> list[str]:
 
 
 def left_out_note(policies: Sequence[str]) -> str:
-    """Which policies were not run unless they were named, and why."""
+    """Say which policies run only if they are named, and why."""
     names = [name for name in LEFT_OUT if name not in policies]
     reasons: dict[str, list[str]] = {}
     for name in names:

@@ -103,7 +103,7 @@ def _scatter(ax: Axes, places: list[Place], marker: str, label: str) -> None:
 
 
 def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
-    """The ratio in figures above its mark; at the right end, below the marks, what is not drawn."""
+    """Write the ratio above its mark; at the right end, below the marks, what is not drawn."""
     above: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "fontsize": SMALL}
     beside: dict[str, Any] = {
         "xytext": (-6, -6),

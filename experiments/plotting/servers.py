@@ -1,4 +1,4 @@
-"""The servers over time: what jobs want, what is used, and what it costs."""
+"""The servers over time: demand, use and prices."""
 
 from __future__ import annotations
 

@@ -223,6 +223,6 @@ def loads_figure(found: WhatIf) -> Figure:
     ax.set_xticks([one.load for one in settings])
     ax.tick_params(axis="both", labelsize=SMALL)
     ax.set_xlabel("load (times as it is)", fontsize=SMALL)
-    ax.set_ylabel(f"mean from submission to end ({unit})", fontsize=SMALL)
+    ax.set_ylabel(f"mean from submission\nto end ({unit})", fontsize=SMALL)
     legend_below(ax, 2)
     return figure

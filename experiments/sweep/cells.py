@@ -30,7 +30,7 @@ from oasis.workloads.generator import read_counts, resolve
 
 
 class InstanceSource(Protocol):
-    """An instance for each seed, or what else its task runs on.
+    """Source of the instance of each seed, or of another input of a task.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A scheduler that a service runs day and night: calls in, decisions out, nothing forgotten."""
+"""Live schedulers for services that run for years: calls, decisions, snapshots and a journal."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class OasisError(Exception):
 
 
 def _made_again(kind: type[OasisError], arguments: tuple[Any, ...]) -> OasisError:
-    """An error as it was pickled, without its constructor: each kind has parameters of its own."""
+    """Rebuild a pickled error without its constructor: each kind has parameters of its own."""
     error: OasisError = kind.__new__(kind, *arguments)
     error.args = arguments
     return error

@@ -73,7 +73,7 @@ class KeepingRunTimes(Protocol):
 
 
 def keeps_run_times(policy: object) -> bool:
-    """Whether `policy` lets jobs run for as long as `View.kept_until` says."""
+    """Return whether `policy` changes no job before `View.kept_until`."""
     return isinstance(policy, KeepingRunTimes) and bool(policy.keeps_run_times)
 
 
@@ -146,7 +146,7 @@ class Forecasting(Protocol):
 
 @runtime_checkable
 class Explaining(Protocol):
-    """Keeps the decisions on the jobs that arrived last, with their reasons."""
+    """Keeps the decisions on the latest arrivals, with their reasons."""
 
     def last_decisions(self) -> Mapping[int, Decision]:
         """Return them by index of the job."""

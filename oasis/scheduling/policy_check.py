@@ -209,7 +209,7 @@ def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str
 
 
 def modules_of(policy: type) -> frozenset[str]:
-    """Modules that the class and its bases are from, those of the toolkit aside."""
+    """Modules of the class and its bases, without those of the toolkit."""
     modules = {base.__module__ for base in policy.__mro__} - {"builtins", "abc", "typing"}
     return frozenset(module for module in modules if not _is_toolkit(module))
 

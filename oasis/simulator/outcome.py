@@ -89,7 +89,7 @@ class JobTimes(Summarised):
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it ran but never finished: rejected, left idle, or cut off by the horizon."""
+        """Whether the job ran and never finished: rejected, left idle or cut off at the end."""
         return self.start is not None and self.end is None
 
     @property
@@ -149,7 +149,7 @@ class MachineUse:
         self._saving = False
 
     def note(self) -> None:
-        """Write down what has changed by now."""
+        """Record what has changed by now."""
         state = self._state
         saving = bool(state.saving.kept)
         for machine, rows in enumerate(self._rows):

@@ -152,7 +152,7 @@ class JobProgress:
 
     @property
     def has_form(self) -> bool:
-        """Whether it has held something, and may not change its form."""
+        """Whether the job has held machines, so that its form is fixed."""
         return bool(self._history)
 
     def be_in(self, form: int) -> None:
@@ -199,7 +199,7 @@ class JobProgress:
         self.since = now
 
     def roll_back(self) -> None:
-        """Go back to the last checkpoint, if work can be lost at all."""
+        """Return to the last checkpoint, if work can be lost at all."""
         if self.checkpoints is not None:
             left = self.checkpoints.restore()
             self.lost += left - self.remaining
@@ -211,7 +211,7 @@ class JobProgress:
         return max(0.0, self.remaining - max(0.0, now - begin) * self.rate)
 
     def held_at(self, now: float) -> float:
-        """Time with all it needs up to `now`."""
+        """Time up to `now` in which the job held all that it needs to work."""
         extra = now - self.since if self.complete else 0.0
         return self.running + self.overhead + extra
 
@@ -345,7 +345,7 @@ __all__ = ["JobProgress", "State"]
 
 
 class State:
-    """Everything up to now; knows nothing of what is to come.
+    """State of the run up to now; it knows nothing of the future.
 
     Attributes
     ----------
@@ -372,7 +372,7 @@ class State:
         self.saving = Saving(site)
 
     def hold(self, progress: JobProgress, allocation: Allocation, coupled: bool) -> None:
-        """Exchange what a job holds."""
+        """Exchange the allocation of a job."""
         job, before = progress.job, progress.allocation
         if before.workers:
             self._shift(before.workers, job.worker, -1, 0)

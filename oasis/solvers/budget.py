@@ -72,7 +72,7 @@ class Stopping:
     def note(
         self, solution: float | None, bound: float, now: float, verified: float | None = None
     ) -> None:
-        """Take note of the best solution and the best bound.
+        """Record the best solution and the best bound.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class Budget:
 
     @property
     def status(self) -> Status:
-        """Why a solve ends that has spent it: its limit, or the criterion that was met before."""
+        """Return why a spent budget ends a solve: its limit, or a criterion met before."""
         limit = Status.WORK_LIMIT if self.is_repeatable else Status.TIME_LIMIT
         if self._limit_came_first:
             return limit

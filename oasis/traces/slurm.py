@@ -297,7 +297,7 @@ def _of_bytes(text: str) -> str:
 
 
 def one_of(columns: Sequence[str], header: Sequence[str], file: str, also: str = "") -> str:
-    """The first of `columns` that is in `header`; an error names all, and what else will do."""
+    """Return the first of `columns` in `header`; the error names all, and what else helps."""
     for name in columns:
         if name in header:
             return name

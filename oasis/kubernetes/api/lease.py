@@ -23,7 +23,7 @@ CLOCK = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
 
 
 def passed() -> float:
-    """Seconds that have passed since some moment, whatever is done to the clock on the wall."""
+    """Seconds of a steady clock, which changes of the system time do not affect."""
     return time.clock_gettime(CLOCK)
 
 
@@ -98,12 +98,12 @@ class Lease(Asker):
         return self._pause()
 
     def _pause(self) -> float:
-        """Four attempts fit into the time for which a renewal holds; its end is told at once."""
+        """Seconds to the next attempt: four fit into a renewal, and its end is noticed at once."""
         left = self._ends - passed()
         return min(self._seconds / 6, left) if left > 0 else self._seconds / 6
 
     def _tell(self) -> None:
-        """Say that the lease was lost or won."""
+        """Report once that the lease was won or lost."""
         if self.is_held == self._was_held:
             return
         self._was_held = not self._was_held
@@ -118,7 +118,7 @@ class Lease(Asker):
         self._on_change(self._was_held)
 
     def release(self) -> None:
-        """Let the next one take over at once."""
+        """Give up the lease, so that another controller can take over at once."""
         self._until = math.inf
         found = self._objects.get(LEASES, self._name, self._namespace)
         if found is not None and found["spec"].get("holderIdentity") == self._identity:

@@ -249,7 +249,7 @@ def kind_of(body: Mapping[str, Any]) -> ResourceKind:
 
 
 def apply_object(objects: Objects, body: Mapping[str, Any]) -> None:
-    """Apply one object; a namespace that is only just being made is waited for."""
+    """Apply one object; wait for its namespace if that is still being created."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:

@@ -28,7 +28,7 @@ class Payments:
         self._paid: dict[Payer, list[list[float]]] = {}  # first time, last time, amount
 
     def pay(self, payer: Payer, amount: float, budget: NamespaceBudget, now: float) -> None:
-        """Note what is paid now."""
+        """Record a payment at time `now`."""
         if amount <= 0.0:
             return
         paid, window = self._paid.setdefault(payer, []), budget.window_seconds

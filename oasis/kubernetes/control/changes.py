@@ -1,4 +1,4 @@
-"""What a change of a running job costs: measured on the changes that were asked for."""
+"""The cost of changing a running job, measured on the changes that were requested."""
 
 from __future__ import annotations
 

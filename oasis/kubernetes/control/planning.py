@@ -14,7 +14,7 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.conditions import error_text
-from oasis.kubernetes.objects.existing import job_items
+from oasis.kubernetes.objects.existing import controller_of, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.scheduling.capabilities import Forecasting
 from oasis.scheduling.policy import Policy
@@ -165,11 +165,16 @@ def _notice(spec: JobSpec) -> float:
 
 
 def _new(seen: Seen, known: Container[str]) -> frozenset[str]:
-    """Uids of the OasisJobs that are there and not `known`."""
+    """Uids of the OasisJobs that are there, name their controller, and are not `known`.
+
+    Of two controllers that meet a job either may get it. The next plan is that without the jobs of
+    the other, and could move what had begun by a plan with them.
+    """
     return frozenset(
         item["metadata"]["uid"]
         for kind, item in job_items(seen)
         if kind is None
+        and controller_of(item, kind) is not None
         and not item["metadata"].get("deletionTimestamp")
         and item["metadata"]["uid"] not in known
     )

@@ -26,8 +26,9 @@ class InMid(Played):
     def at(self, part: float) -> None:
         """Go on to this part of the slot, and begin what can begin."""
         self.part = part
-        self.reconciler.start_between(self.now(), self.seen, 30.0, lambda: None)
-        self.settle()
+        for _ in range(2):  # a new job is claimed in one turn, and begins in the next
+            self.reconciler.start_between(self.now(), self.seen, 30.0, lambda: None)
+            self.settle()
 
 
 @pytest.fixture(params=["recourse", "fifo", "srtf"])
@@ -156,3 +157,32 @@ def test_a_takeover_between_boundaries_costs_no_more_than_what_was_early(played:
     assert played.workers(second) == 4
     played.run(3)
     assert played.phase(second) == "Completed"
+
+
+def test_a_job_begins_once_it_is_claimed_so_that_the_plan_is_that_without_jobs_of_others() -> None:
+    played = InMid(policy("fifo"))
+    played.submit(rigid("old", 2, 8))
+    played.step()
+    theirs, *ours = (played.submit(rigid(f"new-{k}", 1, 4)) for k in range(3))
+    played.part = 0.3
+    played.reconciler.start_between(played.now(), played.seen, 30.0, lambda: None)
+    played.delete(theirs)  # another controller was faster, and it is not seen any more
+    played.at(0.4)
+    assert [played.workers(uid) for uid in ours] == [1, 1]
+    before = set(played.pods)
+    played.step()
+    assert set(played.pods) == before, "no pod was made anew"
+
+
+def test_a_job_that_began_early_may_be_deleted_before_the_boundary(played: InMid) -> None:
+    played.submit(rigid("first", 4, 8))
+    played.step()
+    second = played.submit(rigid("second", 4, 2))
+    played.at(0.3)
+    assert played.workers(second) == 4
+    played.delete(second)
+    third = played.submit(rigid("third", 4, 2))
+    played.at(0.5)
+    assert played.workers(third) == 4
+    played.step()
+    assert played.workers(third) == 4

@@ -85,7 +85,7 @@ def forbidden(what: str) -> tuple[int, Any]:
 
 
 def healthy(method: str, path: str) -> tuple[int, Any]:
-    """What a server answers that has nothing, and takes everything."""
+    """The answers of a server that has no objects and accepts every write."""
     if "watch=true" in path:
         time.sleep(0.1)
         return 200, ""
