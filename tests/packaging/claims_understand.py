@@ -325,7 +325,6 @@ THEORY_CLAIMS = [
     says(THEORY, r"forgives $10^{-@}\max(1,|x|)$", power(TOLERANCE)),
     says(THEORY, "each row may exceed its limit by $10^{-@}$", power(FEASIBILITY)),
     says(THEORY, "so rows of capacities are multiplied by @,", number(ROW_SCALE)),
-    says(THEORY, "The master is solved with $10^{-@}$, which only widens it", power(WIDE)),
     says(
         THEORY,
         "Over more than @ slots, the horizon is cut into periods of about @ slots",

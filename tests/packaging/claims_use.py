@@ -40,8 +40,6 @@ from oasis.workloads.presets import (
     PRIORITY,
     STEPS_PER_SECOND,
 )
-from offline.benders.params import BendersParams
-from offline.column_generation.params import ConfigurationParams
 from offline.solve import LONG_COUNTS, SHORT, AutoParams
 from tests.packaging.commands import EXAMPLE, JOB
 from tests.packaging.figure_rows import row
@@ -165,7 +163,7 @@ START = [
     ),
     Claim(TUTORIAL, "schedule for all @ jobs", lambda: (spelled(len(congested().jobs)),)),
     Claim(TUTORIAL, "and the exit code is @", lambda: (exit_codes.LIMIT,)),
-    Claim(TUTORIAL, "The cheapest schedule completes in slot @ and", lambda: (cheapest_slot(),)),
+    Claim(TUTORIAL, "the cheapest completes in slot @.", lambda: (cheapest_slot(),)),
     Claim(TUTORIAL, "(here @)", lambda: (fixed(refused().utility_factor or 0.0, 2),)),
     Claim(
         TUTORIAL,
