@@ -43,11 +43,6 @@ def openb_gpus() -> tuple[str]:
         return (f"{sum(int(row['gpu']) for row in csv.DictReader(stream)):,}",)
 
 
-def digits_today(ticks: int) -> int:
-    """Digits of a time of the years around 2017, in such parts of a second since 1970."""
-    return len(str(1_507_532_400 * ticks))
-
-
 IMPORTS = [
     Claim(TRACES, "`gradient_mb` @ /", lambda: (GBIT_PER_MB,)),
     Claim(
@@ -62,11 +57,6 @@ IMPORTS = [
     *(
         Claim(TRACES, sentence, lambda: (times.FIRST_YEAR, times.LAST_YEAR))
         for sentence in ("a time from @ to @ in seconds", "A time outside the years @ to @ is")
-    ),
-    Claim(
-        TRACES,
-        "in seconds (@ digits), milliseconds (@), microseconds (@) or nanoseconds (@) since 1970",
-        lambda: [digits_today(ticks) for ticks in times.EPOCH.values()],
     ),
     Claim(
         TRACES,

@@ -23,7 +23,6 @@ from experiments.evaluation.whatif import SHORTEST, machine_list
 from experiments.figures.oasis import FIG8
 from experiments.library import Library
 from experiments.library.store import BETTER
-from experiments.plotting import canvas, schedule, utilities
 from experiments.sweep import Dask, sweep_config
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
@@ -561,14 +560,6 @@ def first_and_last(seeds: list[int]) -> tuple[int, int]:
 
 
 RESULTS = [
-    Claim(PLOTS, "| @ jobs | the schedule", lambda: (schedule.TOO_MANY,)),
-    Claim(
-        PLOTS,
-        "| @ slots or @ servers |",
-        lambda: (canvas.MOST_COLUMNS, canvas.MOST_ROWS),
-    ),
-    Claim(PLOTS, "| @ jobs | utilities", lambda: (utilities.TOO_MANY,)),
-    Claim(PLOTS, "| @ completed jobs |", lambda: (utilities.MOST_DOTS,)),
     Claim(PLOTS, "with @ % intervals", lambda: (confidence(),)),
     Claim(SWEEPS, "for @ % confidence", lambda: (confidence(),)),
     Claim(SWEEPS, "more than a factor of @.", lambda: (f"{intervals.WIDEST:,.0f}",)),
