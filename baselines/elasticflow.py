@@ -62,13 +62,13 @@ class Claim:
     Parameters
     ----------
     index : int
-        Of the job.
+        Index of the job.
     sizes : tuple of Size
         Those that it may have, each faster than the ones before it.
     left : float
         Work that is left.
     time : float
-        Until its deadline; infinity: it has none.
+        Time until its deadline; infinity: it has none.
     """
 
     index: int
@@ -90,7 +90,7 @@ class FreeSlots:
     totals : mapping of int to int
         What there is of each of `Pools`, in grid units.
     length : float
-        Of a slot.
+        Length of a slot.
     first : float or None
         Until the end of the present slot; None: it begins now.
 
@@ -195,7 +195,7 @@ def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int,
     Returns
     -------
     shapes : dict of int to Shape
-        Of those that meet their deadlines.
+        Shapes of the jobs that meet their deadlines.
     late : list of int
         Indices of those that cannot; a job is admitted if with it there are none.
     """
@@ -448,7 +448,7 @@ class ElasticFlow(BasePolicy):
         return [claim for claim in self._claims(view) if claim.time < math.inf]
 
     def _deadline(self, job: PolicyJob) -> float:
-        """The time until which `job` counts as in time; infinity if there is none."""
+        """The latest time at which `job` counts as in time; infinity if there is none."""
         least = self.worth * float(job.utility(0.0))
         low, high = 0.0, 2.0**52
         if not least or float(job.utility(high)) >= least:

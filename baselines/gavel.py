@@ -107,9 +107,9 @@ def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int
     Parameters
     ----------
     ways : sequence of Way
-        Of all jobs.
+        Ways to run of all jobs.
     kinds : Kinds
-        Of machines.
+        Kinds of machines.
     totals : sequence of sequence of int
         What each kind has now of each resource, in grid units.
 

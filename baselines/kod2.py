@@ -39,7 +39,7 @@ class JobState(StrEnum):
 
 
 class Weights:
-    """The weight of a job, which grows with its fewest workers and falls with what it asks for.
+    """The weight of a job: grows with its fewest workers, falls with its demands.
 
     The paper prints the weight as the sigmoid (1) of w', and of w' only that it is "in proportion
     to the minimum number of worker tasks and in inverse proportion to the sum of required CPU and
@@ -176,7 +176,7 @@ def scale_in(
     victims : iterable of PolicyJob
         As `scale_in_order` has them.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     on_node : callable
         Gives the new job room for its minimum on a machine, or says None.
     printed : bool
@@ -229,11 +229,11 @@ def scale_out(
     Parameters
     ----------
     room : Room
-        What is free; what is taken is entered.
+        Free capacity; placed tasks are subtracted.
     able : sequence of PolicyJob
         Running jobs that can use more workers.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     weight, entered : callable
         The weight of a job, and when it entered the waiting queue, which decides between equals.
     printed : bool

@@ -78,7 +78,7 @@ class Partition:
     most_loss : float
         Limit on the sum of their fairness losses.
     most_changes : int
-        So many of those that run may be resized or moved.
+        Number of running jobs that may be resized or moved.
     down : collection of int
         Machines that are not there.
     """

@@ -72,7 +72,7 @@ def scale_down(
     victims : iterable of PolicyJob
         Running jobs, in the order in which they give.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     on_node : callable
         Gives the new job room on one machine, or says None.
     place : callable
@@ -138,7 +138,7 @@ def scale_down_as_printed(
     running : sequence of PolicyJob
         All running jobs, in order of launch.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     fits : callable
         Whether the job for which room is made fits on a machine.
 
@@ -193,11 +193,11 @@ def scale_up(room: Room, able: Iterable[PolicyJob], held: Held, rank: Weighting)
     Parameters
     ----------
     room : Room
-        What is free; what is taken is entered.
+        Free capacity; placed tasks are subtracted.
     able : iterable of PolicyJob
         Running jobs that can use more workers.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     rank : callable
         The place of a job in the order of the queue.
 

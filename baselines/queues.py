@@ -1,4 +1,4 @@
-"""Policies that start jobs in one line and let them run to their end: FIFO, SJF, EASY."""
+"""Policies that serve jobs in one order and let them run to their end: FIFO, SJF, EASY."""
 
 from __future__ import annotations
 

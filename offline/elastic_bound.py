@@ -36,7 +36,7 @@ from oasis.simulator.elastic import ElasticWorkload
 from oasis.simulator.speed import Load
 from oasis.solvers.lp import ColumnLp, LpColumn
 
-MOST_ROUNDS = 200
+MOST_ROUNDS = 200  # the bound holds after any number of them
 GAP = 1e-3  # the bound is within this part of the LP's optimum, unless the rounds are used up
 ROUNDING = 1e-9  # of a time: more than a run loses when it adds and subtracts times
 
@@ -386,7 +386,7 @@ def pool(made: ElasticWorkload) -> tuple[FloatArray, list[FloatArray]]:
     -------
     totals : (resources,) float array
     demands : list of (forms, resources) float array
-        By job.
+        Demands of a worker, by job.
 
     Examples
     --------
@@ -539,7 +539,7 @@ def shortest_first(arrivals: Sequence[float], work: Sequence[float]) -> float:
     Parameters
     ----------
     arrivals, work : sequence of float
-        Of each job on one machine, in seconds.
+        Arrival and work of each job on one machine, in seconds.
 
     Examples
     --------

@@ -21,7 +21,7 @@ P = TypeVar("P", bound=Params)
 
 
 class OfflineProblem:
-    """An instance, what is derived from it, and what is known of its optimum.
+    """An instance, its arrays, and the state of the solve.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Method(ABC, Generic[P]):
     Attributes
     ----------
     name : str
-        As users call it.
+        Name of the method for users.
     kind : type
         Class of its parameters.
     needs_prices : bool
@@ -88,7 +88,7 @@ class Method(ABC, Generic[P]):
         stop : Budget
             Time or work of the solve.
         rng : numpy.random.Generator
-            Of all random choices.
+            Generator of all random choices.
         """
 
     def assist(

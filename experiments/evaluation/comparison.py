@@ -159,7 +159,7 @@ def _read_row(data: Any) -> dict[str, Any]:
 
 
 def _reader(name: str) -> Reader[Any]:
-    """The reader of an entry of a row, by its name; what has no name here is kept as it is."""
+    """The reader of an entry of a row by its name; entries of other names are kept as they are."""
     if name in FIGURES or name in SUMS:
         return figure_reader(name)
     return _READERS.get(name, lambda value: value)
@@ -283,7 +283,7 @@ def compare(
     on_decision: Callable[[str], None] | None = None,
     on_run: Callable[[Run], None] | None = None,
 ) -> Comparison:
-    """Run each policy on `instance` and verify what it did.
+    """Run each policy on `instance` and verify its schedules.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ def replay_each(
     Parameters
     ----------
     workload : Workload
-        Of rigid or elastic jobs.
+        Rigid or elastic jobs.
     policies : mapping of str to mapping
         The options of each policy that differ from their defaults, by its name.
     on_settled : callable, optional
@@ -546,7 +546,7 @@ def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
     Parameters
     ----------
     comparison : Comparison
-        On an instance.
+        Comparison on an instance.
     offline : OfflineResult
         Of one solve of the same instance. It must not be worse than any of the runs: start it from
         the best of them (``warm_start``).

@@ -258,7 +258,7 @@ def competitive_ratio(
         When the offline solve ends, as in `offline.solve`, default after 60 seconds. Without a
         proof by then, or by Ctrl-C, the ratio is an interval.
     seed : int
-        Of the offline solve.
+        Seed of the offline solve.
     scheduler : OASiS or any policy, optional
         A fresh one for `instance`; default ``OASiS.from_instance(instance)``.
     on_progress : callable, optional
@@ -341,7 +341,7 @@ def measure(
 def _online(
     instance: Instance, policy: Policy, state: SolveState, decided: list[Decision]
 ) -> tuple[Run, WarmStart]:
-    """The run of `policy`, and where the offline solve starts: never below what it has earned."""
+    """Run `policy`; also return a start for the offline solve, worth as much as the run."""
     if isinstance(policy, OASiS):
         return decide(instance, state, lambda: policy, decided.append)
     try:

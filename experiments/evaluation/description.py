@@ -24,11 +24,11 @@ class OfferedLoad:
     Parameters
     ----------
     group : TaskGroup
-        Of which servers.
+        Group of the servers.
     resource : str
         The resource.
     capacity : float
-        What all servers of the group have together.
+        Capacity of all servers of the group together.
     wanted : ndarray
         Shape (T,): the demand of `Description`.
     """
@@ -83,7 +83,7 @@ class StandaloneRun:
     completion : int or None
         Slot in which it would complete; None if the horizon is too short.
     utility : float
-        What that is worth; 0 without completion.
+        Utility of that completion; 0 without one.
     form : int
         The form of the job in which it could.
     """
@@ -166,7 +166,7 @@ class Description:
     instance : Instance
         The instance.
     alone : tuple of StandaloneRun
-        For each job, in the order of the instance.
+        Each job on an empty cluster, in the order of the instance.
     demand : mapping of str to ndarray
         By group: shape (T, R), amounts in use in each slot if every job ran from
         its arrival on with as many workers as it could have alone, however full the servers.

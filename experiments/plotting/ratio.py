@@ -43,7 +43,7 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
     Parameters
     ----------
     results : mapping of str to CompetitiveRatio
-        By name, such as the instance's.
+        Ratios by name, such as the instance's.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 
@@ -226,7 +226,7 @@ def plot_rents(
     group: str = "worker",
     ax: Axes | None = None,
 ) -> Axes:
-    """Heat map of what all of a resource costs at the prices of a bound, over time and resources.
+    """Heat map of price times capacity of each resource at the prices of a bound, over time.
 
     Rents are utility, so they compare across resources and groups, which have one scale; all of
     them and the jobs' payoffs add up to the bound.
@@ -238,7 +238,7 @@ def plot_rents(
     bound : ConfigurationBound
         Of `instance`.
     group : {"worker", "ps"}
-        Which servers.
+        Group of the servers.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 

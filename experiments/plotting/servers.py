@@ -42,7 +42,7 @@ class Group:
     Parameters
     ----------
     title : str
-        What its servers are.
+        Name of its servers.
     names : tuple of str
         Their ids.
     used : (T, S, R) float array
@@ -107,7 +107,7 @@ MOST = 4  # curves
 
 
 def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
-    """Demand for the scarcest resources in each slot, in percent of what there is.
+    """Demand for the scarcest resources in each slot, in percent of the capacity.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def plot_utilisation(
     schedules : mapping of str to Schedule
         By job id: ``run.schedules`` of a run, or those of `offline.solve`.
     group : {"worker", "ps"}
-        Which servers.
+        Group of the servers.
     resource : str, optional
         Of which resource; left out, of the resource that is fullest on each server and slot.
     ax : Axes, optional
@@ -234,9 +234,9 @@ def plot_prices(
     instance : Instance
         The problem.
     run : Run
-        Of a policy that prices resources.
+        Run of a policy that prices resources.
     group : {"worker", "ps"}
-        Which servers.
+        Group of the servers.
     resource : str, optional
         Of which resource; left out, of the one of which most is used.
     ax : Axes, optional

@@ -15,7 +15,7 @@ from experiments.evaluation.whatif_tables import (
     BOUND,
     MOST_OWNERS,
     called,
-    lasting,
+    duration_text,
     owner_changes,
 )
 from experiments.plotting.canvas import (
@@ -91,7 +91,7 @@ def _time_ticks(ax: Axes) -> None:
     ax.xaxis.set_minor_locator(FixedLocator([]))
     # A job that waits for less than a second is drawn at one.
     ax.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: "0" if value <= 1 else lasting(value))
+        FuncFormatter(lambda value, _: "0" if value <= 1 else duration_text(value))
     )
     ax.tick_params(axis="x", labelsize=SMALL)
 
@@ -104,7 +104,7 @@ def over_time_figure(found: WhatIf, series: str) -> Figure:
     found : WhatIf
         The result.
     series : {"waiting", "in_use"}
-        What is drawn.
+        Series to draw.
     """
     rows = found.first.policies
     begin = min(row["series"]["begin"] for row in rows.values())

@@ -238,7 +238,7 @@ def _facts(rows: Sequence[Mapping[str, Any]], failed: Sequence[Any]) -> Facts:
 
 
 def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
-    """A table of what went wrong, and how often."""
+    """A table of the errors, and how often each occurred."""
     errors = [str(row["error"]) for row in failed]
     if not errors:
         return []

@@ -45,7 +45,7 @@ class CellResult:
     error : str or None
         Why it failed, in one line.
     traceback : str or None
-        Where it failed.
+        Traceback of the error.
     """
 
     status: str
@@ -90,6 +90,7 @@ class ResultStore:
     def save(self, key: str, identity: Mapping[str, Any], record: CellResult) -> None:
         """Write a record in one step."""
         content = {"format": FORMAT, "cell": dict(identity), **asdict(record)}
+        # A record that was edited or torn must not pass for a result.
         document = {**content, "digest": _digest(content)}
         self.prepare()
         write_text(self.path(key), json.dumps(document, indent=1) + "\n")
@@ -112,6 +113,7 @@ class ResultStore:
         # Somebody may have edited it, or a disk may have lost a part: the cell is run again then.
         if not isinstance(document, dict) or document.pop("digest", None) != _digest(document):
             raise DamagedRecordError(f"{path}: damaged record")
+        # The name of a file is a hash of its identity, and somebody may have renamed it.
         if document.pop("format") != FORMAT or document.pop("cell") != dict(identity):
             raise DamagedRecordError(f"{path}: record of something else")
         return CellResult(**document)
@@ -125,7 +127,7 @@ def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Tab
     cells : sequence of Cell
         The grid.
     records : mapping of str to CellResult
-        By key of the cell; all must be there.
+        Records by key of the cell; all must exist.
     """
     rows = [(cell, records[cell.key]) for cell in cells]
     parameters = [cell.columns for cell, _ in rows]

@@ -47,7 +47,7 @@ class Driver(Generic[Spec]):
     Parameters
     ----------
     policy : Policy
-        What decides.
+        The policy that decides.
     site : Site
         The machines.
     minimum_run : int
@@ -231,7 +231,7 @@ class Driver(Generic[Spec]):
     def _attempt(
         self, facts: Facts[Spec], failed: Mapping[str, Exception], *, ask: bool = False
     ) -> Decided[Spec]:
-        """Decide without the jobs that `failed`; everything is to be rolled back on an error.
+        """Decide without the jobs that `failed`; after an error the caller rolls everything back.
 
         With `ask` the policy is asked even if nothing happened.
         """
@@ -281,7 +281,7 @@ class Driver(Generic[Spec]):
         self.entries.clear()
 
     def resize(self, site: Site) -> None:
-        """Go on with the same machines, of which some have other amounts now.
+        """Continue with the same machines, some of which have other amounts now.
 
         At the next boundary those that are smaller are lost to the policy and come back at once, so
         that what ran there is placed again, on what is left; those that are larger only come back.
@@ -341,7 +341,7 @@ class Driver(Generic[Spec]):
     def _again(self, facts: Facts[Spec], outcome: Decided[Spec]) -> list[Entry[Spec]]:
         """Return the jobs that arrive once more: those that still exist and have work left.
 
-        The policy does not know them, so it is not told of those that are done.
+        The policy does not know them, so it is not informed about the complete ones.
         """
         again, self._arrive_again = self._arrive_again, []
         anew = []
@@ -437,7 +437,7 @@ class Driver(Generic[Spec]):
                 outcome.failed[entry.spec.uid] = error
 
     def _enter(self, entry: Entry[Spec], slot: int, view: BooksView) -> None:
-        """Let a job arrive in `slot`, be it for the first time or with what is left of it."""
+        """Let a job arrive in `slot`, for the first time or with its remaining work."""
         spec = entry.spec
         source = replace(spec.job, arrival=entry.arrived)
         if entry.has_form or entry.done:
@@ -708,7 +708,7 @@ class Driver(Generic[Spec]):
         *,
         remake: bool = False,
     ) -> None:
-        """Go on from `state`.
+        """Restore the driver from the data of `state`.
 
         Parameters
         ----------

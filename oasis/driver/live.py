@@ -70,7 +70,7 @@ class JournaledService:
     Parameters
     ----------
     policy : Policy
-        What decides: any policy of slots.
+        The policy that decides: any policy of slots.
     cluster : Cluster
         Servers and the length of a slot.
 
@@ -142,7 +142,7 @@ class JournaledService:
         InstanceError
             If a live job has a utility that the file format does not know.
         OasisError
-            If the policy holds something that cannot be written down.
+            If the policy has an attribute that cannot be saved.
         """
         self._check_usable()
         policy = self.service.policy
@@ -392,7 +392,7 @@ class LiveScheduler(JournaledService):
         samples: int = DEFAULT_SAMPLES,
         min_utility_fraction: float = DEFAULT_FLOOR,
     ) -> Self:
-        """Plan all live jobs again at every call that changes what there is to plan.
+        """Plan all live jobs again at every call that changes jobs or capacity.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""From a plan to writes: compare pods with the plan, and list what has to be done."""
+"""From a plan to writes: compare pods with the plan, and list the missing actions."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Rejection(Summarised):
     bottleneck: Bottleneck | None
 
     def summary(self) -> tuple[str, Facts]:
-        """From which utility on the job would have been admitted, and what is scarcest."""
+        """The utility from which on the job would have been admitted, and the scarcest resource."""
         factor = ("utility_factor", short(self.utility_factor))
         scarce = "none"
         if self.bottleneck is not None:
@@ -120,7 +120,7 @@ class Decision(Summarised):
     completion : int or None
         Slot in which the last work is done; None if the job is rejected or not done in time.
     schedule : Schedule or None
-        Where it runs.
+        Its placements.
     reason : str or None
         Why the job was rejected, or why it earned nothing although it was admitted.
     rejection : Rejection or None

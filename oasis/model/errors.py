@@ -48,10 +48,10 @@ class OasisError(Exception):
         return ": ".join((*map(str, self.sources), super().__str__()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_again, (type(self), self.args), self.__dict__
+        return _unpickled, (type(self), self.args), self.__dict__
 
 
-def _made_again(kind: type[OasisError], arguments: tuple[Any, ...]) -> OasisError:
+def _unpickled(kind: type[OasisError], arguments: tuple[Any, ...]) -> OasisError:
     """Rebuild a pickled error without its constructor: each kind has parameters of its own."""
     error: OasisError = kind.__new__(kind, *arguments)
     error.args = arguments
@@ -72,11 +72,11 @@ class InputError(OasisError, ValueError):
     field : str
         Path of what is wrong, such as ``jobs[3].worker.bandwidth_gbps`` or ``discount``.
     expected : str
-        What was expected there.
+        Description of the expected value.
     got : object, optional
         The value that was found; the attribute has its description.
     hint : str
-        What may help, to be put behind.
+        Advice to put behind the message.
 
     Examples
     --------
@@ -212,9 +212,9 @@ class PolicyError(OasisError):
     policy : str
         Name of the policy.
     detail : str
-        What is wrong.
+        The fault in words.
     job, server, resource : str, optional
-        Where.
+        Place of the violation.
     time : float, optional
         When: slots on an instance, seconds in a replay.
 

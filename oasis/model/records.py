@@ -256,7 +256,7 @@ class Variant(Kind):
     records : mapping of str to type
         Classes by kind.
     meaning : str
-        Of all of them.
+        Meaning of the whole variant.
     accepts : callable, optional
         Whether the constructor takes a value that is of no such class.
     """
@@ -324,7 +324,7 @@ def entry(kind: Kind, meaning: str = "", default: Any = MISSING, *, absent: Any 
     Parameters
     ----------
     kind : Kind
-        What may stand in it.
+        Kind of its values.
     meaning : str
         A sentence for the schema.
     default : object, optional
@@ -433,7 +433,7 @@ def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """Plain data of a record, the inverse of `parse`; what is as by default is left out."""
+    """Plain data of a record, the inverse of `parse`; fields with their default are left out."""
     found = {}
     for name, default, write in _form(type(record)).writers:
         value = getattr(record, name)

@@ -334,7 +334,7 @@ class OASiS:
             self._begin(window)
 
     def decide(self, view: View) -> Plan:
-        """Submit what has arrived and carry out what was decided for this slot."""
+        """Submit the arrivals, and carry out the plan of this slot."""
         if self._window is not None:
             return self._decide_rolling(view, self._window, self._held)
         plan = Plan()

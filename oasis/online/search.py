@@ -84,7 +84,7 @@ class _RunCapacity:
 
 
 class Search:
-    """Cheapest schedules of one job, given what is committed and what it costs.
+    """Cheapest schedules of one job at given prices, beside what is committed.
 
     Parameters
     ----------

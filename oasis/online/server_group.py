@@ -23,9 +23,9 @@ class Share:
     Parameters
     ----------
     amount : (R, T, C) float array
-        What is kept on one server of each column.
+        Reserved amount on one server of each column.
     used : (R, T, C) float array
-        What is committed there to these jobs, be it more or less.
+        Amount committed there to these jobs, which may be more or less than that.
     """
 
     amount: FloatArray
@@ -133,7 +133,7 @@ class ServerGroup:
         return margin
 
     def _taken(self, users: tuple[str, ...] = ()) -> FloatArray:
-        """Capacity, committed or reserved, that jobs other than `users` hold, (R, T, C)."""
+        """Capacity that jobs of `users` cannot have: committed, or kept for others, (R, T, C)."""
         taken = self.used if self.kept is None else self.used + self.kept
         for key, share in self.shares.items():
             if key != users:
@@ -447,7 +447,7 @@ class ServerGroup:
     def is_crowded(self, slots: IntArray, servers: IntArray, users: tuple[str, ...] = ()) -> bool:
         """Whether more is committed at one of these places than the calendar leaves.
 
-        Jobs of `users` that have no more than is kept for them are in nobody's way.
+        Jobs of `users` that use no more than is reserved for them crowd out no job.
         """
         columns = self._column(servers)
         most = self.capacity[:, columns] * (1 + SPARE_MARGIN)

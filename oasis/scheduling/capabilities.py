@@ -17,7 +17,7 @@ from oasis.scheduling.job import Allocation, PolicyJob
 
 @runtime_checkable
 class Declaring(Protocol):
-    """Says whether it is to be told how much work jobs have; a policy that says nothing is not.
+    """Says whether it is told how much work jobs have; a policy without this attribute is not.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class PlanningInModel(Protocol):
 
 @runtime_checkable
 class Withdrawing(Protocol):
-    """Tells a job that its owner took back from one that ended.
+    """Distinguishes a job that its owner cancelled from one that ended.
 
     Attributes
     ----------
@@ -283,7 +283,7 @@ class Persistent(Protocol):
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` gave, on the same machines."""
+        """Restore the policy from the data of `state`, on the same machines."""
         ...
 
 

@@ -38,7 +38,7 @@ METHODS = {"reset": "reset(site), which begins a run", "decide": "decide(view), 
 
 
 def check_policy(policy: Any) -> None:
-    """Refuse what is no `Policy` before anything is run.
+    """Refuse an object that is no `Policy` before anything is run.
 
     Raises
     ------
@@ -125,13 +125,13 @@ def own_error(
     Parameters
     ----------
     error : BaseException
-        What was raised.
+        The exception that was raised.
     policy : Policy or type
         Whose method it came out of; the class, if that was its constructor.
     where : str
         Name of the method.
     time : float, optional
-        When it was called.
+        Time of the call.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def naming_own_line(policy: Any, where: str, time: float | None = None) -> Itera
 
 
 def in_words(error: BaseException) -> str:
-    """An error in one line: its class, and what it says.
+    """An error in one line: its class and its message.
 
     Examples
     --------

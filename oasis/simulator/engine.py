@@ -40,7 +40,7 @@ class Engine:
     workload : Workload
         Machines and jobs.
     policy : Policy
-        It is reset and then asked at every instant.
+        The policy; it is reset, then asked at every instant.
     speed : Speed
         How fast jobs work; linear in workers by default.
     costs : Costs

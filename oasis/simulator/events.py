@@ -1,4 +1,4 @@
-"""The future: what is known to happen, in order."""
+"""The agenda of a run: known future events in order."""
 
 from __future__ import annotations
 

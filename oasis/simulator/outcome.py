@@ -36,7 +36,7 @@ class JobTimes(Summarised):
     job_id : str
         The job.
     arrival : float
-        When it came.
+        Time of arrival.
     start, end : float or None
         When it first held all it needs and when its work ended; None if it never did.
     waiting, running, overhead : float
@@ -94,7 +94,7 @@ class JobTimes(Summarised):
 
     @property
     def wasted_work(self) -> float:
-        """Work done for nothing: all of it if the job never finished, else what was lost."""
+        """Wasted work: all work of a job that never finished, otherwise the work lost."""
         return self.work_done if self.end is None else self.lost_work
 
     @property
@@ -138,7 +138,7 @@ class MachineUse:
     Parameters
     ----------
     state : State
-        Of the run.
+        State of the run.
     """
 
     def __init__(self, state: State) -> None:
@@ -149,7 +149,7 @@ class MachineUse:
         self._saving = False
 
     def note(self) -> None:
-        """Record what has changed by now."""
+        """Record the amounts that have changed by now."""
         state = self._state
         saving = bool(state.saving.kept)
         for machine, rows in enumerate(self._rows):
@@ -178,9 +178,9 @@ class Outcome(Summarised):
     Parameters
     ----------
     jobs : tuple of JobTimes
-        In order of arrival, as far as they arrived.
+        Times of the jobs that arrived, in order of arrival.
     site : Site
-        Where it ran.
+        Machines of the run.
     timeline : tuple of (float, tuple of int)
         Amounts in use from each time on, in grid units (`Site.grid`): resource by resource for
         worker tasks, then for parameter servers.
@@ -189,7 +189,7 @@ class Outcome(Summarised):
         ever happen, it is later by the time that they would need one after another
         (`Engine.finish`).
     calls : int
-        How often the policy was asked.
+        Number of calls of the policy.
     policy_seconds, simulator_seconds : float
         Measured time inside the policy and outside it.
     policy : str
@@ -402,5 +402,5 @@ def figure_reader(name: str) -> Reader[Any]:
 
 
 def read_figures(data: Any) -> dict[str, Any]:
-    """Read what `Outcome.figures` gave; `InstanceError` with the path of what is wrong."""
+    """Read the data of `Outcome.figures`; `InstanceError` with the path of what is wrong."""
     return {name: entry(data, name, figure_reader(name)) for name in mapping(data)}

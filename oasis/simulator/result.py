@@ -36,7 +36,7 @@ class Run(Summarised):
     parameters : mapping
         Its parameters.
     decisions : tuple of Decision
-        In order of arrival.
+        Decisions in order of arrival.
     bounds : PriceBounds or None
         Price bounds the policy used, if it prices resources.
     decision_seconds : tuple of float

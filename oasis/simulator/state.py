@@ -1,4 +1,4 @@
-"""The state of a run: what every job holds and has done, what is free, and the view of a policy."""
+"""State of a run: allocations and progress of jobs, free capacity, and the view of a policy."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class JobProgress:
     checkpoints : Checkpoints or None
         What it goes back to then; None: it loses no work.
     samples : Samples or None
-        What has been seen of its training.
+        Samples of its training curve.
     """
 
     __slots__ = (
@@ -147,7 +147,7 @@ class JobProgress:
 
     @property
     def history(self) -> list[tuple[float, Allocation]]:
-        """Every change of what it holds: when, and what it held from then on."""
+        """Every change of the allocation: its time, and the allocation from then on."""
         return [(time, Allocation(workers, ps)) for time, workers, ps in self._history]
 
     @property
@@ -295,7 +295,7 @@ class Saving:
         return begin
 
     def drop(self, machine: int) -> None:
-        """Forget what is saved on a machine that is lost."""
+        """Forget the savings on a machine that is lost."""
         self.kept.pop(machine, None)
 
     def advance(self, now: float, free: list[tuple[int, ...]]) -> None:
@@ -358,7 +358,7 @@ class State:
     load : Load
         What is on each machine, kept if the speed model asks for it.
     saving : Saving
-        What jobs that have left still keep busy.
+        Machines that are busy with the saving of jobs.
     """
 
     def __init__(self, site: Site) -> None:

@@ -70,9 +70,9 @@ class Decomposition:
     parts : Parts
         The master, its cuts, and the searches for schedules.
     params : BendersParams
-        How the time is spent.
+        Division of the time.
     stop : Budget
-        What may be spent.
+        Time or work that may be spent.
     """
 
     def __init__(self, parts: Parts, params: BendersParams, stop: Budget) -> None:
@@ -125,7 +125,7 @@ class Decomposition:
             self._helper.partner.tell(message)
 
     def cut_the_relaxation(self) -> Mapping[str, float]:
-        """Solve the master's relaxation and cut off what cannot be placed, again and again.
+        """Solve the master's relaxation repeatedly, and cut off counts that cannot be placed.
 
         Returns the values of the last solution, none if there was no time for any.
         """

@@ -58,15 +58,15 @@ class PrimalHeuristic:
     model : CountModel
         The master.
     separation : Separation
-        Of its cuts.
+        Finds and adds its cuts.
     best : BestSolution
-        Where schedules go.
+        Receives better schedules.
     duals : DualValues
         For jobs that no plan wants, or that found no place.
     rng : numpy.random.Generator
-        Of the order of those.
+        Generator of their random order.
     params : PrimalParams
-        How long, and how often.
+        Limits of plans and placements.
     shortfall : ShortfallParams, optional
         What steers the search for places of the work that a plan's jobs lack.
     """
@@ -97,7 +97,7 @@ class PrimalHeuristic:
         slots: range | None = None,
         radius: float | None = None,
     ) -> int:
-        """Plan within the limits `near` and place the plan, again and again, until all of it fits.
+        """Plan within the limits `near` and place the plan; repeat until all of it fits.
 
         Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
 
@@ -106,7 +106,7 @@ class PrimalHeuristic:
         near : mapping of str to (float, float)
             Which plans are close enough: limits of variables of the master, by name.
         budget : Budget
-            When to stop.
+            Time or work that may be spent.
         gain : float, optional
             How much more than the best schedules a plan must be worth; without a `radius`, it is
             then the one that changes the fewest of their counts. By default, it is the best plan,
@@ -178,8 +178,8 @@ class PrimalHeuristic:
 
         A slot with the counts of the best schedules has the places that it has there. With
         `seconds`, any other is placed for so long, or until what it holds is proven to be most.
-        Without, it is placed by few changes of what the best schedules have there, else by patterns
-        alone, and jobs that lack work look for it in other slots.
+        Without, it is placed by few changes of what the best schedules have there, otherwise by
+        patterns alone, and jobs that lack work look for it in other slots.
 
         Returns
         -------

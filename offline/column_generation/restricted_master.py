@@ -176,7 +176,7 @@ class Column:
     job : int
         Index i into the jobs of the instance.
     schedule : Schedule
-        Where it runs.
+        Its placements.
     utility : float
         f_i(t_il - a_i).
     """

@@ -144,7 +144,7 @@ class BestSolution:
     start : PartialSolution
         A feasible solution.
     state : SolveState
-        Is told of every improvement.
+        Receives every improvement.
     verify : callable
         Returns the value of schedules by job id, and raises `VerificationError` if they break a
         constraint.
@@ -172,7 +172,7 @@ class BestSolution:
 
     @classmethod
     def of(cls, instance: Instance, arrays: OfflineArrays, state: SolveState) -> Self:
-        """The incumbent of a state; what is offered is verified on the instance."""
+        """The incumbent of a state; later solutions are verified on the instance."""
         return cls(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
 
     @property

@@ -62,7 +62,7 @@ class GroupArrays:
 
     @property
     def priced(self) -> FloatArray:
-        """Capacities of what has a price, shape (S, R)."""
+        """Capacities of the resources that have a price, shape (S, R)."""
         return self.capacity[:, : self.resources]
 
     def priced_demand(self, form: int) -> FloatArray:
@@ -85,7 +85,7 @@ def units_that_fit(capacity: FloatArray, demand: FloatArray, most: IntArray) -> 
     capacity : (..., R) float array
         Of each server, or of each server in each slot.
     demand : (I, R) float array
-        Of one unit of each item.
+        Demands of one unit of each item.
     most : (I,) int array
         Most units of each item.
     """

@@ -28,7 +28,7 @@ class CapacityLevel:
     Parameters
     ----------
     items : (n,) int array
-        Which items.
+        Indices of the items.
     count : int
         Positive; the units of the items together.
     """
@@ -59,11 +59,11 @@ class Cover:
     Parameters
     ----------
     amounts : (I,) sequence of float
-        What a unit of each item takes.
+        Amount that a unit of each item takes.
     counts : (I,) sequence of int
         The units.
     capacity : float
-        What they do not fit.
+        The capacity that they exceed.
     """
 
     amounts: Sequence[float]

@@ -54,7 +54,7 @@ class CompactModel(ScheduleModel):
     arrays : OfflineArrays
         The problem.
     budget : Budget
-        For building the model.
+        Time or work for building the model.
 
     Raises
     ------
@@ -100,7 +100,7 @@ class ScheduleExchange:
     instance : Instance
         The problem.
     model : CompactModel
-        What HiGHS solves.
+        The model that HiGHS solves.
     state : SolveState
         Of the solve; others may tell it of schedules meanwhile.
     """

@@ -86,14 +86,14 @@ class PeriodBound:
     best : BestSolution
         Incumbent to exceed; its state receives the bounds.
     params : PeriodParams
-        How the time is spent.
+        Division of the time.
 
     Attributes
     ----------
     is_settled : bool
         Whether another round is not worth its time.
     prices : (L,) float array
-        Of the links.
+        Prices of the links.
     """
 
     def __init__(
@@ -114,12 +114,12 @@ class PeriodBound:
         self._begin()
 
     def _begin(self) -> None:
-        """Forget what is known of the periods at other prices."""
+        """Reset the bounds of the periods, which hold at the prices of before."""
         self._bounds = [math.inf] * len(self.model.periods)
         self._has_news = [True] * len(self.model.periods)  # since the period was solved
 
     def relax(self, budget: Budget) -> None:
-        """Solve the linear relaxation and cut off what cannot be, again and again."""
+        """Solve the linear relaxation repeatedly, and cut off violated rows and cuts."""
         self.best.state.enter(Phase.CUTTING_PLANES)
         params, bounds = self.params, list[float]()
         slots = range(self.model.master.arrays.horizon)

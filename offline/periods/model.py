@@ -190,7 +190,7 @@ class PeriodModel:
     Attributes
     ----------
     parts : list of list of PeriodPart
-        By period.
+        Parts of jobs in each period.
     links : list of (int, int)
         Pairs of variables, the first of which is at most the second.
     new : list of Row

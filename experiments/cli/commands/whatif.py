@@ -201,19 +201,18 @@ def command(
     limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
     trace = read_jobs(source, format, given, expected=EXPECTED, **limits)
     jobs, worth = _valued(JobColumns.of(trace.jobs), utilities, seed)
+    sizes, how = _sizes(jobs, machines, placement)
     about = {
         "jobs": len(jobs),
         "format": trace.format,
         "kept": trace.kept,
-        "notes": how_it_was_read(trace),
+        "notes": [*how_it_was_read(trace), *how],
         "placement": placement,
         "utilities": worth,
         "trace": file_reference(file),
         "command": again(context),
         "version": oasis.__version__,
     }
-    sizes, how = _sizes(jobs, machines, placement)
-    about["notes"] += [how] if how else []
     scenarios = _scenarios(jobs, sizes, placement, *more, many=len(names))
     say_how_it_was_read(trace, is_guessed=format is None)
     if worth:
@@ -269,17 +268,17 @@ def _numbers(text: str | None, option: str, *, whole: bool = False) -> list[floa
 
 def _sizes(
     jobs: JobColumns, machines: str | None, placement: str
-) -> tuple[tuple[int, ...], str | None]:
-    """GPUs of each machine, and a note if they are not given."""
+) -> tuple[tuple[int, ...], list[str]]:
+    """GPUs of each machine, and a note on them if they are not given."""
     if machines is not None:
         with naming_flags(("machines",)), located_at("machines"):
-            return machine_list(machines), None
+            return machine_list(machines), []
     sizes = smallest_machines(jobs, SIZE, placement)
     how = "what really happened" if jobs.is_recorded else "runs that begin at submission"
     note = f"machines: {tables.machines_text(sizes)}, the fewest that hold the busiest moment of "
     note += f"{how} (--machines)"
     console.note(note)
-    return sizes, note
+    return sizes, [note]
 
 
 def _scenarios(

@@ -162,7 +162,7 @@ class Connection:
     configuration : kubernetes.client.Configuration
         Server and credentials.
     params : RetryParams, optional
-        How requests are repeated.
+        Settings of repeated requests.
     on_attempt : callable, optional
         Called with method, status and seconds of each attempt, for metrics; status 0: no answer.
     """
@@ -239,7 +239,7 @@ class Connection:
         content_type: str = "application/json",
         left: Callable[[], float] | None = None,
     ) -> dict[str, Any]:
-        """Make a request, again and again if need be.
+        """Make a request, and repeat it after errors that may pass.
 
         With `left`, seconds by which an attempt that begins now has to be over, none begins once
         they are used up.

@@ -13,8 +13,8 @@ from oasis.kubernetes.api.resources import Object, Objects, ResourceKind
 Key = tuple[str, str]
 WATCH_SECONDS = 300  # after which the server is asked to end a watch
 QUIET_SECONDS = 90.0  # after which we end one that hangs: the server sends a word each minute
-PAUSE = 0.2
-ABSENT_SECONDS = 60.0
+PAUSE = 0.2  # seconds after an error, so that a server in trouble is not flooded
+ABSENT_SECONDS = 60.0  # to the next look for a kind that is not installed
 NEWEST = 1 << 63  # no version is newer
 REFUSED_SECONDS = 30.0  # so long rights may be missing before we give up
 SILENT_SECONDS = 3.0  # so long a question may be without answer before it is said
@@ -51,7 +51,7 @@ class Asker(threading.Thread):
                 try:
                     pause = self._ask()
                 except (ApiError, LostAnswerError, TooLateError) as error:
-                    pause = self._hindered(error)
+                    pause = self._after_error(error)
                 self._stopping.wait(pause)
         except Exception as error:  # noqa: BLE001 (whoever started the thread raises it again)
             self.failure = error
@@ -63,7 +63,7 @@ class Asker(threading.Thread):
     def _answered(self) -> None:
         self._asked_at, self._cause = None, "no answer"
 
-    def _hindered(self, error: ApiError | LostAnswerError | TooLateError) -> float:
+    def _after_error(self, error: ApiError | LostAnswerError | TooLateError) -> float:
         """Record an error in place of an answer; return the seconds to the next request.
 
         Rights that are missing for long are missing for good. An API server that has just started
@@ -133,7 +133,7 @@ class ObjectStore:
             return False
 
     def replace(self, found: list[Object], version: int, namespace: str | None = None) -> None:
-        """Take over a whole list; what it lacks is gone, unless it is newer than the list.
+        """Take over a whole list; objects that it lacks are gone, unless they are newer than it.
 
         The list may be that of one `namespace`: then the others stay as they are.
         """

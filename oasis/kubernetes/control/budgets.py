@@ -66,7 +66,7 @@ class Payments:
         return [[*payer, paid] for payer, paid in sorted(self._paid.items())]
 
     def restore(self, state: list[Any]) -> None:
-        """Go on from `state`."""
+        """Restore the payments from the data of `state`."""
         self._paid = {
             (name, namespace): [list(each) for each in paid] for name, namespace, paid in state
         }

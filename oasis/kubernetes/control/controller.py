@@ -111,7 +111,7 @@ class Controller:
         return self.lease.left()
 
     def stop(self) -> None:
-        """Make `run` end once it has finished what it is doing."""
+        """Make `run` end after the step that is under way."""
         self.stopping.set()
         self._objects.connection.stopping.set()
         self._news.put((self._now(), "stop", "", None))

@@ -57,7 +57,7 @@ class Patience:
     # -- writes ------------------------------------------------------------------------------------
 
     def wrote(self, asked: Iterable[Write], failures: Iterable[Failure], now: float) -> None:
-        """Note what was written and what of it the API server refused."""
+        """Record the writes, and those that the API server refused."""
         failed = [(uid, word, why) for uid, word, why in failures if isinstance(why, str)]
         refused = Counter((uid, word) for uid, word, _ in failed)
         for write, count in Counter(asked).items():
@@ -188,7 +188,7 @@ class Patience:
         return {"waits": found, "failures": self._failures}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from `state`."""
+        """Restore the waiting times from the data of `state`."""
         self._failures = {uid: dict(counts) for uid, counts in state["failures"].items()}
         for uid, (generation, taken_back, again_at, most) in state["waits"].items():
             wait = self._waits[uid] = _Wait(generation, taken_back=taken_back)

@@ -34,7 +34,7 @@ class Asked(Generic[T]):
     Parameters
     ----------
     question : callable
-        It returns the answer.
+        Function that returns the answer.
     """
 
     def __init__(self, question: Callable[[], T]) -> None:
@@ -55,7 +55,7 @@ class Asked(Generic[T]):
         self.ended.wait(patience)
 
     def make(self) -> None:
-        """Ask now; what is raised is raised by `outcome`."""
+        """Ask now; `outcome` raises what the policy raises."""
         begin = time.perf_counter()
         try:
             self._found = self._question()
@@ -134,7 +134,7 @@ class Rehearsals:
         patience: float,
         on_end: Callable[[], None],
     ) -> None:
-        """Ask once about all that is new, and once more shortly before machines are given back."""
+        """Ask once about all new jobs, and once more shortly before machines are given back."""
         if self._asked is None:
             seen = look()
             came = _new(seen, self.known)
@@ -160,7 +160,7 @@ class Rehearsals:
 
 
 def _notice(spec: JobSpec) -> float:
-    """Seconds before a boundary at which pods have to be told, to be gone then."""
+    """Seconds before a boundary at which pods must be deleted, to be gone by then."""
     return spec.grace_seconds
 
 

@@ -177,7 +177,7 @@ class Reconciler:
 
     @property
     def live(self) -> Mapping[str, Entry[JobSpec]]:
-        """Live jobs by uid, with what they hold by the plan that is acted on."""
+        """Live jobs by uid, with what they hold by the plan in force."""
         return self.between.live if self._planning is None else self._planning.live_before
 
     @property
@@ -250,7 +250,7 @@ class Reconciler:
         return self._planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
-        """Act on a new plan from now on: say what was decided, and keep it."""
+        """Put a new plan into force: report its decisions, and save it."""
         self._planning = None
         slot, now, outcome = planning.slot, planning.now, planning.asked.outcome()
         ours = self.pods_of(seen)

@@ -313,7 +313,7 @@ class Tenants:
         return {"payments": self.payments.state(), "accounts": accounts}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from `state`."""
+        """Restore the accounts from the data of `state`."""
         self.payments.restore(state["payments"])
         self._accounts = {uid: _Account(*each) for uid, each in state["accounts"].items()}
 

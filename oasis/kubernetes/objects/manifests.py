@@ -182,7 +182,7 @@ def disruption_budget(namespace: str, name: str = FIELD_MANAGER) -> Object:
 
 
 def service_monitor(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
-    """The Service by which Prometheus finds the metrics, and the ServiceMonitor that tells it."""
+    """The Service of the metrics, and the ServiceMonitor from which Prometheus knows it."""
     meta = {"name": name, "namespace": namespace}
     return [
         _object(
@@ -219,13 +219,13 @@ def everything(
     Parameters
     ----------
     namespace : str
-        Of the controller.
+        Namespace of the controller.
     image : str
-        Of its container.
+        Image of its container.
     arguments : sequence of str
         For ``oasis kubernetes run``.
     name : str
-        Of the controller, and of its objects.
+        Name of the controller, and of its objects.
     monitored : bool
         With a ServiceMonitor, a kind of the Prometheus operator.
 

@@ -16,8 +16,8 @@ IN_NO_NAMESPACE = frozenset({"nodes", "persistentvolumes", CLASS_PLURAL, WINDOW_
 def namespaced(installed: Iterable[Object], namespaces: Sequence[str]) -> list[Object]:
     """Return the manifests with the rights of the ClusterRole limited to the given namespaces.
 
-    What is in no namespace, such as nodes, stays readable everywhere. Roles for tenants, which are
-    bound to nobody here, stay as they are.
+    What is in no namespace, such as nodes, stays readable everywhere. Roles for tenants, which have
+    no binding here, stay as they are.
 
     Examples
     --------

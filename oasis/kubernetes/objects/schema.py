@@ -491,7 +491,7 @@ def resource_definition(
     names : mapping
         Its plural, singular and kind.
     scope : {"Namespaced", "Cluster"}
-        Where its objects live.
+        Scope of its objects.
     meaning : str
         Description of its objects.
     columns : sequence of tuple of str

@@ -1,4 +1,4 @@
-"""A live job: what is left of it, what it may still earn and where it is planned."""
+"""A live job: its remaining work, the utility that it may still earn, and its schedule."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
     return GridJob(**given, original=job)
 
 
-NEVER = -1
+NEVER = -1  # before every slot: no completion counts
 LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay finite
 
 
@@ -138,7 +138,7 @@ class LiveJob:
         It in each form that it may still be planned in, of which nothing changes; empty for a job
         of one form, and once it has run.
     held : Held or None
-        What it holds; None if it does not run.
+        Its allocation; None if it does not run.
     """
 
     key: int
@@ -249,7 +249,7 @@ class LiveJob:
         return float(self.table[slot - self.job.arrival])
 
     def latest_worth(self, share: float, slot: int) -> int:
-        """The last slot in which a completion is worth at least `share` of what it is in `slot`."""
+        """The last slot in which completion is worth at least `share` of its worth in `slot`."""
         worth = self.table[slot - self.job.arrival :]
         return slot + int((worth >= share * worth[0]).sum()) - 1  # no utility grows with time
 

@@ -189,7 +189,7 @@ def result(jobs: list[PlainJob], *policies: Policy, machines: tuple[int, ...] = 
 def test_the_answer_says_what_the_numbers_say() -> None:
     found = result(drawn(60, recorded=False), FIFO(), SRTF())
     first, second, third = tables.answer(found)
-    mean = tables.lasting(found.first.policies["srtf"]["completion"]["mean"])
+    mean = tables.duration_text(found.first.policies["srtf"]["completion"]["mean"])
     assert "srtf serves these 60 jobs best" in first
     assert mean in first
     assert "It is told how long jobs take; of the policies that are not, fifo" in first
@@ -263,4 +263,4 @@ def test_a_trace_with_start_times_brings_what_really_happened(tmp_path: Any) -> 
      (12000.0, "3 h 20 min"), (-90.0, "-1 min 30 s"), (1e8, "1157 d 10 h")],
 )  # fmt: skip
 def test_times_that_people_read(seconds: float, text: str) -> None:
-    assert tables.lasting(seconds).replace(tables.SPACE, " ") == text
+    assert tables.duration_text(seconds).replace(tables.SPACE, " ") == text
