@@ -207,7 +207,7 @@ CONTROLLERS_CLAIMS = [
     says(CONTROLLERS, "*Unfinished* jobs, of @,", elastic.JOBS),
     gives(
         CONTROLLERS,
-        "The bound on the mean completion time is @ s",
+        "cannot be below @ s",
         lambda: f"{elastic_row('fifo')['mean_bound']:.0f}",
     ),
     holds(

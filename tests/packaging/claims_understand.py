@@ -370,7 +370,7 @@ RECOURSE_CLAIMS = [
     holds(RECOURSE, "The share was chosen on the instances of this table", promises_decide),
     says(
         RECOURSE,
-        "A future ends after @ jobs, and each is planned twice, so a decision takes @ insertions",
+        "A future ends after @ jobs, so a decision takes @ insertions",
         futures.MOST_JOBS,
         2 * futures.DEFAULT_SAMPLES * futures.MOST_JOBS,
     ),
