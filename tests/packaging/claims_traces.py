@@ -101,9 +101,7 @@ ENGINE = [
     ),
     Claim(SIMULATOR, "the last @ for elastic jobs", lambda: (spelled(len(registry.CONTROLLERS)),)),
     Claim(SIMULATOR, "in the paper from @ to @.", lambda: (LEAST, MOST)),
-    Claim(
-        SIMULATOR, "`oasis compare` uses seed @;", lambda: (FIFO().parameters["seed"],)
-    ),
+    Claim(SIMULATOR, "`oasis compare` uses seed @;", lambda: (FIFO().parameters["seed"],)),
     Claim(
         SIMULATOR,
         "LAS finishes no job with its default of @ GPU-hour:",
