@@ -22,7 +22,7 @@ class Submitted(Protocol):
     Attributes
     ----------
     uid : str
-        What tells it from all others, also from a later job of the same name.
+        Identity, which a later job of the same name does not share.
     generation : int
         A number that changes with every edit.
     job : Job
@@ -34,9 +34,9 @@ class Submitted(Protocol):
     resize : {"elastic", "restart"}
         Whether tasks come and go one by one, or all of them are started again.
     on_rejection : {"fail", "retry"}
-        What becomes of it if the policy does not admit it.
+        Whether it fails or is tried again if the policy does not admit it.
     ends_itself : bool
-        Whether it says itself when it is complete, whatever work is counted: then the work is an
+        Whether it reports its completion itself, whatever work is counted: then the work is an
         estimate, which is extended as often as it is used up.
     """
 

@@ -1,4 +1,4 @@
-"""What the pages on theory, recourse, Kubernetes and the code say in numbers (page_numbers).
+"""Numbers of the pages on theory, recourse, Kubernetes and the code (page_numbers).
 
 Most are constants and defaults: a page cannot name another one than the code uses. The pages of
 figures have files of their own (claims_figures and its neighbours).
@@ -66,7 +66,7 @@ SIMULATION, TESTBED = PRESETS["paper"], PRESETS["testbed"]
 
 
 def number(value: float) -> str:
-    """As a page prints it."""
+    """A number as a page prints it."""
     return f"{value:g}"
 
 
@@ -94,7 +94,7 @@ def holds(page: str, sentence: str, condition: Callable[[], bool]) -> Claim:
 
 
 def parts(whole: float, share: float) -> bool:
-    """Whether `share` is one of so many parts of a whole."""
+    """Return whether `share` is one of this many parts of a whole."""
     return math.isclose(share, 1 / whole)
 
 
@@ -115,7 +115,7 @@ def largest(name: str, column: str) -> str:
 
 
 def twins(columns: Sequence[str], *figures: str) -> bool:
-    """Whether what the cluster gave agrees with the simulator in these columns."""
+    """Return whether the cluster agrees with the simulator in these columns."""
     for figure in figures:
         rows = read_csv(ROOT / "docs/figures/kubernetes" / f"{figure}.csv")
         found: dict[str, list[list[float]]] = {}

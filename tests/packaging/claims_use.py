@@ -1,4 +1,4 @@
-"""What the pages for users say in numbers, and what makes it true (page_numbers)."""
+"""Numbers of the pages for users, and their proofs (page_numbers)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ PAGES: tuple[str, ...] = (
 
 
 def has(page: str, pattern: str) -> bool:
-    """Whether a cell of a page, or a file, has what a sentence says of it."""
+    """Return whether a cell of a page, or a file, has what a sentence says of it."""
     return re.search(pattern, text_of(page)) is not None
 
 
@@ -97,7 +97,7 @@ def late_job(priority: float | None = None) -> Job:
 
 @cache
 def quoted(priority: float | None = None) -> oasis.Decision:
-    """What `oasis quote` answers for that job."""
+    """Answer of `oasis quote` for that job."""
     job = late_job(priority)
     scheduler = oasis.OASiS.from_instance(congested())
     for known in congested().jobs_by_arrival():
@@ -107,7 +107,7 @@ def quoted(priority: float | None = None) -> oasis.Decision:
 
 
 def refused() -> oasis.Rejection:
-    """What the tutorial's job lacks."""
+    """Rejection of the tutorial's job."""
     found = quoted().rejection
     assert found is not None
     return found

@@ -30,6 +30,7 @@ CLUSTER_RIGHTS = (
     (GROUP, f"{PLURAL}/status", ("patch",)),
     (GROUP, CLASS_PLURAL, ("list", "watch")),
     (GROUP, WINDOW_PLURAL, ("list", "watch")),
+    (GROUP, f"{WINDOW_PLURAL}/status", ("patch",)),
     *(
         (kind.api_version.partition("/")[0], kind.where.plural, ("list", "watch", "patch"))
         for kind in EXISTING
