@@ -76,6 +76,7 @@ class FixedCounts:
             # job's do not depend on this one's size.
             most_workers, wanted_ps = self._rng.integers(LEAST, MOST + 1, size=2).tolist()
             most_workers = min(most_workers, job.max_workers)
+        # A draw that never fits would reject a job that could run smaller.
         most_workers = min(most_workers, self._empty.most_workers(job))
         for workers in range(most_workers, job.min_workers - 1, -1):
             least = job.ps_needed(workers)

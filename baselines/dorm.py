@@ -148,6 +148,7 @@ class Dorm(BasePolicy):
         # and an idle machine is worth nothing.
         limit = math.inf if after is None else self._most_loss
         self._start_waiting(held, room, fairness, limit)
+        # A limit on unfairness that leaves all machines idle protects no job.
         if not any(given.workers for given in held.values()):
             self._start_waiting(held, room, fairness, math.inf)
             if any(given.workers for given in held.values()):

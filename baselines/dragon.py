@@ -72,7 +72,7 @@ class IdleClock:
             levels.append((free, since))
 
     def use(self, machine: int, free: int) -> None:
-        """Use the capacity of `machine` that has been idle for longest, until `free` is left."""
+        """Use the capacity of `machine` that has been idle longest, until only `free` is left."""
         levels = self._levels[machine]
         # The other way round: what alarms gave away was the part that had been idle for longest.
         used = (levels[-1][0] if levels else 0) - free
@@ -325,7 +325,7 @@ class Dragon(LocalityAware):
             self._set(job, made[1])
 
     def launch_in_rounds(self, now: float) -> None:
-        """Repeat the rounds of the public code until one changes nothing.
+        """Repeat the rounds of the public code until one of them changes nothing.
 
         Each cuts running jobs or launches one. In the code they are seconds apart, here they take
         no time. A job that was cut takes back what no other job took.
@@ -364,7 +364,7 @@ class Dragon(LocalityAware):
             self._clock.use(machine, row[self._gpu])
 
     def _round_of_the_code(self, now: float, before: Changes) -> bool:
-        """Cut for the smallest urgent job, or launch the first that fits; whether it did anything.
+        """Cut for the smallest urgent job, or launch the first that fits; return whether it did.
 
         No job is urgent for which the last cut was made. If all have more workers to spare than
         the urgent job's fewest, free GPUs aside, no job is launched in this round.
@@ -423,14 +423,14 @@ class Dragon(LocalityAware):
         return launched or bool(changes)
 
     def _launch_one(self, now: float) -> bool:
-        """Launch the first waiting job that fits; whether there was one."""
+        """Launch the first waiting job that fits; return whether there was one."""
         if not self._queue.launch_all(by_arrival, self._launch, self._hopeless, most=1):
             return False
         self._last_change = now
         return True
 
     def _cut(self, changes: Changes, before: Changes, now: float) -> None:
-        """Let victims hold what `changes` says; what each held at first is kept in `before`."""
+        """Let victims hold the allocations in `changes`; `before` keeps what each held at first."""
         for index in changes:
             before.setdefault(index, self._running.held[index])
         self._resize(changes)

@@ -135,7 +135,7 @@ class Ladder:
 
 
 class FullestStart:
-    """The placement of the authors' later release: all on one machine, else from one machine on.
+    """The placement of the authors' later release: on one machine, otherwise from one machine on.
 
     The first machine that has room for all tasks. Else filling begins with the machine that takes
     most tasks of one kind, goes on with the others in their order, parameter servers first on each,
@@ -202,7 +202,7 @@ class FullestStart:
 
 
 def _filled(order: Sequence[int], most: Mapping[int, int], workers: int) -> Counts:
-    """So many workers, on each machine in this order as many as it takes."""
+    """Distribute `workers` over machines in this order, on each as many as it takes."""
     placed: Counts = {}
     for machine in order:
         here = min(most[machine], workers)

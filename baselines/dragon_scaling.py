@@ -1,4 +1,4 @@
-"""Whom DRAGON shrinks and lets grow: as its paper says, and as its two public versions do."""
+"""Which jobs DRAGON shrinks and grows: by its paper, and by its two public versions."""
 
 from __future__ import annotations
 
@@ -111,6 +111,7 @@ def make_room(
         return None
     for victim in victims:
         now = changes.get(victim.index)
+        # The last victim may have made enough room by itself.
         if now is not None and take_back(room, victim, now, held[victim.index]):
             del changes[victim.index]
     return changes, found
@@ -160,6 +161,7 @@ def give_by_count(able: Iterable[PolicyJob], held: Held, need: int) -> Counter[i
     >>> [give_by_count(jobs, held, need) for need in (-1, 4, 6)]
     [Counter({0: 1}), Counter({0: 2, 1: 2}), None]
     """
+    # Counted, not placed: the public code does not look whether the urgent job then fits.
     line = [job.index for job in able for _ in range(surplus(job, held[job.index]))]
     taken = max(need, 1)
     return Counter(line[:taken]) if taken <= len(line) else None
@@ -200,12 +202,14 @@ def give_until(
     trial = Room(room.site, room.free.copy(), room.down)
     changes: Changes = {}
     line = [job for job in able for _ in range(surplus(job, held[job.index]))]
+    # Asked once more after the last worker: None stands for "no further worker".
     for job in (*line, None):
         if fits(trial):
             return changes
         if job is not None:
             now = changes.get(job.index, held[job.index])
             homes = dict(now.ps)
+            # Workers beside their parameter servers leave last.
             machine = min((task[0] for task in now.workers), key=lambda m: (m in homes, m))
             changes[job.index] = drop_worker(trial, job, now, machine)
     return None

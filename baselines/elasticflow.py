@@ -159,6 +159,7 @@ class FreeSlots:
             for slot in count():
                 begin, length = self.span(slot)
                 time = claim.time - begin
+                # Even the limit itself in all slots that are left would be too late.
                 too_much = left > fastest * time + slack and (slot or now is None)
                 if time <= 0 or too_much:
                     break
@@ -199,6 +200,7 @@ def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int,
         Indices of those that cannot; a job is admitted if with it there are none.
     """
     shapes, late = {}, []
+    # Earliest deadline first: later jobs have more slots to give way into.
     for claim in sorted(claims, key=lambda claim: (claim.time, claim.index)):
         shape = slots.minimum_share(claim)
         if shape is None:
@@ -230,6 +232,7 @@ def share_out(
         having[index] = int(slots.fits(0, known[index].sizes[0]))
         if having[index]:
             slots.take(0, known[index].sizes[0])
+    # Best effort first: jobs with deadlines have their minimum already, and more is a gain only.
     _grow([known[index] for index in best_effort], slots, having, {})
     _grow([known[index] for index in shapes], slots, having, shapes)
     return {
@@ -255,6 +258,7 @@ def _grow(
             continue  # what is free only gets less
         slots.take(0, claim.sizes[place])
         if index in shapes:
+            # The present slot is already counted above; only what is planned for later changes.
             later = [0, *shapes[index][1:]]
             slots.hold(claim, later, -1)
             shapes[index] = _with_more(claim, slots, place + 1, shapes[index])
@@ -444,11 +448,13 @@ class ElasticFlow(BasePolicy):
         return [claim for claim in self._claims(view) if claim.time < math.inf]
 
     def _deadline(self, job: PolicyJob) -> float:
-        """The time until which `job` counts as in time; infinity if there is none."""
+        """The latest time at which `job` counts as in time; infinity if there is none."""
         least = self.worth * float(job.utility(0.0))
         low, high = 0.0, 2.0**52
         if not least or float(job.utility(high)) >= least:
             return math.inf
+        # Bisection down to neighbouring floats: a utility says no deadline, only what delays are
+        # worth.
         while low < (middle := (low + high) / 2) < high:
             low, high = (middle, high) if float(job.utility(middle)) >= least else (low, middle)
         if self.site.slotted:  # it counts at the end of the slot in which it ends
@@ -459,6 +465,7 @@ class ElasticFlow(BasePolicy):
     def _sizes_of(self, job: PolicyJob) -> tuple[Size, ...]:
         """The numbers of workers that `job` may have, each faster than the ones before it."""
         numbers = range(job.min_workers, job.max_workers + 1)
+        # Powers of two, as in the paper: buddy allocation then leaves no fragments.
         wanted = [n for n in numbers if self.sizes == ANY or not n & (n - 1)]
         found: list[Size] = []
         for workers in wanted or [job.min_workers]:
@@ -478,8 +485,9 @@ class ElasticFlow(BasePolicy):
         return Size(workers, ps, self._gpus.of(job, workers), speed, tuple(taken.items()))
 
     def _place(self, view: View, sizes: Mapping[int, Size | None], plan: Plan) -> bool:
-        """Place all jobs, by buddy allocation; whether anybody runs."""
+        """Place all jobs, by buddy allocation; return whether any job runs."""
         found, loose = self._packed(view, sizes, stay=True)
+        # Moving jobs costs time, so all are placed anew only where that packs them better.
         if loose:
             moved, still_loose = self._packed(view, sizes, stay=False)
             found = moved if still_loose < loose else found
@@ -492,7 +500,7 @@ class ElasticFlow(BasePolicy):
     def _packed(
         self, view: View, sizes: Mapping[int, Size | None], *, stay: bool
     ) -> tuple[dict[int, Allocation], int]:
-        """Places of all jobs, and how many shrink or are spread over more machines than needed.
+        """Place all jobs; count those that shrink or use more machines than needed.
 
         Parameters
         ----------
@@ -523,6 +531,7 @@ class ElasticFlow(BasePolicy):
         self, room: Room, job: PolicyJob, size: Size, sizes: Sequence[Size]
     ) -> Allocation | None:
         """Room for `job` with this size, or the largest below it for which there is any."""
+        # Machines may be too fragmented for a size that fits them in total.
         for each in reversed(sizes):
             if each.workers <= size.workers:
                 found = Compact().place(room, job, each.workers, each.ps)

@@ -239,7 +239,7 @@ WorkerCounts = dict[int, int]
 
 
 def add_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Allocation | None:
-    """One worker more on `machine`, and the parameter servers that the rule adds for it.
+    """Add one worker on `machine`, and the parameter servers that the rule then needs.
 
     They go to machines of the job, those with most of its workers first, and then to any other.
 
@@ -288,7 +288,7 @@ def add_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Al
 
 
 def drop_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Allocation:
-    """One worker less on `machine`, without the parameter servers that the rule no longer needs.
+    """Drop one worker on `machine`, and the parameter servers that the rule no longer needs.
 
     Parameters
     ----------

@@ -75,6 +75,8 @@ class Kinds:
         limits = {demand.machines for demand in demands if isinstance(demand, LimitedDemand)}
         found: dict[tuple[object, ...], list[int]] = {}
         for k, machine in enumerate(site.machines):
+            # Machines that no job tells apart are one type: the program stays small on large
+            # clusters.
             admitted = frozenset(limit for limit in limits if k in limit)
             found.setdefault((admitted, machine.hosts), []).append(k)
         self.machines = list(found.values())
@@ -95,7 +97,7 @@ class Kinds:
 
 
 def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int]]) -> list[float]:
-    """X, the share of its time that each job is to run in each way: the linear program.
+    """Solve the linear program for X, the share of time of each job in each way to run.
 
     Maximise the sum of rate times share over all ways, where the shares of a job are at most 1, and
     the tasks of all ways, each counted for its share of the time, take no more of any resource of a
@@ -157,6 +159,8 @@ def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int
         ]
         for on_worker in hosts[0]:
             for on_ps in hosts[1]:
+                # A column for each pair of kinds: workers and parameter servers may be on different
+                # ones.
                 load = _load(way, (on_worker, on_ps), totals)
                 if load is not None:
                     rows = np.array([jobs[way.job], *(places[place] for place in load)])
@@ -168,6 +172,7 @@ def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int
         solution = program.solve()
         assert solution is not None, "a budget without a limit is never spent"
         for number, share in zip(owners, solution.values.tolist(), strict=True):
+            # The solver may miss 0 and 1 by its tolerance.
             found[number] = min(1.0, found[number] + max(0.0, share))
     return found
 
@@ -277,11 +282,14 @@ class Gavel(BasePolicy):
         came = self._update(view, plan)
         happened = came or view.finished or view.lost or view.returned
         over = view.now >= self._round_end - TOLERANCE * max(1.0, view.now)
+        # A job that has begun keeps its form, which changes the program; that can wait for the end
+        # of the round.
         if happened or (over and self._is_stale):
             self._share_out(view)
         if happened or over:
             self._play_round(view, plan)
         waiting = any(self._waits(*key) for key, x in self._shares.items() if x > LEAST)
+        # If every job with a share runs, later rounds change nothing.
         plan.wake_at = self._round_end if waiting or self._is_stale else None
         return plan
 
@@ -338,6 +346,7 @@ class Gavel(BasePolicy):
         before, self._running = self._running, {}
         for key in sorted(due, key=self._rank):
             way, goes_on = ways[key], before.get(key[0]) == key[1]
+            # It has got its turn of this round in another form.
             if way.job in self._running:
                 continue
             if goes_on and capacity.keep(way.seen):
@@ -354,6 +363,7 @@ class Gavel(BasePolicy):
             plan.changes[index] = NOTHING
 
     def _rank(self, key: tuple[int, int]) -> tuple[float, float, int, int]:
+        # Who has had no time yet comes first: its priority is infinite.
         share, received = significant(self._shares[key]), self._received.get(key, 0.0)
         priority = significant(share / received) if received else math.inf
         return -priority, -share, *key

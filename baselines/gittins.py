@@ -100,7 +100,7 @@ class Gittins(Ordered):
         return plan
 
     def before_serving(self, view: View) -> None:
-        """Learn from the jobs that ended; all indices may then be others."""
+        """Learn from the jobs that ended: this may change all indices."""
         for job in view.finished:
             if job.index not in self._begun:  # its owner took it back: it waited
                 continue

@@ -39,7 +39,7 @@ class JobState(StrEnum):
 
 
 class Weights:
-    """The weight of a job, which grows with its fewest workers and falls with what it asks for.
+    """The weight of a job: grows with its fewest workers, falls with its demands.
 
     The paper prints the weight as the sigmoid (1) of w', and of w' only that it is "in proportion
     to the minimum number of worker tasks and in inverse proportion to the sum of required CPU and
@@ -395,7 +395,7 @@ class Kod2(GangController):
                 heappush(self._starving_heap, index)
 
     def launch_by_weight(self, now: float) -> bool:
-        """Lines 5-30 of Algorithm 1; whether a job was launched."""
+        """Lines 5-30 of Algorithm 1; return whether a job was launched."""
         head = min(self._heads(), key=self._order)
         # Only a job that weighs as much as all that run may take workers from them.
         top = self._running_weights[-1] if self._running_weights else -math.inf
@@ -464,7 +464,7 @@ class Kod2(GangController):
         return self._limits[0][0] if self._limits and self._limits[0][0] > now else None
 
     def _heads(self) -> list[PolicyJob]:
-        """Among these is the weightiest waiting job: the first of each size and the first starving.
+        """Candidates for the weightiest waiting job: the first of each size and one that starves.
 
         Within a size weights are alike, unless a job starves while one that came before it lost a
         machine and has waited for less long.

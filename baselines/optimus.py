@@ -69,6 +69,8 @@ def fitted(pairs: Mapping[Counts, float], training: str) -> tuple[float, ...]:
 
     if len({workers for workers, _ in pairs}) < 2:
         return LINEAR
+    # Each row is multiplied by its speed, and its right-hand side, a time, becomes 1: so all steps
+    # count alike, however long they take.
     rows = [[speed * t for t in terms(*counts, training)] for counts, speed in pairs.items()]
     found, _ = nnls(np.array(rows), np.ones(len(rows)))
     return tuple(found.tolist())
@@ -108,6 +110,7 @@ def work_to_converge(done: Sequence[float], losses: Sequence[float], least_fall:
     values = values / values.max()
     step = float(work[-1] - work[0]) / (len(work) - 1)
     nearest, slope, begin = math.inf, 0.0, 1.0
+    # For a given b2 the rest is linear least squares; the lowest loss itself would divide by 0.
     for level in np.linspace(0.0, float(values.min()), LEVELS, endpoint=False):
         rows = np.column_stack([work / work[-1], np.ones(len(work))]) * (values - level)[:, None]
         (b0, b1), _ = nnls(rows, np.ones(len(work)))
@@ -121,7 +124,7 @@ def work_to_converge(done: Sequence[float], losses: Sequence[float], least_fall:
 
 
 class Evenly:
-    """On as few machines as possible, workers and parameter servers spread evenly over them.
+    """On as few machines as possible, with workers and parameter servers spread evenly over them.
 
     The machines with most idle resources come first. Where no number of machines holds even parts,
     tasks go wherever they fit.
@@ -293,6 +296,7 @@ class Optimus(BasePolicy):
         for index, job in jobs.items():
             self._look(job, self._known[index], view)
         held = {index: view.allocation(job) for index, job in jobs.items()}
+        # Lost machines, and a cluster on which no job runs, do not wait for the end of an interval.
         over = view.now >= self._round_end - TOLERANCE * max(1.0, view.now)
         if over or view.lost or view.returned or not any(each.workers for each in held.values()):
             self._round_end = view.now + self._length
@@ -306,7 +310,7 @@ class Optimus(BasePolicy):
         return plan
 
     def _begin(self, view: View, held: Mapping[int, Allocation], plan: Plan) -> None:
-        """Start those that wait with their fewest tasks, where these are free."""
+        """Start waiting jobs with their fewest tasks, where these fit."""
         room = Room(self.site, view.free(), view.down())
         for index, job in self._book.jobs.items():
             if not held[index].workers:
@@ -329,6 +333,7 @@ class Optimus(BasePolicy):
             counts = held.worker_count, held.ps_count
             known.pairs[counts] = worked / (now - known.time)
             known.coefficients, known.observed = fitted(known.pairs, self.training), True
+        # The first stretch with new tasks has the time of the change in it, which is not its speed.
         known.at_work = bool(same) and (known.at_work or worked > 0)
         known.held, known.time, known.left = held, now, left
         if self.convergence:

@@ -60,7 +60,7 @@ class Candidate:
 
     @property
     def runs(self) -> bool:
-        """Whether it runs."""
+        """Whether the job runs now."""
         return bool(self.held.workers)
 
 

@@ -68,11 +68,11 @@ class PreemptiveCapacity:
 
     @property
     def displaces(self) -> bool:
-        """Whether a job may have taken the place of one that runs."""
+        """Whether a job was placed where a running job may be."""
         return self._second is not None
 
     def keep(self, job: PolicyJob) -> bool:
-        """Let `job`, which runs, stay where it is; if others took its place, it leaves it."""
+        """Let a running `job` keep its place; if others took the place, the job leaves it."""
         self._later.pop(job.index, None)
         if self._second is None or self._second.hold(job, self._view.allocation(job)):
             return True
@@ -81,7 +81,7 @@ class PreemptiveCapacity:
         return False
 
     def leave(self, job: PolicyJob) -> None:
-        """Let `job`, which runs, give up what it holds, for those that come next."""
+        """Free what a running `job` holds, for the jobs that come next."""
         self._later.pop(job.index, None)
         if job.index not in self._left:
             self._left.add(job.index)

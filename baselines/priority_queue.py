@@ -358,7 +358,7 @@ class PriorityQueue(GangController):
         self.scale_up()
 
     def scale_down_for(self, best: PolicyJob) -> bool:
-        """Scale-down for `best`, which is launched if it succeeds; whether it did."""
+        """Scale down for `best` and launch it; return whether that succeeded."""
         counts = self._book.counts[best.index]
         # Those at the end of the order are worth least, so they give first.
         victims = sorted(self._running.shrinking(), key=self.weighting, reverse=True)
@@ -376,7 +376,7 @@ class PriorityQueue(GangController):
         return True
 
     def scale_down_as_printed_for(self, best: PolicyJob) -> bool:
-        """Scale-down with the printed loops, which launches nothing; whether it succeeded."""
+        """Scale down by the printed loops, which launch nothing; return whether that succeeded."""
 
         def fits(machine: int) -> bool:
             found = on_node(self._room, best, *self._book.counts[best.index], machine)

@@ -1,4 +1,4 @@
-"""Policies that start jobs in one line and let them run to their end: FIFO, SJF, EASY."""
+"""Policies that serve jobs in one order and let them run to their end: FIFO, SJF, EASY."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STRICT, FIT = "strict", "fit"
 
 
 def check_line(line: str) -> str:
-    """`line`, if it is one.
+    """Return `line` if it is one of the kinds of lines.
 
     Parameters
     ----------
@@ -427,7 +427,7 @@ class EASY(Queued):
         return bool(now.fitting(self._site.machines_for("worker"), worker))
 
     def _promise(self, now: Room, view: View, plan: Plan) -> tuple[float, Room]:
-        """By when the head fits, and what is free then beside it; infinity if it cannot be told."""
+        """Return when the head will fit, and what is free beside it then; infinity if unknown."""
         jobs, (_, head) = self._book.jobs, self._line[0]
         later = Room(self._site, now.free.copy(), now.down)
         rule = self._placing.on(self._site)

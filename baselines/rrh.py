@@ -241,7 +241,7 @@ class RRH(BasePolicy):
         del self._tables[job.index]
 
     def _serve(self, view: View, plan: Plan) -> None:
-        """Jobs in order of reward take what fits; those that run keep their places."""
+        """Give capacity to jobs in order of reward; running jobs keep their places."""
         if not self._jobs:
             return
         room = Room(self._site, view.capacity(), view.down())

@@ -24,7 +24,7 @@ class Category(StrEnum):
 
 
 class Container:
-    """A job and what has been seen of its progress.
+    """A job and its observed progress.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Container:
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Line 2: a container that joins a worker is progressing.
+        """Line 2: a container that joins a worker counts as progressing.
 
         One that lost its worker does so too, unless Algorithm 2 has decided on it, as it is then no
         longer looked at: it stays converged.
@@ -82,7 +82,7 @@ class Container:
             self.growth, self.largest = math.inf, 0.0
 
     def look(self, value: float, alpha: float, now: float) -> bool:
-        """Lines 4-22: find the category at time t_m; whether the container asks to be moved.
+        """Lines 4-22: find the category at time t_m; return whether the container asks to be moved.
 
         Read, where Algorithm 1 says something else than the text of section V-A or leaves it open:
 
@@ -538,7 +538,7 @@ class SpeCon(GangController):
         self.log.append(Move(now, job.id, kind, origin, machine))
 
     def _workers(self) -> dict[int, list[Container]]:
-        """The workers that are there, and the containers on each."""
+        """The workers that are up, and the containers on each."""
         return {m: self._at(m) for m in self._on if m not in self._down}
 
     def _at(self, machine: int) -> list[Container]:
@@ -566,6 +566,6 @@ class SpeCon(GangController):
 
 
 def _all_on(held: Allocation, machine: int) -> Allocation:
-    """As many tasks as `held` has, all on `machine`."""
+    """Return an allocation with as many tasks as `held`, all on `machine`."""
     ps = ((machine, held.ps_count),) if held.ps_count else ()
     return Allocation(((machine, held.worker_count),), ps)

@@ -86,6 +86,7 @@ class Waiting:
         works = self._least[self._leaves : self._leaves + len(self._indices)]
         kept = {i: work for i, work in zip(self._indices, works, strict=True) if _waits(work)}
         self._indices = sorted((*kept, index))
+        # Twice as many leaves as jobs at least, so that a rebuild pays for as many arrivals.
         self._leaves = 1 << (2 * len(self._indices)).bit_length()
         row = [kept.get(i, math.inf) for i in self._indices]
         row += [math.inf] * (self._leaves - len(row))
@@ -105,6 +106,7 @@ class Waiting:
 
     def _find(self, after: int, fits: Callable[[float], bool]) -> int | None:
         """First job behind `after` whose work `fits`; with a work all smaller ones fit, too."""
+        # A node has the least work below it: if that does not fit, nothing below it does.
         place = bisect_right(self._indices, after)
         if place == len(self._indices):
             return None

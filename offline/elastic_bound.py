@@ -106,6 +106,8 @@ class _Configurations:
         self._open_from(job, length, slots)
         self._slots = np.repeat(np.arange(slots), len(widths))
         self._slopes = np.tile(slopes, slots)
+        # In each slot the steepest part of the envelope comes first, so that taking the cheapest
+        # work first never takes a later worker without the earlier ones.
         self._work = np.outer(self.open, widths * slopes).ravel()
         top = max(rates[: most + 1])  # not the sum of the envelope, which is rounded
         self._value(job, job.work, top, self._work.reshape(slots, -1).sum(axis=1))
@@ -123,6 +125,8 @@ class _Configurations:
         self._total, begins = total, self._begins
         slots, length = len(begins), self.length
         fastest = total / top if top > 0 else np.inf
+        # A run may be quicker by rounding than the slots say: without this it would not be a
+        # configuration.
         able = np.cumsum(most) + top * ROUNDING * (begins + length) >= total
         delays = np.maximum(begins - job.arrival, fastest)
         worth = np.asarray(job.utility(_earlier(delays, job.arrival)), dtype=float)
@@ -155,7 +159,7 @@ class _Configurations:
         return price[self._slots] / self._slopes
 
     def _load(self, order: IntArray, taken: FloatArray) -> FloatArray:
-        """Shares of the pool that the work `taken` of the pieces in `order` uses."""
+        """Shares of the pool that `taken` work in the pieces of `order` uses."""
         used = np.zeros(len(self.open))
         np.add.at(used, self._slots[order], taken / self._slopes[order])
         return np.outer(used, self.share / self.length)
@@ -208,6 +212,7 @@ class _Switching(_Configurations):
     def __init__(
         self, job: PolicyJob, uses: FloatArray, paces: FloatArray, length: float, slots: int
     ) -> None:
+        # Of equally steep ways, `argmin` then takes the fastest.
         fastest_first = np.argsort(-paces, kind="stable")
         self._uses, self._paces = uses[fastest_first], paces[fastest_first]
         self._open_from(job, length, slots)
@@ -245,7 +250,7 @@ class _Switching(_Configurations):
 
 
 def _earlier(delays: FloatArray, arrival: float) -> FloatArray:
-    """Delays as a run may measure them: it subtracts times that are rounded."""
+    """Round delays down: a run subtracts times that are rounded."""
     return np.maximum(0.0, delays * (1 - ROUNDING) - ROUNDING * arrival)
 
 
@@ -296,6 +301,7 @@ def elastic_bound(
         slots = slots_needed(made, slot_seconds)
     if slots < 1:
         raise InputError("slots", "expected at least 1", slots)
+    # A resource that no machine has drops out: jobs that need it can have no worker anyway.
     there = totals > 0
     choices: list[list[_Configurations]] = []
     for job, own in zip(jobs, demands, strict=True):
@@ -419,8 +425,10 @@ def _generate(
             found = [own.best(prices) for own in forms]
             gain, worth, load = max(found, key=lambda one: one[0])  # the first of equals
             dual += gain
+            # Only a column of positive reduced cost can raise the master's value.
             if gain > duals[k] * scale + 1e-9 * scale:
                 columns.append(_column(k, worth / scale, load, count))
+        # D goes up and down from round to round, and each value is a bound.
         value = min(value, dual)
         if not columns or value - reached <= GAP * value:
             break

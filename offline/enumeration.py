@@ -71,13 +71,16 @@ class Enumeration(Method[EnumerationParams]):
             jobs = [job.in_forms[k] for job, k in zip(instance.jobs, chosen, strict=True)]
             work = tuple(job.work(instance.slot_seconds) for job in jobs)
             pairs = zip(jobs, work, strict=True)
+            # More workers than the work has worker-slots help no job, but a gang needs its minimum.
             parallel = [max(job.min_workers, min(job.chunks, w)) for job, w in pairs]
+            # Before the counts are enumerated, and then before the search over slots.
             _refuse(steps + math.prod(n + 1 for n in parallel), most)
             fitting = fitting_counts(jobs, parallel, instance.cluster)
             steps += math.prod(w + 1 for w in work) * instance.horizon * len(fitting)
             _refuse(steps, most)
             schedules = _Search(jobs, chosen, work, instance.horizon, fitting).schedules()
             state.found(verify(instance, schedules), schedules)
+        # Everything was tried, so the best value is the optimum.
         state.proved(state.incumbent or 0.0)
         return Status.OPTIMAL
 
@@ -159,6 +162,7 @@ class _Search:
 
 def _counts_for(job: Job, left: int) -> range:
     """Possible worker counts of a job with this much remaining work."""
+    # More workers than work is left would only take room.
     return range(job.min_workers, max(left, job.min_workers) + 1)
 
 

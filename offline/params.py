@@ -1,4 +1,4 @@
-"""Numbers that steer a method: named, documented, checked, and plain data in every result.
+"""Parameters of methods: named, documented, checked, and plain data in every result.
 
 Each method has one frozen dataclass of them, and those of its parts are nested in it. What is
 called a limit is in seconds, or in units of work where the solve is limited in work

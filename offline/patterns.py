@@ -130,7 +130,7 @@ class PatternPool:
         ]
 
     def add_alone(self, item: int) -> None:
-        """Make known the pattern of as many units of one item as fit, where most do."""
+        """Add the pattern with as many units of one item as fit in the class that holds most."""
         k = int(np.argmax(self.room[:, item]))
         alone = np.zeros(len(self.most), np.int64)
         alone[item] = self.room[k, item]
@@ -221,7 +221,7 @@ class PatternPool:
 
 
 def _maximal(rows: IntArray) -> IntArray:
-    """Rows (P, I), all different, that are not below another one."""
+    """Drop the rows of (P, I), all different, that are below another one."""
     is_below = (rows[:, None] <= rows).all(axis=2)
     kept: IntArray = rows[is_below.sum(axis=1) == 1]
     return kept

@@ -21,7 +21,7 @@ P = TypeVar("P", bound=Params)
 
 
 class OfflineProblem:
-    """An instance, what is derived from it, and what is known of its optimum.
+    """An instance, its arrays, and the state of the solve.
 
     Parameters
     ----------

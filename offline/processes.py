@@ -1,4 +1,4 @@
-"""A second process beside a solve: how it starts and ends, and what the two tell each other."""
+"""A second process beside a solve: its start, its end, and the messages between the two."""
 
 from __future__ import annotations
 
@@ -60,11 +60,12 @@ class Partner:
         if kind in self._takers:
             self._takers[kind](message)
         else:
+            # The other process may speak before the searches here exist.
             self._waiting.setdefault(kind, []).append(message)
 
 
 def line(message: Message) -> str:
-    """A message as it is sent."""
+    """Encode a message for the pipe."""
     return json.dumps(message) + "\n"
 
 
@@ -166,7 +167,7 @@ class Helper:
         self.close()
 
     def listen(self) -> None:
-        """Take up what the process has said since the last call, and tell it what is new here.
+        """Read what the process has sent since the last call, and send it what is new here.
 
         Raises
         ------
@@ -180,6 +181,7 @@ class Helper:
         if self.state.is_proven:
             self.state.budget.stopping.end(Status.OPTIMAL)
             return
+        # Identity, not value: schedules are replaced as a whole, and comparing them takes long.
         if self.state.schedules is not self._told:
             self._told = self.state.schedules
             self.partner.tell({"schedules": plain(self._told)})
@@ -193,6 +195,7 @@ class Helper:
         process = self.process
         if process is None:
             return
+        # It has nothing to save: what it found was sent at once.
         process.kill()
         process.wait(EXIT_SECONDS)
         self._outbox.put(None)
@@ -281,6 +284,7 @@ def _started() -> subprocess.Popen[str]:
     """Start the process: it imports from where this one does, and does not hear of Ctrl-C."""
     places = [os.path.abspath(place) for place in sys.path]
     return subprocess.Popen(
+        # -P: a file in the working directory must not take the place of a module.
         [sys.executable, "-P", "-c", CHILD],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

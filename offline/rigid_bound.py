@@ -211,7 +211,7 @@ def _searched(
 
 
 def _starts(here: FloatArray, last: FloatArray, edges: FloatArray) -> FloatArray:
-    """Where jobs begin or end at an edge, and at once: between these, costs are linear."""
+    """Starts at an edge, or at which a job ends at an edge: costs are linear between these."""
     starts = np.concatenate([here, np.broadcast_to(edges, (len(here), len(edges)))], axis=1)
     found: FloatArray = np.maximum(np.concatenate([starts, edges - last], axis=1), here)
     return found

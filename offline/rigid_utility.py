@@ -1,4 +1,4 @@
-"""What rigid jobs can be worth at most, whatever schedules them: an upper bound for traces.
+"""Upper bound on the total utility of rigid jobs under any scheduler, for traces.
 
 Machines and jobs are those of `offline.rigid_bound`: one pool of G GPUs; job j arrives at r_j,
 holds exactly g_j GPUs while it runs, for p_j seconds in all, may be paused at no cost, and is worth
@@ -98,7 +98,7 @@ def rigid_utility_bound(
 
 
 class _Period:
-    """The jobs of one busy period, and what they gain at given prices."""
+    """The jobs of one busy period, and their gains at given prices."""
 
     def __init__(
         self, came: FloatArray, lasts: FloatArray, wide: FloatArray, worth: UtilityColumns,
@@ -119,7 +119,7 @@ class _Period:
         return self._total * self._seconds * math.fsum(prices)
 
     def searched(self, count: int) -> FloatArray:
-        """Prices at which the bound is small, found with so many of the jobs."""
+        """Search prices with a small bound, on a sample of `count` jobs."""
         chosen = spread_by_work(self._lasts, self._wide, count)
         scale = len(self._came) / count  # a part of the jobs has as large a part of the GPU-seconds
         room = self._total * self._seconds / scale
@@ -145,7 +145,7 @@ class _Period:
         return least[1]
 
     def _gains(self, places: IntArray, prices: FloatArray) -> list[tuple[float, FloatArray]]:
-        """What jobs gain at most, and the GPU-seconds that they then take of each step."""
+        """By parts of the jobs: their largest gains, and the GPU-seconds they take per step."""
         size = max(1, AT_ONCE // (STEPS + 1) ** 2)
         parts = (places[k : k + size] for k in range(0, len(places), size))
         return [self._gain(part, prices) for part in parts]

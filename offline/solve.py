@@ -209,7 +209,7 @@ def params_of(method: str) -> type[Params]:
 def _method(
     name: str, params: Params | Mapping[str, Any] | None, instance: Instance, stop: Stop
 ) -> Method[Any]:
-    """The method of this name with its parameters, or the one that "auto" is here."""
+    """Return the method of this name with its parameters; "auto" is resolved by the instance."""
     name = choice(name, METHODS, "method")
     if name == AUTO:
         auto = checked_params(AUTO, AutoParams, params)

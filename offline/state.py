@@ -1,4 +1,4 @@
-"""The state of a solve: what is known when it ends, whatever ended it."""
+"""The state of a solve: what is known at its end, whatever ends it."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class SolveState:
     def found(
         self, incumbent: float, schedules: Mapping[str, Schedule], by: str | None = None
     ) -> None:
-        """Take note of a verified solution and its value, found by the current phase or `by`."""
+        """Record a verified solution and its value, found by the current phase or `by`."""
         if self.incumbent is None or incumbent > self.incumbent:
             self._best = (incumbent, schedules, self.phase if by is None else by)
             LOGGER.info("incumbent %g by %s", incumbent, self._best[2])
@@ -160,7 +160,7 @@ class SolveState:
             self._note()
 
     def proved(self, bound: float, by: str | None = None) -> None:
-        """Take note of a bound, proved by the current phase unless told otherwise."""
+        """Record a bound, proved by the current phase or `by`."""
         if bound < self.bound:
             self._proof = (bound, self.phase if by is None else by)
             LOGGER.info("bound %g by %s", *self._proof)
@@ -168,7 +168,7 @@ class SolveState:
             self._note()
 
     def saw(self, progress: SolveProgress) -> None:
-        """Pass on what a running solver says; its solution counts once it is `found`.
+        """Pass on the progress of a running solver; its solution counts once it is `found`.
 
         When it says so depends on the machine, so a result that must repeat does not record it.
         """
@@ -192,7 +192,7 @@ class SolveState:
         ]
 
     def saw_bound(self, progress: SolveProgress) -> None:
-        """Do the same with the bound alone, where the solver solves a relaxation."""
+        """As `saw`, with the bound alone, where the solver solves a relaxation."""
         if not self.budget.is_repeatable:
             self.proved(progress.bound)
 
@@ -205,8 +205,10 @@ class SolveState:
         """
         _, schedules, found_by = self._best
         bound, proved_by = min(self._proof, (trivial_bound(instance), Phase.TRIVIAL.value))
+        # Once more at the end, whatever each step has verified: this number is what is stated.
         objective = verify(instance, schedules)
         LOGGER.info("schedules verified: worth %g", objective)
+        # The limit came between the last improvement and the next check of the gap.
         if status is self.budget.status and bound - objective <= PROOF * abs(objective):
             status = Status.OPTIMAL
         return OfflineResult(
@@ -240,6 +242,7 @@ class SolveState:
         budget = self.budget
         budget.stopping.note(self._value(), self.bound, budget.meter.read(), self.incumbent)
         now = budget.elapsed
+        # Solvers report by the thousand; on a logarithmic scale of time nothing is lost.
         if len(self.history) > 1 and now - self._noted[-2] < RESOLUTION * now:
             self.history.pop()
             self._noted.pop()
@@ -389,7 +392,7 @@ def decide(
     make: Callable[[], OASiS],
     on_decision: Callable[[Decision], None] | None = None,
 ) -> tuple[Run, WarmStart]:
-    """Run the scheduler that `make` makes, and tell `state` of its schedules.
+    """Run the scheduler that `make` makes, and record its schedules in `state`.
 
     If Ctrl-C ends the run, of those it has decided on by then.
     """
@@ -425,7 +428,7 @@ def concluded(
     method: str,
     parameters: Mapping[str, Any],
 ) -> OfflineResult:
-    """Do `work`, which tells `state` what it learns; Ctrl-C ends it with what is known then."""
+    """Do `work`, which records in `state` what it learns; after Ctrl-C, return what is known."""
     try:
         state.proved(trivial_bound(instance), Phase.TRIVIAL)
         status = work()

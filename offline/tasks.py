@@ -84,7 +84,7 @@ class Child:
         self.partner.tell({"status": str(status)})
 
     def _listen(self) -> None:
-        """Take up what others have learnt since the last call."""
+        """Take over what others have learnt since the last call."""
         while not self.news.empty():
             self.partner.pass_on(json.loads(self.news.get()))
 

@@ -1,4 +1,4 @@
-"""Work that goes on in another thread while a test does something else."""
+"""Run work in another thread while a test does something else."""
 
 from __future__ import annotations
 

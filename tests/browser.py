@@ -26,7 +26,7 @@ SECONDS = 120.0
 
 
 def missing() -> str | None:
-    """What is not installed; None if there is a browser and its driver."""
+    """Return which program is not installed; None if there is a browser and its driver."""
     if not any(map(shutil.which, BROWSERS)):
         return f"needs a browser, one of {', '.join(BROWSERS)} (Debian: apt-get install chromium)"
     if shutil.which("chromedriver") is None:
@@ -58,7 +58,7 @@ class Browser:
         return self.call("POST", "/execute/sync", {"script": script, "args": []})
 
     def screenshot(self, path: Path) -> None:
-        """What the window shows, as PNG."""
+        """Take a picture of the window, as PNG."""
         path.write_bytes(base64.b64decode(self.call("GET", "/screenshot")))
 
 

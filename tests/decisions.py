@@ -1,4 +1,4 @@
-"""What a policy decided, in order, to be compared between the simulator and a cluster."""
+"""Logs of decisions, to compare a policy on the simulator with the same policy on a cluster."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _Nobody:
 
 
 def first_difference(one: list[Decision], other: list[Decision]) -> tuple[int, Any, Any] | None:
-    """Where two logs part, and what each says there; None if they are equal."""
+    """Return the first entries in which two logs differ; None if the logs are equal."""
     for k in range(max(len(one), len(other))):
         both = [log[k] if k < len(log) else None for log in (one, other)]
         if both[0] != both[1]:

@@ -110,7 +110,7 @@ class Drill:
         self._calls = self._endless()
 
     def run(self, steps: int) -> Drill:
-        """Make so many steps; a step is one call."""
+        """Make this many steps; a step is one call."""
         for _ in range(steps):
             self.step()
         return self
@@ -226,7 +226,7 @@ def part_of(job: Job, work: int, first: int) -> Job:
 
 
 def frozen(scheduler: LiveScheduler, directory: Path) -> bytes:
-    """The whole state, to the last bit."""
+    """The whole state, to compare it bit for bit."""
     path = directory / "frozen"
     scheduler.save(path)
     return path.read_bytes()

@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _check_versions() -> None:
-    """The version, the citation and the changelog agree."""
+    """Check that the version, the citation and the changelog agree."""
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     cited = re.findall(r"^version: (.*)$", citation, re.MULTILINE)
@@ -49,7 +49,7 @@ def _check_versions() -> None:
 
 
 def _check_source(path: Path) -> None:
-    """What a release needs is in the source distribution."""
+    """Check that the source distribution has all that a release needs."""
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     for needed in ("LICENSE", "README.md", "pyproject.toml", "oasis/examples/congested.json"):

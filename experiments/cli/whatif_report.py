@@ -71,7 +71,7 @@ class WhatIfProgress:
         if expected > LONG:
             runs = sum(cell.policy is not None for cell in self._cells)
             console.note(
-                f"{runs} runs, about {tables.lasting(round(expected, -1))} on {workers} cores"
+                f"{runs} runs, about {tables.duration_text(round(expected, -1))} on {workers} cores"
             )
         return self
 
@@ -89,7 +89,7 @@ class WhatIfProgress:
         left = (now - self._began) * (sum(self._costs.values()) / spent - 1) if spent else 0.0
         runs = sum(each.key in found for each in self._cells if each.policy is not None)
         of = sum(each.policy is not None for each in self._cells)
-        rest = f", about {tables.lasting(round(left))} left" if 0 < runs < of else ""
+        rest = f", about {tables.duration_text(round(left))} left" if 0 < runs < of else ""
         console.note(f"{now - self._began:7.1f} s  {runs} of {of} runs{rest}")
 
 

@@ -1,4 +1,4 @@
-"""Checking a result that was written down: its schedules, and every figure that it states."""
+"""Checks of a stored result: its schedules, and every figure that it states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from oasis.solvers import PROOF, Status
 
 
 def named_file(data: Mapping[str, Any]) -> Path | None:
-    """The instance file that a result names; None if it names none.
+    """Return the instance file that a result names; None if it names none.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def named_file(data: Mapping[str, Any]) -> Path | None:
 
 
 def digest_of(data: Mapping[str, Any]) -> str | None:
-    """The digest of the instance that a result is of; None if it has none.
+    """Return the digest of the result's instance; None if it has none.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class Checked:
 
 
 def check_document(instance: Instance, data: Any) -> Checked:
-    """Check a result against the instance that it is of.
+    """Check a result against its instance.
 
     Every schedule must satisfy the constraints (2)-(13), and every figure that follows from the
     rest of the document must be what it is when it is computed anew. For a ratio, that includes
@@ -204,7 +204,7 @@ def _check_ratio(instance: Instance, result: Any) -> Checked:
 
 
 def _compare_figures(stated: Any, anew: Any, path: str) -> None:
-    """Refuse the first figure of a document that is not what the rest of it gives."""
+    """Refuse the first figure of a document that does not follow from its other contents."""
     for name, value in anew.items():
         if name not in stated:
             raise VerificationError(f"{path}{name}", f"missing, recomputed {value!r}")

@@ -159,7 +159,7 @@ def _read_row(data: Any) -> dict[str, Any]:
 
 
 def _reader(name: str) -> Reader[Any]:
-    """The reader of an entry of a row, by its name; what has no name here is kept as it is."""
+    """The reader of an entry of a row by its name; entries of other names are kept as they are."""
     if name in FIGURES or name in SUMS:
         return figure_reader(name)
     return _READERS.get(name, lambda value: value)
@@ -176,7 +176,7 @@ MISSING = "missing"  # key of a comparison that was interrupted: names of polici
 def until_interrupted(
     names: Iterable[str], run: Callable[[str], dict[str, Any]], *, keep: bool
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
-    """Figures of each policy, and what the document says of those that Ctrl-C has left out.
+    """Figures of each policy, and the entry for those that Ctrl-C left out.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def compare(
     on_decision: Callable[[str], None] | None = None,
     on_run: Callable[[Run], None] | None = None,
 ) -> Comparison:
-    """Run each policy on `instance` and verify what it did.
+    """Run each policy on `instance` and verify its schedules.
 
     Parameters
     ----------
@@ -587,7 +587,7 @@ def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
 
 
 def with_best_known(comparison: Comparison) -> Comparison:
-    """The same for elastic jobs: their bound is the upper end, the best of the policies the lower.
+    """As `with_optimum`, for elastic jobs: between the best policy and their upper bound.
 
     Raises
     ------

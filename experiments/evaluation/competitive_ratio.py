@@ -1,4 +1,4 @@
-"""A competitive ratio: a number when the optimum is proven, else an interval."""
+"""A competitive ratio: a number when the optimum is proven, otherwise an interval."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def measure(
 def _online(
     instance: Instance, policy: Policy, state: SolveState, decided: list[Decision]
 ) -> tuple[Run, WarmStart]:
-    """The run of `policy`, and where the offline solve starts: never below what it has earned."""
+    """Run `policy`; also return a start for the offline solve, worth as much as the run."""
     if isinstance(policy, OASiS):
         return decide(instance, state, lambda: policy, decided.append)
     try:

@@ -250,7 +250,7 @@ class SlotView:
         return self._policy.wanted.get(job.index, NOTHING)
 
     def remaining(self, job: PolicyJob) -> float:
-        """Worker-slots left: in the form in which it was to run, or else in that of `job`."""
+        """Worker-slots left, in the form that was planned, otherwise in that of `job`."""
         seen, real = self._policy.seen[job.index], self._policy.real[job.index]
         form = self._policy.forms.get(job.index)
         if form is None:
@@ -262,11 +262,11 @@ class SlotView:
         return self._view.attained(self._policy.real[job.index])
 
     def kept_until(self, job: PolicyJob) -> float:
-        """Before when `job` is not to be changed: there is no minimum run time here."""
+        """Time before which `job` must not be changed: always 0."""
         return 0.0
 
     def change_cost(self, job: PolicyJob) -> float:
-        """Time that a change of `job` is expected to cost: nothing is told here."""
+        """Time that a change of `job` is expected to cost: unknown here."""
         return 0.0
 
     def was_admitted(self, job: PolicyJob) -> bool:
@@ -315,7 +315,7 @@ class Slotted:
         self._clear()
 
     def _clear(self) -> None:
-        """Nothing has happened since the last slot began."""
+        """Forget the events of the last slot."""
         self.entered: list[PolicyJob] = []
         self.left: list[PolicyJob] = []
         self.lost: list[int] = []
@@ -344,7 +344,7 @@ class Slotted:
         return plan
 
     def _note(self, view: View) -> None:
-        """Keep what happened for the beginning of the next slot."""
+        """Collect events for the beginning of the next slot."""
         for job in view.finished:
             if job.index in self.seen:
                 self.left.append(self.seen[job.index].job)
@@ -401,12 +401,12 @@ class Slotted:
 
 
 def _in(form: int, found: Allocation) -> Allocation:
-    """The same in this form, if it is anything."""
+    """Return the same in this form, unless it is nothing."""
     return found._replace(form=form) if found.workers else found
 
 
 def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
-    """Place this number of workers, or the fewest, by best fit; empty if they do not fit."""
+    """Place `workers`, or the fewest, by best fit; nothing if they do not fit."""
     for count in dict.fromkeys((max(workers, job.min_workers), job.min_workers)):
         found = BestFit().place(room, job, count, job.ps_needed(count))
         if found is not None:
@@ -415,7 +415,7 @@ def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
 
 
 def _with_servers(room: Room, job: PolicyJob, workers: tuple[tuple[int, int], ...]) -> Allocation:
-    """The planned workers and the parameter servers that they need; nothing if that cannot be."""
+    """Add the parameter servers that the planned workers need; nothing if they do not fit."""
     count = sum(tasks for _, tasks in workers)
     if not job.min_workers <= count <= job.max_workers:
         return NOTHING

@@ -1,4 +1,4 @@
-"""Means over seeds with intervals that say only what can be: none of a share below 0, for one."""
+"""Means over seeds with intervals cut off at impossible values: no share is below 0."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Interval:
     kind: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; None for what there is not, or is infinite."""
+        """Plain data for JSON; None for what is missing or infinite."""
         known = {"mean": self.mean, "low": self.low, "high": self.high}
         plain = {name: value if math.isfinite(value) else None for name, value in known.items()}
         return {**plain, "n": self.n, "interval": self.kind}
 
 
 def read_interval(data: Any) -> Mapping[str, Any]:
-    """Read what `Interval.to_dict` gave; `InstanceError` with the path of what is wrong."""
+    """Read the data of `Interval.to_dict`; `InstanceError` with the path of what is wrong."""
     ends = [entry(data, name, optional(real)) for name in ("low", "mean", "high")]
     if ends[0] is None and ends[2] is None:
         return mapping(data)

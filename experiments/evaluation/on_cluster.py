@@ -65,7 +65,7 @@ def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, 
 
 
 def _promise(job: Mapping[str, Any]) -> str:
-    """Result of the promised completion of a job."""
+    """Say whether the promised completion of a job was kept."""
     if job["late"] or job["phase"] not in ("Completed", *LIVE):
         return "broken"
     return "kept" if job["phase"] == "Completed" else "open"
@@ -96,7 +96,7 @@ def _promises(row: Mapping[str, Any]) -> str:
 def actual_figures(
     jobs: Sequence[Mapping[str, Any]], arrivals: Mapping[str, int]
 ) -> dict[str, Any]:
-    """The figures of what really happened, as those of a policy; None for what is not known.
+    """Figures of the real run of a cluster, as those of a policy; None for what is unknown.
 
     Parameters
     ----------
@@ -125,5 +125,5 @@ def actual_figures(
 
 
 def with_actual(comparison: Comparison, figures: Mapping[str, Any]) -> Comparison:
-    """The comparison with what really happened as its first row."""
+    """Return the comparison with the real run as its first row."""
     return replace(comparison, policies={ACTUAL: dict(figures), **comparison.policies})

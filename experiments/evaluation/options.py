@@ -226,7 +226,7 @@ def without_none(kind: Any) -> Any:
 
 
 def _number(text: str) -> Any:
-    """A number or a truth value where the text is one, else the text, to be refused by its type."""
+    """Parse a number or a truth value; any other text stays, to be refused by its type."""
     try:
         # JSON knows truth values in lower case only, and people write True.
         return json.loads(text.strip().lower())

@@ -226,7 +226,7 @@ def _imported(name: str) -> Any:
 
 
 def _loaded(file: Path) -> Any:
-    """Load the module of a file; reload it if the file has changed."""
+    """Load the module of a file; load it again if the file has changed."""
     whole = file.resolve()
     # a name of its own, so that a file random.py is not taken for the module of Python
     name, state = f"{OF_A_FILE}{whole.stem}", (str(whole), _digest(whole))
@@ -507,7 +507,7 @@ def _summary(source: object) -> str:
 
 
 def _recourse(_: oasis.Instance | None = None, **options: Any) -> oasis.Recourse:
-    """Recourse from its own options and those of its search, all in one mapping."""
+    """Build recourse from its own options and those of its search, in one mapping."""
     steering = {entry.name: options.pop(entry.name) for entry in fields(RecourseParams)}
     return oasis.Recourse(params=RecourseParams(**steering), **options)
 

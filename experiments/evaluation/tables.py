@@ -33,7 +33,7 @@ def number(value: float | None) -> str:
 
 
 def interval(found: Mapping[str, Any]) -> str:
-    """A mean over seeds with its interval: ± half of it, or its ends where it is not symmetrical.
+    """A mean over seeds with its interval: ± half of it, or its ends if it is not symmetrical.
 
     Parameters
     ----------

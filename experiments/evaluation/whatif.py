@@ -1,4 +1,4 @@
-"""What would have become of a trace's jobs: one run of a policy in numbers, whole and by part."""
+"""The jobs of a trace replayed under one policy: figures of all jobs, and of parts of them."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class JobColumns:
         )
 
     def with_drawn_worth(self, seed: int) -> JobColumns:
-        """The same jobs with the utilities that ``oasis import`` draws with this seed.
+        """The same jobs with utilities drawn as ``oasis import`` draws them, with this seed.
 
         Examples
         --------
@@ -143,7 +143,7 @@ class JobColumns:
         return replace(self, worth=UtilityColumns(*columns))
 
     def at_load(self, load: float) -> JobColumns:
-        """The same jobs submitted `load` times as fast; nothing is recorded of that.
+        """The same jobs submitted `load` times as fast, without records of real starts.
 
         Examples
         --------
@@ -157,7 +157,7 @@ class JobColumns:
         return replace(self, submitted=self.submitted / load, started=unknown, ended=unknown)
 
     def rows(self) -> list[PlainJob]:
-        """The jobs for a simulation, which is told nothing of what really happened."""
+        """The jobs for a simulation, without anything that really happened to them."""
         times = (self.submitted.tolist(), self.durations.tolist())
         owners = map(self.owners.__getitem__, self.owner.tolist())
         rows = zip(self.ids, *times, self.gpus.tolist(), owners, strict=True)
@@ -179,12 +179,12 @@ class JobColumns:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the trace says of any job when it really started."""
+        """Whether the trace records the start of any job."""
         return bool(np.isfinite(self.started).any())
 
 
 def busiest_moment(jobs: JobColumns) -> int:
-    """Most GPUs held at one time, by what really happened; by submission where that is not known.
+    """Most GPUs in use at one time, as recorded; counted from submission where starts are unknown.
 
     A job that ends makes room for one that begins at the same time.
 
@@ -284,7 +284,7 @@ def _whole(row: dict[str, str | None], column: str, line: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When each job of a run waited and ended, and what was in use over time.
+    """Times of the jobs of a run, and its queue and use over time.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ class Times:
 
 
 class _Queue:
-    """Notes when jobs begin and cease to wait, job by job as they settle."""
+    """Counts waiting jobs over time, from the times of each job that settles."""
 
     def __init__(self) -> None:
         self.times, self.changes = array("d"), array("b")
@@ -390,7 +390,7 @@ def _with_stuck(queue: _Queue, outcome: Outcome) -> tuple[FloatArray, FloatArray
 
 
 def really_happened(jobs: JobColumns) -> tuple[Times, IntArray]:
-    """What the trace says of the jobs of which it says when they started; and which these are.
+    """Return the recorded times of the jobs whose start is recorded, and which jobs these are.
 
     A job waits from its submission to its end, less its duration.
 
@@ -556,7 +556,7 @@ def _by_part(
 def _means(
     levels: tuple[FloatArray, FloatArray], begin: float, end: float, parts: int
 ) -> FloatArray:
-    """Means over equal parts of the time from `begin` to `end` of what changes in steps."""
+    """Means of a step function over equal parts of the time from `begin` to `end`."""
     times, values = levels
     if end <= begin or not len(times):
         return np.zeros(parts)
@@ -583,7 +583,7 @@ def chosen_part(jobs: JobColumns, places: IntArray) -> JobColumns:
 
 
 def recorded_figures(jobs: JobColumns, gpus: int) -> dict[str, Any]:
-    """The numbers of what really happened, and ``peak``, the most GPUs that were in use at once."""
+    """Figures of the recorded run, and ``peak``, the most GPUs in use at once."""
     times, places = really_happened(jobs)
     return {
         **figures(chosen_part(jobs, places), times, gpus),
@@ -606,7 +606,7 @@ def policy_figures(
 
 
 def mean_bound(jobs: JobColumns, gpus: int) -> float:
-    """A lower bound on the mean time to completion, whatever schedules the jobs.
+    """A lower bound on the mean time to completion under any scheduler.
 
     Examples
     --------
@@ -619,7 +619,7 @@ def mean_bound(jobs: JobColumns, gpus: int) -> float:
 
 
 def utility_bound(jobs: JobColumns, gpus: int) -> float | None:
-    """An upper bound on what all jobs can be worth, whatever schedules them.
+    """An upper bound on the total utility of all jobs under any scheduler.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What ``oasis whatif`` found: every policy on the same jobs, what really happened, the bound."""
+"""The result of ``oasis whatif``: every policy on the same jobs, the recorded run, the bound."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class WhatIf(Summarised):
 
     @property
     def reference(self) -> str | None:
-        """What policies are compared with: what really happened to all jobs, FIFO, or the first."""
+        """Row that policies are compared with: the recorded run of all jobs, FIFO, or the first."""
         rows = self.first.policies
         recorded = rows.get(RECORDED)
         if recorded is not None and recorded["finished"] == self.about["jobs"]:
@@ -119,7 +119,7 @@ class WhatIf(Summarised):
 
     @property
     def missing(self) -> list[str]:
-        """Runs that were asked for and are not there, because of Ctrl-C or an error."""
+        """Requested runs without a result, because of Ctrl-C or an error."""
         return list(self.about.get("missing", ()))
 
     def summary(self) -> tuple[str, Facts]:
@@ -224,7 +224,7 @@ def _row(data: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class PartChange:
-    """How much more a part of the jobs waits than under the reference, on average.
+    """Change of the mean waiting time of some jobs against the reference.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class PartChange:
 
 
 def changes(before: Row, after: Row, names: Sequence[str], by: str) -> list[PartChange]:
-    """How each part of the jobs fares, those with most GPU-hours first; parts without jobs not.
+    """Compare the waiting of each part of the jobs that has any, most GPU-hours first.
 
     Parameters
     ----------

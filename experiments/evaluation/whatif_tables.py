@@ -1,4 +1,4 @@
-"""What ``oasis whatif`` says: an answer in sentences, and rows of text for screen and page."""
+"""Texts of ``oasis whatif``: an answer in sentences, and rows for screen and page."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 SPACE = "\N{NO-BREAK SPACE}"  # a time is not wrapped
 
 
-def lasting(seconds: float | None) -> str:
-    """A length of time in two units: what people read.
+def duration_text(seconds: float | None) -> str:
+    """A duration in two units, such as ``2 h 5 min``.
 
     Examples
     --------
-    >>> [lasting(t).replace(SPACE, " ") for t in (12000.0, 59.7, 3600.0, 0.25, 0.0, 200000.0)]
+    >>> [duration_text(t).replace(SPACE, " ") for t in (12000.0, 59.7, 3600.0, 0.25, 0.0, 200000.0)]
     ['3 h 20 min', '1 min', '1 h', '0.25 s', '0 s', '2 d 8 h']
     """
     if seconds is None:
@@ -53,7 +53,7 @@ def more(seconds: float) -> str:
     """
     if abs(seconds) < 1.0:
         return "0"
-    return lasting(seconds) if seconds < 0 else f"+{lasting(seconds)}"
+    return duration_text(seconds) if seconds < 0 else f"+{duration_text(seconds)}"
 
 
 def called(name: str, row: Mapping[str, Any] | None = None) -> str:
@@ -77,7 +77,7 @@ def machines_text(machines: Sequence[int]) -> str:
 
 
 def jobs_text(found: WhatIf) -> str:
-    """How many jobs on which machines."""
+    """Number of jobs, and the machines in a few words."""
     jobs = found.about["jobs"]
     return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(found.first.machines)}"
 
@@ -111,7 +111,7 @@ def served_rows(found: WhatIf) -> list[tuple[str, ...]]:
     setting = found.first
     rows = [_served(name, row, setting) for name, row in setting.policies.items()]
     if setting.bound is not None:
-        rows.append((BOUND, lasting(setting.bound), *("-" for _ in PERCENTILES), "-"))
+        rows.append((BOUND, duration_text(setting.bound), *("-" for _ in PERCENTILES), "-"))
     return rows
 
 
@@ -141,6 +141,7 @@ def earned_rows(found: WhatIf) -> list[tuple[str, ...]]:
     return rows
 
 
+SAME = 1e-3  # by which means may differ, relative, and are called the same
 REACHED = 1e-6  # above the bound, relative; less is rounding
 
 
@@ -151,7 +152,7 @@ def whole_rows(found: WhatIf) -> list[tuple[str, ...]]:
 
 
 def _times(times: Mapping[str, float | None]) -> tuple[str, ...]:
-    return tuple(lasting(times[name]) for name in ("mean", *(f"p{k}" for k in PERCENTILES)))
+    return tuple(duration_text(times[name]) for name in ("mean", *(f"p{k}" for k in PERCENTILES)))
 
 
 def _served(name: str, row: Mapping[str, Any], setting: Setting) -> tuple[str, ...]:
@@ -198,7 +199,7 @@ def size_rows(found: WhatIf) -> list[tuple[str, ...]]:
             pairs = zip(values, (before[k] for k in _sizes(found)), strict=True)
             texts = [more(now - was) for now, was in pairs]
         else:
-            texts = [lasting(value) for value in values]
+            texts = [duration_text(value) for value in values]
         rows.append((called(name, row), *texts))
     return rows
 
@@ -213,7 +214,7 @@ OWNERS: Columns = (
 
 
 def owner_changes(found: WhatIf, policy: str) -> list[PartChange]:
-    """How each owner fares under `policy`; those with most GPU-hours first."""
+    """Compare the waiting of each owner under `policy`; those with most GPU-hours first."""
     rows = found.first.policies
     if found.reference is None:
         return []
@@ -228,8 +229,8 @@ def owner_rows(found: WhatIf, policy: str) -> tuple[list[tuple[str, ...]], int]:
             one.name,
             f"{one.jobs:,}",
             f"{brief(one.gpu_hours)}",
-            lasting(one.before),
-            lasting(one.after),
+            duration_text(one.before),
+            duration_text(one.after),
         )
         for one in all_of_them[:MOST_OWNERS]
     ]
@@ -274,10 +275,10 @@ def other_rows(found: WhatIf) -> list[tuple[str, ...]]:
             row = setting.policies.get(name)
             mean = None if row is None else row["completion"]["mean"]
             mark = MARK if row is not None and row["unfinished"] and mean is not None else ""
-            texts.append(lasting(mean) + mark)
+            texts.append(duration_text(mean) + mark)
         row = found.first.policies.get(name)
         rows.append((called(name, row), *texts))
-    rows.append((BOUND, *(lasting(setting.bound) for setting in _by_load(found))))
+    rows.append((BOUND, *(duration_text(setting.bound) for setting in _by_load(found))))
     return rows
 
 
@@ -291,25 +292,41 @@ def answer(found: WhatIf) -> tuple[str, ...]:
     mean, before = rows[best]["completion"]["mean"], rows[reference]["completion"]["mean"]
     jobs = found.about["jobs"]
     where = f"On {machines_text(setting.machines)}, "
-    if rows[best]["waiting"]["mean"] < 1.0 and rows[reference]["waiting"]["mean"] < 1.0:
+    if all(row["waiting"]["mean"] < 1.0 for row in rows.values()):
         first = f"{where}no job waits for GPUs, whatever the policy: {_whole_mean(mean)}."
-    elif best == reference or before is None or mean > before * (1 - 1e-3):
+    elif best == reference or before is None or mean > before * (1 - SAME):
         first = (
             f"{where}no policy serves these {jobs:,} jobs better than {_name(found, reference)}: "
         )
-        first += f"a job takes {lasting(before)} from submission to end on average."
+        first += f"a job takes {duration_text(before)} from submission to end on average."
     else:
-        first = f"{where}{best} serves these {jobs:,} jobs best: a job takes {lasting(mean)} from "
-        first += f"submission to end on average, {percent(1 - mean / before)} less than with "
-        first += f"{_name(found, reference)} ({lasting(before)})."
+        first = f"{where}{best} serves these {jobs:,} jobs best{_level(setting, best, mean)}: "
+        first += f"a job takes {duration_text(mean)} from submission to end on average, "
+        first += f"{percent(1 - mean / before)} less than with "
+        first += f"{_name(found, reference)} ({duration_text(before)})."
         first += _without_durations(found, best)
     return tuple(
         filter(None, (first, _gain(found, best, mean), _parts(found, best), _earned(found)))
     )
 
 
+def _level(setting: Setting, best: str, mean: float) -> str:
+    """Which policies are as good as the best, up to a thousandth of its mean."""
+    others = [
+        name
+        for name, row in setting.policies.items()
+        if name not in (best, RECORDED)
+        and not row["unfinished"]
+        and row["completion"]["mean"] <= mean * (1 + SAME)
+    ]
+    if not others:
+        return ""
+    many = f"{len(others)} other policies" if len(others) > 2 else " and ".join(others)
+    return f" ({many} as well, within {percent(SAME)})"
+
+
 def _whole_mean(mean: float) -> str:
-    return f"a job takes {lasting(mean)} on average, which is its duration"
+    return f"a job takes {duration_text(mean)} on average, which is its duration"
 
 
 def _name(found: WhatIf, name: str) -> str:
@@ -321,31 +338,32 @@ def _name(found: WhatIf, name: str) -> str:
 
 
 def _without_durations(found: WhatIf, best: str) -> str:
-    """What the best policy is of those that need not know durations, where that is another."""
+    """Name the best policy that needs no durations, if the best one needs them."""
     rows = found.first.policies
     other = found.best(found.first, untold=True)
     if other is None or other == best or not rows[best]["told"]:
         return ""
-    mean = lasting(rows[other]["completion"]["mean"])
+    mean = duration_text(rows[other]["completion"]["mean"])
     return (
         f" It is told how long jobs take; of the policies that are not, {other} is best ({mean})."
     )
 
 
 def _gain(found: WhatIf, best: str, mean: float) -> str:
-    """How far the best is from what any scheduler could reach."""
+    """Say how far the best policy is from the bound on every scheduler."""
     setting = found.first
     if not setting.bound:
         return ""
     left = 1 - setting.bound / mean
-    least = f"No scheduler can bring the mean below {lasting(setting.bound)} on these GPUs"
+    least = f"No scheduler can bring the mean below {duration_text(setting.bound)} on these GPUs"
     if left < 0.001:
         return f"{least}, which {best} reaches."
-    return f"{least}; {best} has {lasting(mean)}, so at most {percent(left)} of it could be gained."
+    has = f"{best} has {duration_text(mean)}"
+    return f"{least}; {has}, so at most {percent(left)} of it could be gained."
 
 
 def _earned(found: WhatIf) -> str:
-    """Which policy earns most, where it is known what jobs are worth."""
+    """Name the policy that earns most, if the jobs have utilities."""
     most = found.first.utility_bound
     earned = {
         name: row["utility"]
@@ -366,7 +384,7 @@ def _earned(found: WhatIf) -> str:
 
 
 def _parts(found: WhatIf, best: str) -> str:
-    """Who wins and who loses."""
+    """Name the owners and sizes of jobs that wait less, and those that wait longer."""
     if best == found.reference:
         return ""
     owners = owner_changes(found, best)
@@ -448,7 +466,7 @@ def _recorded_notes(found: WhatIf) -> list[str]:
 
 
 def left_out_note(policies: Sequence[str]) -> str:
-    """Which policies were not run unless they were named, and why."""
+    """Say which policies run only if they are named, and why."""
     names = [name for name in LEFT_OUT if name not in policies]
     reasons: dict[str, list[str]] = {}
     for name in names:

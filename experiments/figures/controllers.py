@@ -79,7 +79,7 @@ def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> lis
 
 
 def drawn(seed: int, jobs: int = JOBS) -> list[Recorded]:
-    """A Poisson process of jobs of 2, 4 or 8 GPUs; the logarithms of their durations are even.
+    """Draw Poisson arrivals of jobs of 2, 4 or 8 GPUs, with log-uniform durations.
 
     Examples
     --------
@@ -101,7 +101,7 @@ SIGMOID, DEADLINE = "sigmoid", "deadline"  # what jobs are worth by the time of 
 def at_load(
     recorded: Sequence[Recorded], load: float, seed: int, worth: str = SIGMOID
 ) -> ElasticWorkload:
-    """The recorded jobs as elastic ones, their gaps stretched until they offer `load`.
+    """The recorded jobs as elastic ones; gaps are stretched such that they offer `load`.
 
     The load is the GPU time asked for over the GPU time between the first and the last arrival.
 

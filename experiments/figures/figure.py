@@ -1,4 +1,4 @@
-"""A figure: the runs that it needs, its data, and how it is drawn."""
+"""A figure of a paper: its runs, its data, and how it is drawn."""
 
 from __future__ import annotations
 

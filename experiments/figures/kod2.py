@@ -247,7 +247,7 @@ def measure(made: ElasticWorkload, policy: str) -> tuple[Row, list[Step]]:
 
 
 def _cores(made: ElasticWorkload, progress: JobProgress) -> list[Step]:
-    """By how much the busy cores change because of a job, and when."""
+    """Changes of the busy cores because of a job: by how much, and when."""
     job, found = progress.job, []
     load = Load(made.workload.site)  # the speeds here depend on no other job
     for (begin, held), (end, _) in pairwise(progress.history):

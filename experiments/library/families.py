@@ -38,12 +38,12 @@ def _same(utility: Sigmoid) -> Utility:
 
 
 def _deadline(utility: Sigmoid) -> Utility:
-    """A utility of the whole priority up to the target, and of nothing after it."""
+    """The whole priority up to the target, and nothing after it."""
     return Deadline(value=utility.priority, deadline=utility.target)
 
 
 def _linear(utility: Sigmoid) -> Utility:
-    """A utility that falls from the priority at once to 0 at twice the target, in a line."""
+    """Linear from the priority at delay 0 down to 0 at twice the target."""
     return Piecewise(delays=(0.0, 2 * utility.target), values=(utility.priority, 0.0))
 
 
@@ -56,7 +56,7 @@ UTILITIES: Mapping[str, UtilityFamily] = {
 
 
 def with_utilities(instance: Instance, kind: str) -> Instance:
-    """The instance with utilities of that kind, everything else as it was generated.
+    """Return the instance with utilities of this kind; nothing else changes.
 
     Parameters
     ----------

@@ -268,7 +268,7 @@ class HandedIn:
 
     @property
     def refutes(self) -> bool:
-        """Whether the schedules are worth more than the best known bound, so that it is wrong."""
+        """Whether the schedules earn more than the best known bound, which is then wrong."""
         return self.known is not None and self.known.is_refuted_by(self.value)
 
     @property
@@ -280,7 +280,7 @@ class HandedIn:
 
 
 def handed_in(library: Library, data: Any, name: str | None = None) -> HandedIn:
-    """Verify a result on the instance that it is of.
+    """Verify a submitted result on its instance.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def handed_in(library: Library, data: Any, name: str | None = None) -> HandedIn:
 
 
 def problem_of(library: Library, data: Any, name: str | None) -> Problem:
-    """The instance that was named, or the one that the document is of.
+    """Return the named instance, or the instance of the document.
 
     Raises
     ------

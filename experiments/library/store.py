@@ -68,7 +68,7 @@ def digest(content: bytes) -> str:
 
 
 class PassJournal:
-    """A file with the settings of a pass and a line for each instance that it is done with.
+    """A file with the settings of a pass, and one line per finished instance.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class PassJournal:
         write_text(path, "".join(f"{line}\n" for line in (header, *sorted(self.done))))
 
     def add(self, name: str) -> None:
-        """Write down that an instance is done."""
+        """Record that an instance is done."""
         with naming(self._path), open(self._path, "a", encoding="utf-8") as stream:
             stream.write(f"{name}\n")
             stream.flush()
@@ -216,7 +216,7 @@ class LibraryEntry:
         return record
 
     def improved(self, other: LibraryEntry) -> LibraryEntry:
-        """The same record, with what is better in another one of its instance.
+        """The record with what is better in `other`, another record of the instance.
 
         Neither is ever replaced by a worse one, but for a bound of this record that the other's
         schedules refute: verified schedules count more than a bound.
@@ -335,7 +335,7 @@ class Library:
         return self.records().get(name) if self.table.exists() else None
 
     def instance(self, record: LibraryEntry) -> Instance:
-        """Generate the instance, and check that it is the one that the record is of.
+        """Generate the instance, and check it against its record.
 
         Raises
         ------

@@ -176,7 +176,7 @@ def shorten(name: str) -> str:
 
 
 def as_written(name: str) -> str:
-    r"""`name` for matplotlib to draw as it is: it would take what is between dollars for a formula.
+    r"""Escape `name`, because matplotlib takes text between dollars for a formula.
 
     Examples
     --------

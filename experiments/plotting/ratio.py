@@ -103,7 +103,7 @@ def _scatter(ax: Axes, places: list[Place], marker: str, label: str) -> None:
 
 
 def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
-    """The ratio in figures above its mark; at the right end, below the marks, what is not drawn."""
+    """Write the ratio above its mark; at the right end, below the marks, what is not drawn."""
     above: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "fontsize": SMALL}
     beside: dict[str, Any] = {
         "xytext": (-6, -6),
@@ -226,7 +226,7 @@ def plot_rents(
     group: str = "worker",
     ax: Axes | None = None,
 ) -> Axes:
-    """Heat map of what all of a resource costs at the prices of a bound, over time and resources.
+    """Heat map of price times capacity of each resource at the prices of a bound, over time.
 
     Rents are utility, so they compare across resources and groups, which have one scale; all of
     them and the jobs' payoffs add up to the bound.

@@ -249,7 +249,7 @@ def form_name(job: Job, form: int) -> str:
 
 
 def _name_forms(ax: Axes, instance: Instance, schedules: Mapping[str, Schedule]) -> None:
-    """Beside what runs of a job of several forms, the form in which it does."""
+    """Write beside each job of several forms the form in which it runs."""
     for row, job in enumerate(instance.jobs_by_arrival()):
         schedule = schedules.get(job.id)
         if schedule is None or len(job.in_forms) == 1:

@@ -1,4 +1,4 @@
-"""The servers over time: what jobs want, what is used, and what it costs."""
+"""The servers over time: demand, use and prices."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ MOST = 4  # curves
 
 
 def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
-    """Demand for the scarcest resources in each slot, in percent of what there is.
+    """Demand for the scarcest resources in each slot, in percent of the capacity.
 
     Parameters
     ----------

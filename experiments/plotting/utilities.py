@@ -104,7 +104,7 @@ def _delay_axis(ax: Axes, reach: float, last: float) -> None:
 
 
 def _draw_curves(ax: Axes, instance: Instance) -> float:
-    """A line a job; how far it is worth looking."""
+    """Draw a line for each job; return the delay up to which they are of interest."""
     curves = [curve(job.utility, instance.horizon - job.arrival) for job in instance.jobs]
     if len(curves) <= MOST_NAMED:
         for job, points, style in zip(instance.jobs, curves, LINES, strict=False):
@@ -116,7 +116,7 @@ def _draw_curves(ax: Axes, instance: Instance) -> float:
 
 
 def _draw_classes(ax: Axes, instance: Instance, class_of: ClassOf) -> float:
-    """The median of each class in a band with the middle half; how far it is worth looking."""
+    """Draw median and middle half of each class; return the delay up to which they matter."""
     dense = min(instance.horizon, MOST_COLUMNS)  # each slot where curves fall, fewer later on
     later = np.geomspace(dense, instance.horizon, MOST_COLUMNS).astype(np.int64)
     delays = np.unique(np.append(np.arange(dense), np.minimum(later, instance.horizon - 1)))
@@ -153,7 +153,7 @@ def curve(utility: Utility, slots: int) -> FloatArray:
 
 
 def _interesting(curves: Sequence[FloatArray]) -> float:
-    """The delay from which nine of ten curves change by less than 1 % of their best value."""
+    """The delay from which nine of ten curves change by less than 1 % of their maximum."""
     ends = [1.0]
     for points in curves:
         moving = points[:, 1] - points[-1, 1] > 0.01 * points[0, 1]

@@ -15,7 +15,7 @@ from experiments.evaluation.whatif_tables import (
     BOUND,
     MOST_OWNERS,
     called,
-    lasting,
+    duration_text,
     owner_changes,
 )
 from experiments.plotting.canvas import (
@@ -91,7 +91,7 @@ def _time_ticks(ax: Axes) -> None:
     ax.xaxis.set_minor_locator(FixedLocator([]))
     # A job that waits for less than a second is drawn at one.
     ax.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: "0" if value <= 1 else lasting(value))
+        FuncFormatter(lambda value, _: "0" if value <= 1 else duration_text(value))
     )
     ax.tick_params(axis="x", labelsize=SMALL)
 
@@ -223,6 +223,6 @@ def loads_figure(found: WhatIf) -> Figure:
     ax.set_xticks([one.load for one in settings])
     ax.tick_params(axis="both", labelsize=SMALL)
     ax.set_xlabel("load (times as it is)", fontsize=SMALL)
-    ax.set_ylabel(f"mean from submission to end ({unit})", fontsize=SMALL)
+    ax.set_ylabel(f"mean from submission\nto end ({unit})", fontsize=SMALL)
     legend_below(ax, 2)
     return figure

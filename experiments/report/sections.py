@@ -1,4 +1,4 @@
-"""From the document of a result to what a page says of it."""
+"""Sections of a report, from the documents of results."""
 
 from __future__ import annotations
 
@@ -454,7 +454,7 @@ def _row_of_taken(row: JobComparison) -> tuple[str, ...]:
 
 
 def _was_run(data: Mapping[str, Any]) -> Facts:
-    """Policies and options, instance or trace, seed and version: all that the document says."""
+    """Facts about the run: policies, options, instance or trace, seed and version."""
     found: Facts = []
     for name in ("policy", "method"):
         if data.get(name) is not None:

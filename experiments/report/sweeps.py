@@ -1,4 +1,4 @@
-"""From the table of a sweep to what a page says of it."""
+"""Section of a report from the table of a sweep."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def _facts(rows: Sequence[Mapping[str, Any]], failed: Sequence[Any]) -> Facts:
 
 
 def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
-    """A table of what went wrong, and how often."""
+    """A table of the errors, and how often each occurred."""
     errors = [str(row["error"]) for row in failed]
     if not errors:
         return []
@@ -249,7 +249,7 @@ def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
 
 
 def _was_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
-    """The axes of the grid with their values, what is the same in all cells, and the version."""
+    """Facts about the sweep: its axes, what all cells share, and the version."""
     found: Facts = []
     for axis in [*axes, "seed"]:
         values = list(dict.fromkeys(_text(row[axis]) for row in rows if row[axis] is not None))

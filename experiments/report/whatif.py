@@ -1,4 +1,4 @@
-"""What a page says of ``oasis whatif``."""
+"""Section of a report about ``oasis whatif``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from experiments.report.section import Picture, ReportTable, Section, inline_svg
 def whatif_section(
     name: str, data: Mapping[str, Any], found: WhatIf, changed: tuple[str, ...], number: int
 ) -> Section:
-    """The section of a result.
+    """Build the section of a result.
 
     Parameters
     ----------
@@ -125,6 +125,7 @@ def _was_run(found: WhatIf) -> Facts:
     for name in ("kept", "format", "placement", "utilities", "version"):
         if about.get(name) is not None:
             facts.append((name, str(about[name])))
+    facts += [("as read", note) for note in about.get("notes", ())]
     facts += [(f"trace {key}", str(value)) for key, value in (about.get("trace") or {}).items()]
     for name, row in found.first.policies.items():
         if name != RECORDED:

@@ -30,7 +30,7 @@ from oasis.workloads.generator import read_counts, resolve
 
 
 class InstanceSource(Protocol):
-    """An instance for each seed, or what else its task runs on.
+    """Source of the instance of each seed, or of another input of a task.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class InstanceSource(Protocol):
 
 @dataclass(frozen=True)
 class Drawn:
-    """Instances of `oasis.generate`; holds what it is given, hourly counts included."""
+    """Instances of `oasis.generate` with these arguments, hourly counts included."""
 
     labels: Mapping[str, Any]
     identity: Mapping[str, Any]

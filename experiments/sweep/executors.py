@@ -35,7 +35,7 @@ _watching = False
 
 
 def execute(cell: Cell) -> CellResult:
-    """Do the task of `cell`; what goes wrong is recorded, not raised."""
+    """Do the task of `cell`; an error is recorded, not raised."""
     # The cells fill the cores; threads of NumPy beside them would only disturb measured times.
     with _ONE_AT_A_TIME, threadpool_limits(limits=1):
         begin = perf_counter()
@@ -53,7 +53,7 @@ def failure(error: BaseException) -> CellResult:
 
 
 def execute_for(driver: int, cell: Cell) -> CellResult:
-    """Do the same in a process that belongs to the process `driver`, and ends with it."""
+    """As `execute`, in a worker process that ends with the process `driver`."""
     global _watching  # noqa: PLW0603
     if not _watching:
         _watching = True
@@ -176,7 +176,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """One cell after the other in this process: for what is quicker than to start another."""
+    """One cell after the other in this process: for tasks quicker than the start of another."""
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
         """Run `cells`."""

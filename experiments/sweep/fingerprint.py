@@ -1,4 +1,4 @@
-"""A fingerprint of the code that results follow from, so that no old result passes for a new one.
+"""A fingerprint of the code behind results, so that no old result passes for a new one.
 
 The version alone does not tell two states of a checkout apart.
 """

@@ -239,7 +239,7 @@ class _Work:
         return records
 
     def count_again(self, cells: Sequence[Cell]) -> None:
-        """Report what is recorded: an interruption may come between a record and its report."""
+        """Report what is recorded: an interruption may fall between a record and its report."""
         total = len({cell.key for cell in cells})
         now = _count(recorded(cells, self._store), total, self.progress.kept)
         self.progress = replace(self.progress, total=total, done=now.done, failed=now.failed)
@@ -269,7 +269,7 @@ class _Work:
 def _supplied(
     cells: Iterable[Cell], shared: Mapping[str, CellResult]
 ) -> tuple[list[Cell], list[tuple[Cell, CellResult]]]:
-    """Cells with the figures of their shared cells, and cells whose shared cell has failed."""
+    """Give cells the figures of their shared cells; also return cells whose shared cell failed."""
     ready, lost = [], []
     for cell in cells:
         if cell.shared_cell is None:

@@ -137,7 +137,7 @@ def label(row: Mapping[Any, Any], prefix: str) -> str:
 
 
 def columns_of(figures: Sequence[str]) -> tuple[tuple[str, bool], ...]:
-    """Headings of the table of means, and whether a column holds numbers."""
+    """Headings of the table of means, and whether each column holds numbers."""
     about = (("instance", False), ("policy", False), ("seeds", True))
     return (*about, *((name, True) for name in figures))
 
@@ -221,7 +221,7 @@ def _text(value: Any) -> str:
 
 
 def _mean(row: Mapping[Any, Any], name: str) -> str:
-    """Mean with its interval, a plus-minus where it is symmetrical; the ends in brackets else."""
+    """Mean and interval: with a plus-minus if symmetrical, otherwise with both ends."""
     n = row[f"{name}.n"]
     if not n:
         return "-"

@@ -77,7 +77,7 @@ class CellTask:
 
 
 def simulated(case: Case) -> Run:
-    """Run the policy of the case and verify what it did."""
+    """Run the policy of the case and verify its schedules."""
     run = oasis.simulate(case.instance, case.make_policy())
     oasis.verify(case.instance, run)
     return run

@@ -21,7 +21,7 @@ from oasis.model.rounding import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """The machines, and how fast the jobs come.
+    """The machines, and the speed at which jobs arrive.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class ReplayedTrace:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the jobs and the machines."""
+        """Plain data that determine the jobs and the machines."""
         one = self.scenario
         how = {"machines": list(one.machines), "placement": one.placement, "load": one.load}
         return {"kind": "trace", "sha256": self.sha256, **how}
@@ -69,7 +69,7 @@ class ReplayedTrace:
 
 
 class WhatIfOptions(Options):
-    """Whether the times of each job are kept beside the figures."""
+    """Option of the task: whether to keep the times of each job beside the figures."""
 
     each: bool = False
 
@@ -87,7 +87,7 @@ def replayed(case: Case) -> Figures:
 
 
 def bounded(case: Case) -> Figures:
-    """What no schedule of the scenario can be below."""
+    """Bounds on every schedule of the scenario."""
     source = case.instance
     one = source.scenario
     jobs, gpus = source.jobs.at_load(one.load), sum(one.machines)

@@ -219,7 +219,7 @@ def _log_alpha_x(instance: Instance, run: PricedRun, bounds: PriceBounds) -> flo
 
 
 def _steps(rows: IntArray, demand: FloatArray, capacity: FloatArray) -> FloatArray:
-    """Delta / c of every placement and resource, shape (P, R); 0 where nothing is added."""
+    """Return Delta / c of every placement and resource, shape (P, R); 0 where nothing is added."""
     added = rows[:, COUNT, None] * demand
     limit = capacity[rows[:, SERVER]]
     share: FloatArray = np.divide(added, limit, out=np.zeros_like(added), where=limit > 0)

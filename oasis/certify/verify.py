@@ -228,7 +228,7 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
 
 
 def no_result(name: str, expected: str, given: object) -> TypeError:
-    """The error about an argument that is no result, which says how to get one from a path."""
+    """Build the error for an argument that is no result; it says how to read one from a path."""
     got = describe(given)
     if isinstance(given, (str, os.PathLike)):
         got += f"; oasis.read_result({os.fspath(given)!r}) reads one from that file"
@@ -283,7 +283,7 @@ def _check_labels(
     schedules: Mapping[str, Schedule],
     group: TaskGroup,
 ) -> None:
-    """Every task is on a machine with the labels that the form requires."""
+    """Check that every task is on a machine with the labels that its form requires."""
     machines = [server for server in group.servers(instance.cluster) for _ in server.ids]
     for job_id, schedule in schedules.items():
         required = group.required(jobs[job_id])
@@ -402,7 +402,7 @@ def _check_capacity(
 
 
 def _distinct(keys: IntArray) -> tuple[IntArray, IntArray]:
-    """The keys without repetition, and which of these each is; `np.unique` loads masked arrays."""
+    """Return distinct keys, and the index of each key among them; `np.unique` loads `numpy.ma`."""
     order = keys.argsort(kind="stable")
     ordered = keys[order]
     is_new = np.ones(len(keys), dtype=bool)

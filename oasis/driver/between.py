@@ -15,7 +15,7 @@ from oasis.scheduling.placement import BestFit, Room
 
 @dataclass(slots=True)
 class _Over(Generic[Spec]):
-    """A job that is complete, while the policy plans it as if it had not begun early."""
+    """A completed job that the policy still plans, because it does not know of the early start."""
 
     spec: Spec
     done: float  # worker-slots that it would have done by now
@@ -70,7 +70,7 @@ class EarlyStarts(Generic[Spec]):
     def rehearsal(
         self, specs: Mapping[str, Spec], ended: Set[str] = frozenset()
     ) -> Callable[[], Mapping[str, Entry[Spec]]] | None:
-        """A function that says, for `take`, what the next boundary would decide on these new jobs.
+        """Return a function that tells `take` what the next boundary would decide on new jobs.
 
         `ended` are jobs that have said since the last boundary that they ended. The function may
         run in a thread while the driver stands still or goes on. None if the policy cannot
@@ -79,8 +79,10 @@ class EarlyStarts(Generic[Spec]):
         driver = self._driver
         if not isinstance(driver.policy, Rehearsing) or driver.slot is None:
             return None
+        # The next boundary decides on other jobs than the ones here, or not at all.
         if driver.again_at is not None or driver.arriving_again:
             return None
+        # On copies: a rehearsal must leave no trace in the decision of the boundary.
         copied, slot = driver.copied(driver.policy.rehearsed()), driver.slot + 1
         live = driver.by_uid
         known = {uid: entry.spec for uid, entry in live.items()}
@@ -160,6 +162,9 @@ class EarlyStarts(Generic[Spec]):
         """
         driver = self._driver
         known, passed = driver.by_uid, slot - (driver.slot or 0)
+        # What was done before the policy knows a job is hidden from it: it plans the job's whole
+        # work, as it did in the rehearsal, and its decisions are those of a run without early
+        # starts.
         for uid in facts.specs.keys() - known.keys() - self._over.keys() - driver.arriving_again:
             done = facts.done.get(uid, 0.0)
             if done or uid in facts.ended:
@@ -175,12 +180,13 @@ class EarlyStarts(Generic[Spec]):
             done_by[uid] = max(0.0, facts.done.get(uid, 0.0) - early)
         for uid, over in self._over.items():
             specs[uid], done_by[uid] = over.spec, over.done
+            # To the policy, the job ends when it would have ended without the early start.
             if over.spec.ends_itself and over.is_due(over.done):
                 ended.add(uid)
         return replace(facts, specs=specs, done=done_by, ended=frozenset(ended)), complete
 
     def _completed(self, facts: Facts[Spec], passed: int) -> dict[str, Entry[Spec]]:
-        """Completed jobs that the policy, not told of early starts, still plans."""
+        """Return completed jobs that the policy still plans: it does not know of early starts."""
         complete = {}
         for uid, entry in self.live.items():
             spec = facts.specs.get(uid)
@@ -197,7 +203,7 @@ class EarlyStarts(Generic[Spec]):
         return complete
 
     def after(self, outcome: Decided[Spec]) -> None:
-        """Note what a boundary decided, and drop what it says of jobs that are already complete."""
+        """Drop decisions on jobs that are already complete, and forget jobs that are gone."""
         driver = self._driver
         outcome.forget(self._over)
         there = driver.by_uid.keys() | driver.retries.keys()
@@ -229,6 +235,6 @@ class EarlyStarts(Generic[Spec]):
                 self._over[uid] = _Over(known[uid].spec, done, until)
 
     def forget(self, uid: str) -> None:
-        """Let a job arrive once more, so that the policy counts the work of its early start."""
+        """Drop the early start of a job that arrives again: the policy now counts its work."""
         self.early.pop(uid, None)
         self.held.pop(uid, None)

@@ -86,7 +86,7 @@ class Tracked(Protocol):
         ...
 
     def held_at(self, now: float) -> float:
-        """Time with all it needs up to `now`."""
+        """Time up to `now` in which the job held all that it needs to work."""
         ...
 
     def observed_at(self, now: float) -> Sequence[tuple[float, float]] | None:
@@ -186,7 +186,7 @@ class BooksView:
         return free
 
     def capacity(self) -> list[tuple[int, ...]]:
-        """Each machine when idle, in grid units; nothing of those that are down."""
+        """Capacity of each idle machine, in grid units; zeros for machines that are down."""
         nothing = (0,) * len(self._books.site.resources)
         down = self._books.down
         machines = self._books.site.machines
@@ -197,7 +197,7 @@ class BooksView:
         return found
 
     def down(self) -> Set[int]:
-        """Machines that are not there now: a copy."""
+        """Machines that are unavailable now: a copy."""
         return frozenset(self._books.down)
 
     def allocation(self, job: PolicyJob) -> Allocation:
@@ -205,7 +205,7 @@ class BooksView:
         return self._books.jobs[job.index].allocation
 
     def waiting(self) -> Iterator[PolicyJob]:
-        """Unfinished jobs that cannot work with what they hold, in order of arrival."""
+        """Unfinished jobs that hold too little to work, in order of arrival."""
         return (p.seen for p in self._books.jobs.values() if not p.complete)
 
     def running(self) -> Iterator[PolicyJob]:
@@ -221,7 +221,7 @@ class BooksView:
         return self._books.jobs[job.index].observed_at(self.now)
 
     def remaining(self, job: PolicyJob) -> float:
-        """Work left; only for a policy that declares that it is told."""
+        """Remaining work; only for a policy that declares `told_remaining`."""
         if not self._told_remaining:
             detail = "asked for the work left without declaring told_remaining"
             raise PolicyError(self._policy, detail, job=job.id)
@@ -235,7 +235,7 @@ class BooksView:
         return self._books.jobs[job.index].held_at(self.now)
 
     def kept_until(self, job: PolicyJob) -> float:
-        """Before when `job` is not to be changed; 0: it may change."""
+        """Time before which `job` must not be changed; 0: it may change now."""
         return self._books.jobs[job.index].kept_until
 
     def change_cost(self, job: PolicyJob) -> float:
@@ -250,7 +250,7 @@ class BooksView:
 def choose_forms(
     view: BooksView, books: Books, empty: EmptyCluster, *, again: bool = False, once: bool = False
 ) -> None:
-    """Show a policy that does not know forms each job in one of them, for as long as it may change.
+    """Choose the form in which a policy without forms sees each job, until the job holds machines.
 
     Jobs that have never held anything are gone through in order of arrival. Each is shown in its
     first form, in the order given, whose fewest tasks find room beside those of the jobs before it.
@@ -343,7 +343,7 @@ def _known(index: Any, books: Books, policy: str) -> Tracked:
 
 
 def _in_form(allocation: Any, progress: Tracked, policy: str) -> PolicyJob:
-    """The job in the form that `allocation` says; once it has held machines, it keeps its form.
+    """Return the job in the form of `allocation`; a job that has held machines keeps its form.
 
     Unless it may switch.
     """
@@ -379,7 +379,7 @@ def _check_timer(wake_at: Any, books: Books, policy: str) -> None:
 
 
 def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> None:
-    """Counts that (3), (6) and (7) allow, on machines that are there and take such tasks."""
+    """Check that counts satisfy (3), (6) and (7), on machines that are up and admit such tasks."""
     workers = _count(allocation.workers, "worker", job, books, policy)
     has_none = type(allocation.ps) is tuple and not allocation.ps  # as most jobs of a trace
     ps = 0 if has_none else _count(allocation.ps, "ps", job, books, policy)

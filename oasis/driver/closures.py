@@ -86,7 +86,7 @@ class Closures:
         return self.calendar.closing(slot, map(slots_needed, waiting))
 
     def leave(self, calendar: Calendar, entries: Entries, slot: int) -> None:
-        """Take jobs off the machines that are closed in `slot`, though the policy fails."""
+        """Take jobs off the machines that are closed in `slot`, also when the policy fails."""
         closed = calendar.closed(slot, shared=False)
         for index, entry in entries.items():
             if entry.allocation.machines & closed:
@@ -94,7 +94,7 @@ class Closures:
                 self.untold.add(index)
 
     def held_back(self, entries: Iterable[Entry[Any]], site: Site, job_id: str = "") -> Kept:
-        """Capacity by machine that is kept for some jobs now and not used by them.
+        """Return the capacity by machine that is reserved now for other jobs and not used by them.
 
         Without what is kept for the job with this id. Nothing if it is kept from all jobs.
         """
@@ -104,7 +104,7 @@ class Closures:
         return held_back(self.calendar, self._slot, site, held, job_id)
 
     def check(self, entries: Entries, free: Sequence[Row], site: Site, policy: str) -> None:
-        """Raise `PolicyError` if a plan, which leaves `free`, uses what is closed or reserved."""
+        """Raise `PolicyError` if a plan, which leaves `free`, uses closed or reserved capacity."""
         for entry in entries.values() if self.closed else ():
             for machine in sorted(entry.allocation.machines & self.closed):
                 where = site.machines[machine].id

@@ -120,12 +120,12 @@ class Driver(Generic[Spec]):
 
     @property
     def closing(self) -> frozenset[int]:
-        """Machines on which a policy of the present slot begins nothing, as they close soon."""
+        """Machines that close soon: a policy that does not plan around it starts no job there."""
         return self.closures.closing(self.entries, int(self.now))
 
     @property
     def free(self) -> list[tuple[int, ...]]:
-        """Capacity of each machine that the entries leave; none of machines that are down."""
+        """Capacity of each machine that live jobs leave free; none of machines that are down."""
         view = BooksView(self, self.policy.name, told_remaining=False)
         view.kept = self.closures.kept
         room = Room(self.site, view.capacity())
@@ -230,7 +230,7 @@ class Driver(Generic[Spec]):
     def _attempt(
         self, facts: Facts[Spec], failed: Mapping[str, Exception], *, ask: bool = False
     ) -> Decided[Spec]:
-        """Decide without the jobs that `failed`; everything is to be rolled back on an error.
+        """Decide without the jobs that `failed`; after an error the caller rolls everything back.
 
         With `ask` the policy is asked even if nothing happened.
         """
@@ -280,7 +280,7 @@ class Driver(Generic[Spec]):
         self.entries.clear()
 
     def resize(self, site: Site) -> None:
-        """Go on with the same machines, of which some have other amounts now.
+        """Continue with the same machines, some of which have other amounts now.
 
         At the next boundary those that are smaller are lost to the policy and come back at once, so
         that what ran there is placed again, on what is left; those that are larger only come back.
@@ -338,7 +338,7 @@ class Driver(Generic[Spec]):
         return sorted(anew, key=lambda entry: entry.arrived)
 
     def _again(self, facts: Facts[Spec], outcome: Decided[Spec]) -> list[Entry[Spec]]:
-        """Jobs that arrive once more: those that are still there and have work left.
+        """Return the jobs that arrive once more: those that still exist and have work left.
 
         The policy does not know them, so it is not told of those that are done.
         """
@@ -419,7 +419,7 @@ class Driver(Generic[Spec]):
         anew: list[Entry[Spec]],
         outcome: Decided[Spec],
     ) -> None:
-        """Let jobs arrive; one that cannot be described to the policy is left out, and told."""
+        """Let jobs arrive; one that cannot be described to the policy is left out and reported."""
         # By uid, not by name: a job that is deleted and created under the same name is another job.
         known = {entry.spec.uid for entry in (*self.entries.values(), *anew)} | self.settled
         # Jobs that were here before come before the new ones.
@@ -436,7 +436,7 @@ class Driver(Generic[Spec]):
                 outcome.failed[entry.spec.uid] = error
 
     def _enter(self, entry: Entry[Spec], slot: int, view: BooksView) -> None:
-        """Let a job arrive in `slot`, be it for the first time or with what is left of it."""
+        """Let a job arrive in `slot`, for the first time or with its remaining work."""
         spec = entry.spec
         source = replace(spec.job, arrival=entry.arrived)
         if entry.has_form or entry.done:
@@ -462,7 +462,7 @@ class Driver(Generic[Spec]):
         view.arrived.append(entry.seen)
 
     def as_seen(self, spec: Spec, source: Job, index: int, fixed: int | None) -> PolicyJob:
-        """The job as a policy sees it that is told its work."""
+        """Return the job as a policy that is told its work sees it."""
         if len(source.in_forms) > 1:
             forms = []
             for form in source.in_forms:
@@ -485,7 +485,7 @@ class Driver(Generic[Spec]):
         return math.ceil(min(found) - TOLERANCE) if found else None
 
     def _show(self, entry: Entry[Spec], job: PolicyJob) -> None:
-        """Note `job` as the policy sees it: without its work, unless it is told that."""
+        """Set the job as the policy sees it: without its work, unless the policy is told."""
         entry.left = job.work
         entry.works = tuple(form.work for form in job.forms)
         entry.job = job if self._told else job.untold(self.policy.name)
@@ -510,7 +510,7 @@ class Driver(Generic[Spec]):
     # -- what is decided ---------------------------------------------------------------------------
 
     def _ask_in_forms(self, view: BooksView, outcome: Decided[Spec]) -> None:
-        """Ask the policy; if it does not know forms, again while waiting jobs fit in another."""
+        """Ask the policy; one without forms is asked again while waiting jobs fit in others."""
         if knows_forms(self.policy) or not any(entry.forms for entry in self.entries.values()):
             self._ask(view, outcome)
             return
@@ -583,7 +583,7 @@ class Driver(Generic[Spec]):
     # -- what went wrong ---------------------------------------------------------------------------
 
     def _keep_policy(self) -> None:
-        """Keep the state of the policy: an error at the next boundary brings it back to that."""
+        """Save the state of the policy, to which an error at the next boundary brings it back."""
         try:
             self.kept_policy = policy_state(self.policy, self.entries)
         except OasisError:  # it cannot be written down: after an error it begins anew
@@ -664,12 +664,12 @@ class Driver(Generic[Spec]):
         return uids[bad - 1], cause
 
     def _order(self) -> Callable[[str], int]:
-        """By age: live jobs as they arrived, then all others."""
+        """Return a sort key for uids by age: live jobs in order of arrival, then all others."""
         places = {uid: k for k, uid in enumerate(self.by_uid)}
         return lambda uid: places.get(uid, len(places))
 
     def _put_off(self, slot: int, error: Exception) -> Decided[Spec]:
-        """Keep all as it is, and ask the policy again later, and later still each time."""
+        """Keep the last plan, and ask the policy again after a delay that grows with each error."""
         # Twice as long each time, up to a limit: a policy that recovers is asked soon enough.
         self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
         self._error, self._errors = error, self._errors + 1
@@ -707,7 +707,7 @@ class Driver(Generic[Spec]):
         *,
         remake: bool = False,
     ) -> None:
-        """Go on from `state`.
+        """Restore the driver from the data of `state`.
 
         Parameters
         ----------
@@ -781,14 +781,14 @@ class Driver(Generic[Spec]):
         return entry
 
     def bring_policy(self, state: Any) -> None:
-        """Bring the policy, which knows nothing yet, into `state`, which is that of its jobs."""
+        """Restore the policy, which has just been reset, from its saved `state`."""
         jobs = {index: entry.seen for index, entry in self.entries.items()}
         restore_policy(self.policy, state, jobs, self.site)
         self.kept_policy = state
 
 
 def _delayed(job: Job, slot: int) -> Job:
-    """A job of which nothing is done, arriving in `slot` instead of before it."""
+    """Return a job without progress as one that arrives in `slot` instead of earlier."""
     return replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))
 
 

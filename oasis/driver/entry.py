@@ -141,16 +141,16 @@ class Entry(Generic[Spec]):
 
     @property
     def has_form(self) -> bool:
-        """Whether it has held something, and may not change its form."""
+        """Whether the job has held machines, so that its form is fixed."""
         return self.given is not None
 
     def be_in(self, form: int) -> None:
-        """Be in this form, of which it has done nothing yet."""
+        """Enter the form with this index, in which nothing has been done yet."""
         self.form, self.job = form, self.forms[form]
         self.work = self.left = self.works[form]
 
     def hold(self, allocation: Allocation, slot: int, minimum_run: int) -> None:
-        """Hold something else from `slot` on, for so many slots at least if it is not nothing."""
+        """Hold `allocation` from `slot` on; a gang is kept for `minimum_run` slots at least."""
         self.allocation, self.kept_until = allocation, 0.0
         if allocation.workers:
             self.waiting_since, self.given = None, allocation.worker_count
@@ -159,7 +159,7 @@ class Entry(Generic[Spec]):
             self.waiting_since = slot
 
     def settle(self) -> None:
-        """At the end of a boundary: count what changed, if the job had begun before."""
+        """Count resizes and restarts at the end of a boundary; the first start is none."""
         if self.allocation != self.settled and self.allocation.workers:
             if self.begun:
                 # A task that stays on its machine is not started
@@ -182,13 +182,13 @@ class Entry(Generic[Spec]):
 
     @property
     def remaining(self) -> float:
-        """Worker-slots left; at least one of a job that says itself when it is complete."""
+        """Worker-slots left; at least one of a job that reports its completion itself."""
         least = min(1.0, self.work) if self.spec.ends_itself else 0.0
         return max(least, self.work - self.done)
 
     @property
     def has_hardly_any_left(self) -> bool:
-        """Whether the remaining work is within rounding of zero."""
+        """Whether the remaining work is zero up to rounding."""
         return self.remaining <= TOLERANCE * max(1.0, self.work)
 
     @property
@@ -198,7 +198,7 @@ class Entry(Generic[Spec]):
 
     @property
     def complete(self) -> bool:
-        """Whether it holds a complete gang; incomplete ones are never planned."""
+        """Whether the job holds a complete gang; incomplete ones are never planned."""
         return bool(self.allocation.workers)
 
     def remaining_at(self, now: float) -> float:
@@ -206,7 +206,7 @@ class Entry(Generic[Spec]):
         return self.remaining
 
     def held_at(self, now: float) -> float:
-        """Slots in which it held something."""
+        """Slots in which the job held machines."""
         return float(self.held)
 
     def observed_at(self, now: float) -> Sequence[tuple[float, float]]:
@@ -214,11 +214,11 @@ class Entry(Generic[Spec]):
         return self.observed
 
     def copy(self) -> Entry[Spec]:
-        """The same, to be changed on its own."""
+        """An independent copy."""
         return replace(self, observed=list(self.observed))
 
     def state(self) -> dict[str, Any]:
-        """Plain data; of the spec, all but the templates of its pods."""
+        """Plain data; of the spec, everything but the templates of its pods."""
         return {
             "uid": self.spec.uid,
             "generation": self.spec.generation,
@@ -332,7 +332,7 @@ class Decided(Generic[Spec]):
     again_at: int | None = None
 
     def forget(self, uids: Iterable[str]) -> None:
-        """Say nothing of these jobs."""
+        """Remove all decisions on these jobs."""
         for uid in uids:
             for found in (self.admitted, self.completed, self.changed, self.late):
                 if uid in found:

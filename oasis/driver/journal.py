@@ -1,4 +1,4 @@
-"""The journal: one line for every call that was accepted, on the disk before it is answered."""
+"""The journal: one line per accepted call, on the disk before the call is answered."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ class JournalLock:
         return self._closing.alive
 
     def release(self) -> None:
-        """Let others have it; a second time does nothing."""
+        """Release the lock; a second call does nothing."""
         self._closing()
 
     def give_back(self) -> None:
-        """Let the lock of this process have it that it was taken from; others if there is none."""
+        """Return the lock to its former holder in this process; without one, release it."""
         former = None if self._former is None else self._former()
         if former is None:
             self.release()
@@ -151,7 +151,7 @@ class Journal:
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str], contents: Contents) -> Self:
-        """Go on behind `contents` of the file; what is torn behind them is cut off."""
+        """Continue after the valid `contents` of the file; a torn entry behind them is cut off."""
         with naming(path):
             # A new line behind half a line would make both unreadable.
             os.truncate(path, contents.size)

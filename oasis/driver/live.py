@@ -1,4 +1,4 @@
-"""A scheduler that a service runs day and night: calls in, decisions out, nothing forgotten."""
+"""Live schedulers for services that run for years: calls, decisions, snapshots and a journal."""
 
 from __future__ import annotations
 
@@ -392,7 +392,7 @@ class LiveScheduler(JournaledService):
         samples: int = DEFAULT_SAMPLES,
         min_utility_fraction: float = DEFAULT_FLOOR,
     ) -> Self:
-        """Plan all live jobs again at every call that changes what there is to plan.
+        """Plan all live jobs again at every call that changes jobs or capacity.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The state of any policy as plain data, and back, without running what is read.
+"""Convert the state of any policy to plain data and back, without running code from the data.
 
 A policy is written down attribute by attribute. It is read back into a fresh one of the same
 making: functions are those of the fresh one, and classes are only those of this project and of the

@@ -1,4 +1,4 @@
-"""A service as the world of a driver: calls say what happens, and what is planned is done."""
+"""A service around a driver: calls report events, and planned work counts as done."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Events:
     rejected: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: Events) -> None:
-        """Take in what happened next."""
+        """Append the events that follow."""
         self.completed += other.completed
         self.gone += other.gone
         self.broken += other.broken
@@ -213,7 +213,7 @@ class Service:
         return Quote(effect.answer, effect.change)
 
     def _copy(self) -> Self:
-        """A copy that shares nothing that changes."""
+        """An independent copy, which shares only what never changes."""
         kept: list[object] = [self.cluster, self.driver.site, *self._specs.values()]
         kept += [entry.seen for entry in self.live]
         return deepcopy(self, {id(thing): thing for thing in kept})
@@ -238,7 +238,7 @@ class Service:
         return events
 
     def _run_plan(self, until: int) -> dict[str, int]:
-        """Do what is planned before slot `until`; the last slot of the jobs that then are done."""
+        """Do what is planned before slot `until`; return the last slots of jobs that are done."""
         plan, ends = self.schedules(), {}
         for entry in self.live:
             schedule = plan.get(entry.job.id)
@@ -289,7 +289,7 @@ class Service:
         return events
 
     def complete(self, entry: Live) -> Events:
-        """Let a job go; its work is done. It ends now, or when it last ran."""
+        """Remove a job whose work is done; it ends now, or when it last ran."""
         slot = self.now
         if not entry.allocation.workers:
             if not entry.done:
@@ -317,7 +317,7 @@ class Service:
     def _step(
         self, slot: int, *, ends: Mapping[str, int] | None = None, ask: bool = False
     ) -> Events:
-        """Tell the driver what happened; `ends` are the last slots of the jobs that are done."""
+        """Report events to the driver; `ends` are the last slots of the jobs that are done."""
         ends = ends or {}
         # Jobs that leave in the step are gone afterwards, so their entries are kept from before.
         before, cut = self.driver.by_uid, self._cut_short
@@ -371,7 +371,7 @@ class Service:
         return {"driver": self.driver.state(), "policy": policy_state(self.policy, entries)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` gave."""
+        """Restore the service from the data of `state`."""
         for found in state["driver"]["entries"]:
             uid = found["uid"]
             self._specs[uid] = Submission(uid, job_from_dict(found["spec"]))

@@ -1,4 +1,4 @@
-"""From a plan to writes: compare pods with the plan, and list what has to be done."""
+"""From a plan to writes: compare pods with the plan, and list the missing actions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Pod = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make a pod."""
+    """Create a pod."""
 
     job: str  # uid, as in all of these
     name: str
@@ -33,7 +33,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Expose:
-    """Make what the pods of a job need in the network: a Service, or a NetworkPolicy."""
+    """Create the Service or the NetworkPolicy that the pods of a job need."""
 
     job: str
     body: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """End a pod."""
+    """Delete a pod."""
 
     job: str
     pod: Pod
@@ -59,7 +59,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Suspend an object, so that its controller ends all its pods, or resume it."""
+    """Suspend an object, so that its controller deletes all its pods, or resume it."""
 
     job: str
     found: Mapping[str, Any]
@@ -104,7 +104,7 @@ def described(action: Action) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A job, the pods it is to have and those it has."""
+    """A job, its wanted pods and its existing pods."""
 
     spec: JobSpec
     wanted: tuple[WantedPod, ...]  # by the plan, workers first
@@ -141,7 +141,7 @@ class Steps:
 def steps_of_existing(
     target: Target, found: Mapping[str, Any], stuck: frozenset[str], steps: Steps
 ) -> list[WantedPod]:
-    """Suspend or resume the object; return the gated pods of its gang if all are there, else none.
+    """Suspend or resume the object; return its gated pods if the gang is complete, otherwise none.
 
     A gang is never changed while it runs: where the plan asks for another one, all its pods go,
     and it is resumed when the last one is gone. `stuck` is as in `reconcile`; `steps` is changed.
@@ -196,7 +196,7 @@ def reconcile(
     nodes: Mapping[str, Mapping[str, Any]] | None = None,
     beside: Neighbours | None = None,
 ) -> Steps:
-    """Compare what is there with what is wanted.
+    """Compare the existing pods with the planned ones, and list the actions that are missing.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def _works_without_the_new(target: Target) -> bool:
 
 
 def _grow(target: Target, steps: Steps) -> list[WantedPod]:
-    """Create missing pods; return the gated pods of the gang if all are there, else none."""
+    """Create missing pods; return the gated pods of the gang if it is complete, otherwise none."""
     if target.withdrawn or target.spec.uid in steps.withdrawn:
         return []
     wanted = {pod.name for pod in target.wanted}
@@ -345,7 +345,7 @@ def _bound(target: Target, wanted: WantedPod) -> Bound:
 
 
 def _unfit(target: Target, gated: list[WantedPod], beside: Neighbours) -> str | None:
-    """Why the pods of a gang cannot all be where they are to be, beside others and each other."""
+    """Return why the pods of a gang cannot all go where they are planned, beside others."""
     left = []
     for wanted in gated:
         if wanted.node in beside.nodes:

@@ -1,4 +1,4 @@
-"""Tells how far the training in this pod is; it needs Python alone, and may be copied anywhere.
+"""Report the progress of the training in this pod; needs Python alone, and may be copied anywhere.
 
     from reporter import report
     report(worker_seconds=1200, loss=0.31)

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CalendarEntry:
-    """What is kept of some machines from slot `begin` to the slot before `end`.
+    """Capacity of some machines, closed or reserved from slot `begin` to the slot before `end`.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class CalendarEntry:
     users: tuple[str, ...] = ()
 
     def holds(self, slot: int) -> bool:
-        """Whether it is for `slot`."""
+        """Whether the entry covers `slot`."""
         return self.begin <= slot < self.end
 
 
@@ -74,7 +74,7 @@ class Calendar:
         return bool(self.windows)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Calendar:
-        """Itself: nothing of it changes."""
+        """Return itself, because it is immutable."""
         return self
 
     def at(self, slot: int, *, shared: bool = True) -> list[CalendarEntry]:
@@ -100,7 +100,7 @@ class Calendar:
         return min(begins, default=None)
 
     def closing(self, slot: int, needs: Iterable[int]) -> frozenset[int]:
-        """Machines on which a job that needs so many slots, and begins in `slot`, is interrupted.
+        """Machines on which a window would interrupt a job that begins in `slot`.
 
         Jobs that need more than there is between two windows of a machine do not count: they would
         wait for ever.

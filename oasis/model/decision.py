@@ -88,7 +88,7 @@ class Rejection(Summarised):
     bottleneck: Bottleneck | None
 
     def summary(self) -> tuple[str, Facts]:
-        """From which utility on the job would have been admitted, and what is scarcest."""
+        """The utility from which on the job would have been admitted, and the scarcest resource."""
         factor = ("utility_factor", short(self.utility_factor))
         scarce = "none"
         if self.bottleneck is not None:

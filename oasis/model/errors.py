@@ -48,11 +48,11 @@ class OasisError(Exception):
         return ": ".join((*map(str, self.sources), super().__str__()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_again, (type(self), self.args), self.__dict__
+        return _unpickled, (type(self), self.args), self.__dict__
 
 
-def _made_again(kind: type[OasisError], arguments: tuple[Any, ...]) -> OasisError:
-    """An error as it was pickled, without its constructor: each kind has parameters of its own."""
+def _unpickled(kind: type[OasisError], arguments: tuple[Any, ...]) -> OasisError:
+    """Rebuild a pickled error without its constructor: each kind has parameters of its own."""
     error: OasisError = kind.__new__(kind, *arguments)
     error.args = arguments
     return error

@@ -115,7 +115,7 @@ def _standard_bytes() -> bytes:
 
 
 def decompressed(content: bytes) -> bytes:
-    """`content`, or what was compressed in it; the kind is found from how it begins."""
+    """`content`, decompressed if its first bytes are those of a compressed file."""
     for begin, (name, decompress) in COMPRESSIONS.items():
         if re.match(begin, content):
             try:
@@ -213,7 +213,9 @@ INSTANCE, ELASTIC, PRICES, JOB, SCHEDULES = "instance", "elastic", "prices", "jo
 PLAIN, PHILLY, SLURM, SWF, OPENB = "plain", "philly", "slurm", "swf", "openb"
 HELIOS, ACME, TIRESIAS, SUPERCLOUD = "helios", "acme", "tiresias", "supercloud"
 PAI, GAVEL, BATSIM = "pai", "gavel", "batsim"
-TABLES = (PLAIN, HELIOS, ACME, TIRESIAS, SUPERCLOUD)  # of jobs, which --map reads
+TABLES = (  # with a header: --map names the columns of any of them
+    *(PLAIN, HELIOS, ACME, TIRESIAS, SUPERCLOUD, PHILLY, SLURM, OPENB, PAI, "csv"),
+)
 TRACES = (
     *(PLAIN, PHILLY, SLURM, SWF, OPENB, HELIOS),
     *(ACME, PAI, SUPERCLOUD, TIRESIAS, GAVEL, BATSIM),
@@ -451,9 +453,17 @@ def _name_of_sacct(begin: str, lines: list[str]) -> str | None:
     header = re.findall(r"\w+", lines[0])
     has_id = any(name in header for name in _SACCT_IDS)
     has_more = any(name in header for name in ("Submit", "State", "Elapsed", "ElapsedRaw"))
-    if has_id and has_more:
+    if has_id and has_more and not _is_made_of_sacct(lines[0]):
         return SLURM
     return SLURM if _SACCT_LINE.match(lines[0]) else None
+
+
+def _is_made_of_sacct(header: str) -> bool:
+    """Whether a program has made this header of sacct's names: its own have no spaces, no GPUs."""
+    cells = [cell.strip(' "') for cell in re.split(r"[,;|\t]", header)]
+    has_space = len(cells) > 1 and any(" " in cell for cell in cells)
+    has_gpus = re.search(r"(?i)gpu", header) is not None
+    return has_space or (has_gpus and re.search(r"(?i)[TG]RES", header) is None)
 
 
 def _name_of_swf(begin: str, lines: list[str]) -> str | None:

@@ -77,7 +77,7 @@ class Requirement(Table[tuple[str, ...]]):
         return next(iter(self._entries), None)
 
     def __str__(self) -> str:
-        """As sentences say it: ``gpu is a100 or h100, zone is b``."""
+        """Text for messages, such as ``gpu is a100 or h100, zone is b``."""
         return ", ".join(f"{name} is {' or '.join(each)}" for name, each in self._entries.items())
 
 

@@ -433,7 +433,7 @@ def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """Plain data of a record, the inverse of `parse`; what is as by default is left out."""
+    """Plain data of a record, the inverse of `parse`; fields with their default are left out."""
     found = {}
     for name, default, write in _form(type(record)).writers:
         value = getattr(record, name)

@@ -66,7 +66,7 @@ def floor(x: npt.ArrayLike) -> FloatArray:
 
 
 def floor_counts(x: FloatArray) -> FloatArray:
-    """Round down as `floor` does, and to 0 what is below 0; quicker, and `x` is written over.
+    """Round down as `floor` does, negative numbers to 0; quicker, and `x` is overwritten.
 
     Examples
     --------

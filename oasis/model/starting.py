@@ -42,7 +42,7 @@ def quit_at_once() -> None:
 
 
 def work_begins() -> None:
-    """Undo `quit_at_once`: what is done from now on may have to be finished or kept."""
+    """Undo `quit_at_once`: from now on, an interruption may have results to finish or to keep."""
     if signal.getsignal(signal.SIGINT) is _quit:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGTERM) is _quit:

@@ -26,7 +26,7 @@ class Summarised:
     __slots__ = ()
 
     def summary(self) -> tuple[str, Facts]:
-        """The title, and pairs of a name and what is to be said of it."""
+        """The title, and pairs of a name and a text."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

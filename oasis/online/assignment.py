@@ -1,4 +1,4 @@
-"""The assignment problem: each row gets a column of its own, so that the sum is largest."""
+"""The assignment problem: give each row a column of its own such that the sum is largest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from oasis.model.rounding import FloatArray, IntArray
 
 
 def largest_assignment(weight: IntArray) -> IntArray:
-    """The column of each row, such that the sum of the weights is largest.
+    """Assign a different column to each row such that the sum of the weights is largest.
 
     Row k gets column k where nothing is larger than that.
 

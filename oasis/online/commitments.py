@@ -113,7 +113,7 @@ class Commitments:
             self._release(live)
 
     def revise(self, key: int, work: int) -> bool:
-        """Plan for other work than was left of a job; False if nothing pays for it any more.
+        """Replan a job whose remaining work has changed; False if no schedule pays any more.
 
         Less work than was planned changes nothing, unless it then completes no later.
         """
@@ -133,7 +133,7 @@ class Commitments:
         return self._place(live, found)
 
     def lose(self, servers: Iterable[tuple[TaskGroup, int]]) -> list[int]:
-        """Plan without these servers; keys of the jobs whose rest is no longer worth its cost."""
+        """Replan without these servers; return keys of jobs for which no schedule pays any more."""
         hit: dict[int, LiveJob] = {}
         for group, index in servers:
             for key, live in self.live.items():
@@ -149,12 +149,12 @@ class Commitments:
         return [key for key, live in hit.items() if not self._place(live, self._find(live))]
 
     def keep(self, calendar: Calendar) -> None:
-        """Keep from jobs what `calendar` says; every schedule stays."""
+        """Reserve the capacity in `calendar`; existing schedules stay."""
         held = [(e.job, e.schedule) for e in self.live.values() if e.schedule is not None]
         self.ledger.keep(calendar, self.bounds, held)
 
     def plan_around(self, calendar: Calendar) -> list[int]:
-        """Plan around `calendar`; keys of the jobs for whose rest nothing pays any more.
+        """Plan around `calendar`; return keys of the jobs for which no schedule pays any more.
 
         Only what is planned where less is left now is planned anew, in order of arrival.
         """
@@ -177,7 +177,7 @@ class Commitments:
         group.of(self.ledger).set_capacity(index, capacity, group.of(self.bounds))
 
     def copy(self) -> Commitments:
-        """A copy that shares nothing that changes."""
+        """An independent copy."""
         # A quote copies the whole state. What never changes is shared, which saves most of that.
         kept: list[object] = [self.cluster, self.bounds]
         for live in self.live.values():
@@ -194,7 +194,7 @@ class Commitments:
         self.ledger.commit(live.job, schedule, self.bounds)
 
     def _find(self, live: LiveJob) -> tuple[int, Schedule] | None:
-        """The best schedule of the rest of a job, and its completion; None if nothing pays."""
+        """Find the best schedule of a job's remaining work, and its completion; None: none pays."""
         until = min(live.last, self.ledger.end - 1)
         if live.earliest(self.now) > until:
             return None
@@ -208,7 +208,7 @@ class Commitments:
         return schedule.completion, schedule
 
     def _place(self, live: LiveJob, found: tuple[int, Schedule] | None) -> bool:
-        """Commit what was found for the rest of a job; if nothing was, it is given up."""
+        """Commit the schedule found for the work left of a job; a job without one is given up."""
         if live.promise is not None and (found is None or found[0] > live.promise):
             # A broken promise is told once: there is nothing left to break.
             self.broken.append(live.key)
@@ -230,7 +230,7 @@ class Commitments:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` gave, on the same cluster."""
+        """Continue from the data of `state`, on the same cluster."""
         arrays = rolling.arrays_from_text(state["arrays"])
         self.ledger = Ledger.restored(self.cluster, arrays, state["now"])
         # The saved arrays hold what is used and its prices; which machines are gone is told apart.

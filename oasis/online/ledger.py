@@ -128,7 +128,7 @@ class Ledger:
         return sum(array.nbytes for array in self.arrays().values())
 
     def runs(self, first: int, end: int) -> tuple[IntArray, IntArray]:
-        """Rows of the first slots, and lengths, of the runs of equal slots ``first .. end - 1``."""
+        """First row and length of each run of equal slots among ``first .. end - 1``."""
         row = first - self.origin
         marks = self.changes[row : end - self.origin].copy()
         # A run that began before `first` is cut there.
@@ -193,7 +193,7 @@ class Ledger:
         bounds: PriceBounds | None,
         committed: Iterable[tuple[Job, Schedule]] | None = None,
     ) -> None:
-        """Keep from jobs what `calendar` says, in place of what was kept before.
+        """Reserve the capacity in `calendar`, in place of earlier reservations.
 
         What is committed stays, even where less is left now (`crowded`). Without `bounds` prices
         stay as they are. All that is `committed` tells what jobs have of what is kept for them;
@@ -213,7 +213,7 @@ class Ledger:
         self._compare(1, self.horizon)
 
     def _count_shares(self, committed: Iterable[tuple[Job, Schedule]]) -> None:
-        """Count anew what jobs have of what is kept for them: it may be another share than before.
+        """Recount what jobs use of capacity reserved for them: their share may have changed.
 
         The share of a job that two windows are for changes where the first of them ends.
         """
@@ -230,7 +230,7 @@ class Ledger:
     def _rows_of(
         self, group: TaskGroup, offset: int
     ) -> tuple[dict[int, FloatArray], dict[int, BoolArray], dict[tuple[str, ...], Any]]:
-        """What the calendar keeps of each server of a group: (R, T) from all jobs, (T,), for some.
+        """Read the calendar for a group: amounts kept from all, closed slots, amounts of shares.
 
         The servers are machines of the calendar from the one with the index `offset` on.
         """
@@ -257,7 +257,7 @@ class Ledger:
         return kept, closed, shares
 
     def crowded(self, job: Job, schedule: Schedule) -> bool:
-        """Whether `schedule` of `job`, committed, is where less is left than is committed."""
+        """Whether the committed `schedule` of `job` uses a place where too much is committed."""
         users = self.calendar.users_of(job.id)
         for group in GROUPS:
             rows = group.placed(schedule)
@@ -268,7 +268,7 @@ class Ledger:
         return False
 
     def roll(self, origin: int, bounds: PriceBounds | None) -> None:
-        """Let the ledger begin at slot `origin`: the slots before it go, as many idle ones come.
+        """Begin the ledger at slot `origin`: drop earlier slots, append as many idle ones.
 
         The ledger keeps its size. New slots have the prices of idle servers under `bounds`.
         Without `bounds` prices do not follow usage: they then belong to rows, not to slots, and

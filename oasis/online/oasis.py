@@ -128,7 +128,7 @@ class OASiS:
         self._begin(None)
 
     def _begin(self, window: RollingHorizon | None) -> None:
-        """Nothing has been decided yet."""
+        """Reset all decisions."""
         self._window = window
         self.settles = window is None
         # on a horizon that rolls, what was really done is followed slot by slot
@@ -318,7 +318,7 @@ class OASiS:
     # -- as a policy -------------------------------------------------------------------------------
 
     def reset(self, site: Site) -> None:
-        """Carry out on `site` what is decided from now on; what was committed stays committed."""
+        """Begin to carry out decisions on `site`; earlier commitments stay."""
         self._site = site
         self._due = {}
         self.decision_seconds = []
@@ -334,7 +334,7 @@ class OASiS:
             self._begin(window)
 
     def decide(self, view: View) -> Plan:
-        """Submit what has arrived and carry out what was decided for this slot."""
+        """Submit the arrivals, and carry out the plan of this slot."""
         if self._window is not None:
             return self._decide_rolling(view, self._window, self._held)
         plan = Plan()
@@ -357,7 +357,7 @@ class OASiS:
         return plan
 
     def _note(self, index: int, schedule: Schedule) -> None:
-        """Enter the changes that `schedule` asks for, slot by slot."""
+        """Record the changes of allocation in `schedule`, slot by slot."""
         planned = allocations(schedule, self._site)
         held = NOTHING
         for slot, allocation in planned.items():
@@ -377,7 +377,7 @@ class OASiS:
         return self._held
 
     def _decide_rolling(self, view: View, window: RollingHorizon, held: Commitments) -> Plan:
-        """Take in what happened, decide on what arrived, and carry out the plan of this slot."""
+        """Process events, decide on arrivals, and carry out the plan of this slot."""
         plan, now = Plan(), int(view.now)
         self._decided = {}
         held.broken.clear()
@@ -465,7 +465,7 @@ class OASiS:
                 plan.changes[job.index] = wanted
 
     def _leftover(self, job: PolicyJob, view: View, room: Room) -> Allocation:
-        """A gang beside the plan of this slot; what is held stays where it fits.
+        """Find a gang beside the plan of this slot; tasks that are held stay where they fit.
 
         It is in the form of the job, or in the first that fits if it has not begun in any.
         """
@@ -481,7 +481,7 @@ class OASiS:
         return NOTHING
 
     def withdraw(self, job: PolicyJob) -> None:
-        """The owner of `job` does not want it any more."""
+        """Remove `job`, which its owner has cancelled."""
         self.withdrawn.append(job.index)
 
     def plan_around(self, calendar: Calendar) -> None:
@@ -521,7 +521,7 @@ class OASiS:
         return Quote(decision, change_between(before, after, job.id))
 
     def rehearsed(self) -> Self:
-        """A copy that shares nothing that changes."""
+        """An independent copy."""
         kept: list[object] = [self.cluster, self.bounds, self._window, self._site]
         return deepcopy(self, {id(thing): thing for thing in kept})
 
@@ -554,7 +554,7 @@ class OASiS:
         return {**self._commitments.state(), "overdue": late, **told}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` gave, on the same machines."""
+        """Continue from the data of `state`, on the same machines."""
         self._commitments.restore(state)
         if "calendar" in state:
             self.plan_around(Calendar.from_dict(state["calendar"]))

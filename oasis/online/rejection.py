@@ -1,4 +1,4 @@
-"""Why a job was rejected, and which utility would have got it admitted."""
+"""Explanations of rejections: the reason, and the utility at which the job is admitted."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Reason(StrEnum):
 
 
 def explanation(forms: Sequence[Search]) -> Explanation:
-    """Why the searches of a job found no schedule of positive payoff, and what would change that.
+    """Explain why the searches of a job found no schedule of positive payoff, and what would help.
 
     The reason is that of the form that came nearest to one.
     """
@@ -98,7 +98,7 @@ def _least(rejections: Sequence[Rejection | None]) -> Rejection | None:
 
 
 def reason_of(search: Search, rejection: Rejection | None) -> Reason:
-    """The kind of reason why a search found no schedule of positive payoff."""
+    """Classify why a search found no schedule of positive payoff."""
     # From the most basic reason to the most particular one: the
     # first that applies is the one to name.
     if search.ledger.cluster.unmet(search.job):
@@ -113,7 +113,7 @@ def reason_of(search: Search, rejection: Rejection | None) -> Reason:
 
 
 def why_none(search: Search, rejection: Rejection | None) -> str:
-    """Why a search found no schedule of positive payoff; `rejection` says what would change it."""
+    """Explain why one search found no schedule that pays; `rejection` says what would help."""
     job, ledger, ends = search.job, search.ledger, search.ends
     reason = reason_of(search, rejection)
     if reason is Reason.LABELS:

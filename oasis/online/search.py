@@ -68,7 +68,7 @@ class _RunCapacity:
     ps_fits: FloatArray
 
     def until(self, end: int) -> _RunCapacity:
-        """The part of it until slot `end`, which is not after `self.end`."""
+        """The part until slot `end`, which is at most `self.end`."""
         if end == self.end:
             return self
         # All slots of a run are alike, so the run that `end`
@@ -84,7 +84,7 @@ class _RunCapacity:
 
 
 class Search:
-    """Cheapest schedules of one job, given what is committed and what it costs.
+    """Cheapest schedules of one job at given prices, beside what is committed.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ class Search:
         return Schedule(job.id, workers, ps, self.form)
 
     def room_until(self, slot: int) -> int:
-        """Worker-slots, with their parameter servers, that fit from `start` to `slot`."""
+        """Worker-slots, parameter servers included, that fit from `start` to `slot`."""
         capacity = self._capacity(slot + 1)
         return int(capacity.fit @ capacity.lengths)
 
@@ -432,7 +432,7 @@ def searches(
     granularity: Granularity = "worker-slot",
     min_utility_fraction: float = 0.0,
 ) -> list[Search]:
-    """A search for each form of a job: the schedules of all of them are those that it has.
+    """Make a search for each form of a job; together they cover all its schedules.
 
     Examples
     --------

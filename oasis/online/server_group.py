@@ -18,7 +18,7 @@ FEW = 2  # up to this number, units are quicker placed one by one
 
 @dataclass(slots=True)
 class Share:
-    """What a calendar keeps for some jobs.
+    """Capacity that a calendar reserves for some jobs.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ class Share:
 
     @property
     def left(self) -> FloatArray:
-        """What is kept and not used, (R, T, C)."""
+        """Reserved capacity that is not used, (R, T, C)."""
         left: FloatArray = np.maximum(self.amount - self.used, 0.0)
         return left
 
     def add(self, slots: IntArray, columns: IntArray, amounts: FloatArray) -> None:
-        """Note that `amounts` (P, R) are committed to these jobs at distinct places."""
+        """Record that `amounts` (P, R) are committed to these jobs at distinct places."""
         self.used[:, slots, columns] += amounts.T
 
     def left_of(self, resource: int, slots: IntArray) -> FloatArray:
-        """The same of one resource in `slots`, (q, C)."""
+        """Reserved capacity of one resource that is not used in `slots`, (q, C)."""
         left: FloatArray = self.amount[resource, slots] - self.used[resource, slots]
         return np.maximum(left, 0.0, out=left)
 
@@ -121,7 +121,7 @@ class ServerGroup:
         return cls(capacity.T, used, price, servers, np.ones_like(servers))
 
     def count_spare(self) -> None:
-        """Begin to keep count of what is spare."""
+        """Start to track the spare capacity of each slot."""
         # A lost server may hold more than its capacity of 0 and must not take away from the others.
         left = self.capacity[:, None] - self._taken()
         free = np.maximum(left, 0.0) @ self.copies.astype(np.float64)
@@ -133,7 +133,7 @@ class ServerGroup:
         return margin
 
     def _taken(self, users: tuple[str, ...] = ()) -> FloatArray:
-        """What no job but those of `users` may have, committed or not, (R, T, C)."""
+        """Capacity, committed or reserved, that jobs other than `users` hold, (R, T, C)."""
         taken = self.used if self.kept is None else self.used + self.kept
         for key, share in self.shares.items():
             if key != users:
@@ -195,7 +195,7 @@ class ServerGroup:
     def _fits(
         self, demand: FloatArray, slots: IntArray, most: int, users: tuple[str, ...]
     ) -> FloatArray:
-        """The same, whatever the labels of the servers are."""
+        """As `fits`, whatever the labels of the servers are."""
         # (4) and (5) resource by resource: one pass over the servers each,
         # and nothing for what a task does not ask for.
         least: FloatArray | None = None
@@ -414,7 +414,7 @@ class ServerGroup:
         shares: Mapping[tuple[str, ...], Mapping[int, FloatArray]],
         price: PriceFunction | None,
     ) -> None:
-        """Keep (R, T) amounts of servers from all jobs, and close some (T,), in place of before.
+        """Reserve (R, T) amounts of servers and close slots (T,), in place of earlier reservations.
 
         Amounts of `shares` are kept for some jobs, of which `commit` tells. Without `price` prices
         stay. What is committed stays too, even if it is more than is left.
@@ -445,7 +445,7 @@ class ServerGroup:
             self.count_spare()
 
     def is_crowded(self, slots: IntArray, servers: IntArray, users: tuple[str, ...] = ()) -> bool:
-        """Whether at one of these places more is committed than a calendar leaves.
+        """Whether more is committed at one of these places than the calendar leaves.
 
         Jobs of `users` that have no more than is kept for them are in nobody's way.
         """
@@ -481,7 +481,7 @@ class ServerGroup:
             self.count_spare()
 
     def lose(self, server: int) -> None:
-        """Do without a server in every slot; its prices stay."""
+        """Take a server out of every slot; its prices stay."""
         # Without capacity nothing fits that asks for something;
         # `lost` is for tasks that ask for nothing.
         self.set_capacity(server, np.zeros(len(self.capacity)))

@@ -52,7 +52,7 @@ class EmptyCluster:
         return known
 
     def most_workers(self, job: PolicyJob) -> int:
-        """Return how many workers of `job` fit if nothing else did, at most its maximum."""
+        """Return how many workers of `job` fit on the empty cluster, at most its maximum."""
         room = Room(self._site, self._capacity)
         return min(
             job.max_workers,

@@ -17,7 +17,7 @@ from oasis.scheduling.job import Allocation, PolicyJob
 
 @runtime_checkable
 class Declaring(Protocol):
-    """Says whether it is to be told how much work jobs have; a policy that says nothing is not.
+    """Says whether it is told how much work jobs have; a policy without this attribute is not.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class KeepingRunTimes(Protocol):
 
 
 def keeps_run_times(policy: object) -> bool:
-    """Whether `policy` lets jobs run for as long as `View.kept_until` says."""
+    """Return whether `policy` changes no job before `View.kept_until`."""
     return isinstance(policy, KeepingRunTimes) and bool(policy.keeps_run_times)
 
 
@@ -103,7 +103,7 @@ class PlanningInModel(Protocol):
 
 @runtime_checkable
 class Withdrawing(Protocol):
-    """Tells a job that its owner took back from one that ended.
+    """Distinguishes a job that its owner cancelled from one that ended.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Forecasting(Protocol):
 
 @runtime_checkable
 class Explaining(Protocol):
-    """Keeps the decisions on the jobs that arrived last, with their reasons."""
+    """Keeps the decisions on the latest arrivals, with their reasons."""
 
     def last_decisions(self) -> Mapping[int, Decision]:
         """Return them by index of the job."""
@@ -283,7 +283,7 @@ class Persistent(Protocol):
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` gave, on the same machines."""
+        """Restore the policy from the data of `state`, on the same machines."""
         ...
 
 

@@ -433,7 +433,7 @@ class PolicyJob(Summarised):
         return None if None in each else each[0]
 
     def _unmet_alone(self) -> str | None:
-        """The same of a job of one form."""
+        """As `unmet`, for a job of one form."""
         for group in GROUPS:
             demand, count = group.of(self), self.ps_needed(self.max_workers) if group == "ps" else 1
             if count and isinstance(demand, LimitedDemand) and demand.unmet is not None:
@@ -442,12 +442,12 @@ class PolicyJob(Summarised):
 
     @property
     def has_utility(self) -> bool:
-        """Whether its owner gave it a utility."""
+        """Whether the owner of the job gave it a utility."""
         return not isinstance(self.utility, Unvalued)
 
     @property
     def fixed_workers(self) -> int | None:
-        """Number of workers that it runs with unless resized; None if unknown."""
+        """Number of workers that the job runs with unless resized; None if unknown."""
         rigid = self.min_workers == self.max_workers
         return self.max_workers if rigid else self.initial_workers
 
@@ -494,7 +494,7 @@ class PolicyJob(Summarised):
         ) <= allocation.ps_count <= self.ps_most(workers)
 
     def untold(self, policy: str) -> UntoldJob:
-        """The same job as a policy of this name sees it that is not told how much work jobs have.
+        """Return the job as a policy of this name sees it that does not declare `told_remaining`.
 
         Examples
         --------

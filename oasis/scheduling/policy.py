@@ -271,7 +271,7 @@ class View(Protocol):
         ...
 
     def down(self) -> Set[int]:
-        """Machines that are not there now, for a `Room`: they take no task at all."""
+        """Return the machines that are down, for a `Room`: they take no task."""
         ...
 
     def allocation(self, job: PolicyJob) -> Allocation:
@@ -311,7 +311,7 @@ class View(Protocol):
         ...
 
     def kept_until(self, job: PolicyJob) -> float:
-        """Return before when `job`, which was changed lately, is to be left as it is; or 0."""
+        """Return the time before which `job` should stay as it is; 0 if it may change."""
         ...
 
     def change_cost(self, job: PolicyJob) -> float:

@@ -38,7 +38,7 @@ METHODS = {"reset": "reset(site), which begins a run", "decide": "decide(view), 
 
 
 def check_policy(policy: Any) -> None:
-    """Refuse what is no `Policy` before anything is run.
+    """Refuse an object that is no `Policy` before anything is run.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def naming_own_line(policy: Any, where: str, time: float | None = None) -> Itera
 
 
 def in_words(error: BaseException) -> str:
-    """An error in one line: its class, and what it says.
+    """An error in one line: its class and its message.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str
 
 
 def modules_of(policy: type) -> frozenset[str]:
-    """Modules that the class and its bases are from, those of the toolkit aside."""
+    """Modules of the class and its bases, without those of the toolkit."""
     modules = {base.__module__ for base in policy.__mro__} - {"builtins", "abc", "typing"}
     return frozenset(module for module in modules if not _is_toolkit(module))
 

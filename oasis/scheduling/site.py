@@ -117,7 +117,7 @@ class Site(Summarised):
     )
 
     def __deepcopy__(self, memo: dict[int, object]) -> Site:
-        """Itself: nothing of it changes, and policies that are copied hold it."""
+        """Return itself: it is immutable, and copied policies hold it."""
         return self
 
     def __post_init__(self) -> None:

@@ -113,7 +113,7 @@ class Engine:
         return self._do.settled
 
     def run(self) -> None:
-        """Go on to the end."""
+        """Continue to the end."""
         while self.step():
             pass
         self.finish()
@@ -213,7 +213,7 @@ class Engine:
         )
 
     def _happen(self, view: BooksView) -> tuple[bool, bool]:
-        """Let happen what is due; whether the policy's timer went off, and anything at all."""
+        """Process due events; return whether the policy's timer fired, and if anything happened."""
         woken = anything = False
         for _, kind, subject, version in self._agenda.take_events(view.now):
             if kind == COMPLETION:
@@ -237,7 +237,7 @@ class Engine:
         return woken, anything or woken
 
     def _ask_in_forms(self, view: BooksView) -> bool:
-        """Ask a policy that does not know forms, again as long as waiting jobs fit in another."""
+        """Ask a policy without forms; ask again while waiting jobs fit in another form."""
         choose_forms(view, self.state, self._empty, once=self._once)
         changed = self._ask(view)
         while not self._once:
@@ -250,7 +250,7 @@ class Engine:
         return changed
 
     def _ask(self, view: BooksView) -> bool:
-        """Ask the policy and do what it says; whether anything changed."""
+        """Ask the policy and carry out its plan; return whether anything changed."""
         policy = self.policy
         begin = perf_counter()
         plan = self._decide(view)

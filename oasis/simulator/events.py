@@ -1,4 +1,4 @@
-"""The future: what is known to happen, in order."""
+"""The agenda of a run: known future events in order."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Agenda:
 
     @property
     def has_only_timers(self) -> bool:
-        """Whether only calls that the policy asked for are due."""
+        """Whether the only events due are calls that the policy asked for."""
         return all(kind == TIMER for _, kind, _, _ in self._heap)
 
     def take_events(self, now: float) -> list[tuple[float, int, int, int]]:

@@ -77,7 +77,7 @@ class Execution:
         return evicted
 
     def carry_out(self, plan: Plan) -> bool:
-        """Do what `plan` says, which has been checked; whether anything changed."""
+        """Carry out `plan`, which has been checked; return whether anything changed."""
         jobs, now = self._state.jobs, self._state.now
         for index, reason in plan.rejected.items():
             progress = jobs[index]
@@ -135,7 +135,7 @@ class Execution:
                 self._schedule(progress, rate)
 
     def _set_speed(self, progress: JobProgress) -> None:
-        """Work out how fast a job works that no other job slows down."""
+        """Set the speed of a job that no other job slows down."""
         rate = 0.0
         if progress.complete:
             rate = self._speed.rate(progress.job, progress.allocation, self._state.load)
@@ -154,7 +154,7 @@ class Execution:
             self._state.hold(progress, allocation, self._coupled)
 
     def _save(self, progress: JobProgress, after: Allocation) -> float:
-        """Let a job save its state before it gives up what it holds; when that is done.
+        """Let a job save its state before it gives up its allocation; return when that is done.
 
         One that is still being set up has nothing new to save.
         """

@@ -67,12 +67,12 @@ class Samples:
         self._pieces: list[Piece] = []
 
     def of(self, job: PolicyJob) -> None:
-        """Look at `job` from now on: the same one in another form."""
+        """Continue with `job`: the same one in another form."""
         self.values()  # of the time in the form before, by the work of that one
         self._job = job
 
     def note(self, begin: float, now: float, remaining: float, rate: float) -> None:
-        """Note that the job works from `begin`, when `remaining` was left, to `now`."""
+        """Record that the job works from `begin`, with `remaining` work left, to `now`."""
         self._pieces.append((begin, now, remaining, rate))
 
     def values(self) -> list[tuple[float, float]]:

@@ -89,12 +89,12 @@ class JobTimes(Summarised):
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it ran but never finished: rejected, left idle, or cut off by the horizon."""
+        """Whether the job ran and never finished: rejected, left idle or cut off at the end."""
         return self.start is not None and self.end is None
 
     @property
     def wasted_work(self) -> float:
-        """Work done for nothing: all of it if the job never finished, else what was lost."""
+        """Wasted work: all work of a job that never finished, otherwise the work lost."""
         return self.work_done if self.end is None else self.lost_work
 
     @property
@@ -149,7 +149,7 @@ class MachineUse:
         self._saving = False
 
     def note(self) -> None:
-        """Write down what has changed by now."""
+        """Record the amounts that have changed by now."""
         state = self._state
         saving = bool(state.saving.kept)
         for machine, rows in enumerate(self._rows):
@@ -402,5 +402,5 @@ def figure_reader(name: str) -> Reader[Any]:
 
 
 def read_figures(data: Any) -> dict[str, Any]:
-    """Read what `Outcome.figures` gave; `InstanceError` with the path of what is wrong."""
+    """Read the data of `Outcome.figures`; `InstanceError` with the path of what is wrong."""
     return {name: entry(data, name, figure_reader(name)) for name in mapping(data)}

@@ -165,7 +165,7 @@ def simulate(
 
 
 def _expect_workload(workload: object) -> None:
-    """Raise `TypeError` unless `workload` is one, saying how to make one of what it is."""
+    """Raise `TypeError` unless `workload` is one, saying how to make one from it."""
     if isinstance(workload, Workload):
         return
     got = describe(workload)

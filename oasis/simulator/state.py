@@ -1,4 +1,4 @@
-"""The state of a run: what every job holds and has done, what is free, and the view of a policy."""
+"""State of a run: allocations and progress of jobs, free capacity, and the view of a policy."""
 
 from __future__ import annotations
 
@@ -147,12 +147,12 @@ class JobProgress:
 
     @property
     def history(self) -> list[tuple[float, Allocation]]:
-        """Every change of what it holds: when, and what it held from then on."""
+        """Every change of the allocation: its time, and the allocation from then on."""
         return [(time, Allocation(workers, ps)) for time, workers, ps in self._history]
 
     @property
     def has_form(self) -> bool:
-        """Whether it has held something, and may not change its form."""
+        """Whether the job has held machines, so that its form is fixed."""
         return bool(self._history)
 
     def be_in(self, form: int) -> None:
@@ -199,7 +199,7 @@ class JobProgress:
         self.since = now
 
     def roll_back(self) -> None:
-        """Go back to the last checkpoint, if work can be lost at all."""
+        """Return to the last checkpoint, if work can be lost at all."""
         if self.checkpoints is not None:
             left = self.checkpoints.restore()
             self.lost += left - self.remaining
@@ -211,7 +211,7 @@ class JobProgress:
         return max(0.0, self.remaining - max(0.0, now - begin) * self.rate)
 
     def held_at(self, now: float) -> float:
-        """Time with all it needs up to `now`."""
+        """Time up to `now` in which the job held all that it needs to work."""
         extra = now - self.since if self.complete else 0.0
         return self.running + self.overhead + extra
 
@@ -295,7 +295,7 @@ class Saving:
         return begin
 
     def drop(self, machine: int) -> None:
-        """Forget what is saved on a machine that is lost."""
+        """Forget the savings on a machine that is lost."""
         self.kept.pop(machine, None)
 
     def advance(self, now: float, free: list[tuple[int, ...]]) -> None:
@@ -345,7 +345,7 @@ __all__ = ["JobProgress", "State"]
 
 
 class State:
-    """Everything up to now; knows nothing of what is to come.
+    """State of the run up to now; it knows nothing of the future.
 
     Attributes
     ----------
@@ -372,7 +372,7 @@ class State:
         self.saving = Saving(site)
 
     def hold(self, progress: JobProgress, allocation: Allocation, coupled: bool) -> None:
-        """Exchange what a job holds."""
+        """Exchange the allocation of a job."""
         job, before = progress.job, progress.allocation
         if before.workers:
             self._shift(before.workers, job.worker, -1, 0)

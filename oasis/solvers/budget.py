@@ -72,7 +72,7 @@ class Stopping:
     def note(
         self, solution: float | None, bound: float, now: float, verified: float | None = None
     ) -> None:
-        """Take note of the best solution and the best bound.
+        """Record the best solution and the best bound.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ def _checked(value: float | None, name: str, what: str) -> float | None:
 
 
 class BudgetMeter(Protocol):
-    """Tells how much has been spent."""
+    """Measures the amount spent so far."""
 
     @property
     def is_repeatable(self) -> bool:
@@ -245,7 +245,7 @@ class Budget:
 
     @property
     def status(self) -> Status:
-        """Why a solve ends that has spent it: its limit, or the criterion that was met before."""
+        """Return why a spent budget ends a solve: its limit, or a criterion met before."""
         limit = Status.WORK_LIMIT if self.is_repeatable else Status.TIME_LIMIT
         if self._limit_came_first:
             return limit

@@ -148,7 +148,7 @@ class RunningSolve:
         return self._done.is_set()
 
     def wait(self) -> bool:
-        """Wait for the end for `POLL_SECONDS` at most; whether `finish` would return at once."""
+        """Wait `POLL_SECONDS` at most for the end; return whether `finish` would return at once."""
         return self._done.wait(POLL_SECONDS)
 
     def stop(self) -> None:
@@ -210,7 +210,7 @@ class RunningSolve:
         self.progress = SolveProgress(out.running_time, found, bound, relative_gap(found, bound))
 
     def _take(self, event: Any) -> None:
-        """Let HiGHS have a solution that is better than its own, if there is one."""
+        """Give HiGHS a solution that is better than its own, if there is one."""
         assert self._exchange is not None
         known = event.data_out.mip_primal_bound / self._scale
         values = self._exchange.better(known if math.isfinite(known) else -math.inf)

@@ -29,6 +29,10 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
         *("finished", "finishtime", "finishedat", "completed", "completedat", "completiontime"),
         *("completiontimestamp", "stopped", "stoptime", "stoppedat", "deletiontime"),
     ),
+    "waiting": (
+        *("waiting", "wait", "waited", "waittime", "waitingtime", "waitduration", "queuetime"),
+        *("queuedtime", "queuingtime", "queueingtime", "queuedelay", "pendingtime"),
+    ),
     "duration": (
         *("duration", "runtime", "elapsed", "elapsedtime", "elapsedraw", "jobduration"),
         *("jobruntime", "executiontime", "exectime", "runduration", "timeelapsed"),
@@ -49,7 +53,8 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "deadline": ("deadline", "due", "dueat", "duetime", "duedate"),
     "state": ("state", "status", "jobstate", "jobstatus", "finalstatus", "outcome"),
 }
-OPTIONAL = ("id", "started", "ended", "owner", "virtual_cluster", "worth", "deadline", "state")
+NEEDED = ("submitted", "duration", "gpus")
+TIMED = ("submitted", "started", "ended", "waiting", "duration", "deadline")  # may have units
 DOCUMENTED = {"start": "started", "end": "ended"}  # of the simple format, beside the fields' names
 UNITS = {  # how the name of a column ends -> the unit of its numbers
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
@@ -62,20 +67,20 @@ DELIMITERS = ",;\t|"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table, by what they say.
+    """The columns of a table by their meaning.
 
     Parameters
     ----------
     of : mapping of str to str
         A key of `KNOWN` -> the name of the column.
-    unit : str
-        The unit of durations that the name of their column ends with; empty: it has none.
+    units : mapping of str to str
+        A key of `TIMED` -> the unit that the name of its column ends with; those that have one.
     guessed : tuple of str
         The keys whose columns were found by their names.
     """
 
     of: Mapping[str, str]
-    unit: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
     guessed: tuple[str, ...] = field(default=())
 
     def notes(self) -> list[str]:
@@ -83,8 +88,7 @@ class Columns:
         if not self.guessed:
             return []
         shown = ", ".join(f"{name}={self.of[name]}" for name in self.guessed)
-        unit = f"; {self.of['duration']} in {self.unit}" if self.unit else ""
-        return [f"columns guessed from their names: {shown}{unit} (--map names others)"]
+        return [f"columns guessed from their names: {shown} (--map names others)"]
 
 
 def parse_map(text: str) -> dict[str, str]:
@@ -146,26 +150,32 @@ def columns_of(
                 found[name] = _there(header, given[name], name, file)
         elif name in preset:
             found[name] = _there(header, preset[name], name, file)
-        elif not preset:
+        elif not preset and not (name == "waiting" and "started" in found):
             column = _guess(header, name, {*found.values(), *given.values()})
             if column:
                 found[name] = _there(header, column, name, file)
                 if column != name and DOCUMENTED.get(column) != name:
                     guessed.append(name)
     _check_complete(header, found, file)
-    unit = _base(found["duration"])[1] if "duration" in found and not preset else ""
-    return Columns(found, unit, tuple(guessed))
+    units = {name: _base(found[name])[1] for name in TIMED if name in found and not preset}
+    return Columns(found, {name: unit for name, unit in units.items() if unit}, tuple(guessed))
 
 
 def _check_complete(header: Sequence[str], found: Mapping[str, str], file: str) -> None:
-    for name in KNOWN:
-        has_run = name == "duration" and {"started", "ended"} <= set(found)
-        if name in found or name in OPTIONAL or has_run:
-            continue
-        shown = ",".join(header)[:200]
-        also = ", or started and ended," if name == "duration" else ""
-        expected = f"expected this column{also} once in the header of {file}: {shown}"
-        raise InstanceError(f"{COLUMN}{name}", f"{expected}; --map {name}=COLUMN names another")
+    has_run = "ended" in found and ("started" in found or "waiting" in found)
+    missing = [
+        name for name in NEEDED if name not in found and not (name == "duration" and has_run)
+    ]
+    if not missing:
+        return
+    many = len(missing) > 1
+    where = f"{COLUMN.strip()}{'s' if many else ''} {', '.join(missing)}"
+    these = "these columns" if many else "this column"
+    also = ", or started and ended," if missing == ["duration"] else ""
+    also = also or (", or started and ended for duration," if "duration" in missing else "")
+    expected = f"expected {these}{also} once in the header of {file}: {','.join(header)[:200]}"
+    hint = ",".join(f"{name}=COLUMN" for name in missing)
+    raise InstanceError(where, f"{expected}; --map {hint} names {'others' if many else 'another'}")
 
 
 def _there(header: Sequence[str], column: str, name: str, file: str) -> str:
@@ -187,7 +197,8 @@ def _base(column: str) -> tuple[str, str]:
     """A name without the unit at its end, and that unit: ``runtime [min]`` -> runtime, min."""
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column).lower())
     if len(words) > 1 and words[-1] in UNITS:
-        return "".join(words[:-1]).removesuffix("in"), UNITS[words[-1]]
+        unit = UNITS[words.pop()]
+        return "".join(words[:-1] if words[1:] and words[-1] == "in" else words), unit
     return _plain(column), ""
 
 
@@ -197,7 +208,7 @@ def _guess(header: Sequence[str], name: str, taken: set[str]) -> str:
         return name
     for known in KNOWN[name]:
         for column in header:
-            plain = _base(column)[0] if name == "duration" else _plain(column)
+            plain = _base(column)[0] if name in TIMED else _plain(column)
             if plain == known and column not in taken:
                 return column
     return ""

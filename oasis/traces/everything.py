@@ -1,4 +1,4 @@
-"""Keeping every job of a trace: which options would leave out none, and machines that hold them."""
+"""Keep every job of a trace: options that leave out no job, and machines that hold all jobs."""
 
 from __future__ import annotations
 

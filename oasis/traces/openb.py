@@ -325,7 +325,7 @@ def _pods(
 
 
 def _source(path: str | os.PathLike[str], kind: str) -> TraceSource:
-    """The lines of one of the two files; what is wrong with it as a whole names it."""
+    """The lines of one of the two files; errors about the whole file name it."""
     with located_at(source=path):
         source = read_source(path)
         refuse_other(source.kind(), (kind, "csv"), looks_of(kind), source.path)

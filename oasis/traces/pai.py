@@ -128,7 +128,7 @@ def _read(source: TraceSource, options: PaiOptions) -> TraceTable[TraceRow]:
 
 
 def _runs(source: TraceSource, options: PaiOptions) -> tuple[dict[str, _Run], list[str]]:
-    """The run of each job by its name, and what was joined."""
+    """The run of each job by its name, and a note on each table that was joined."""
     path = options.tasks
     if not path:
         if source.path == STANDARD_INPUT:

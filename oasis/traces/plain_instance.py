@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from sys import intern
 
+from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
 from oasis.model.utility import Constant, Deadline
 from oasis.traces.columns import Columns, columns_of, delimiter_of, parse_map
@@ -29,7 +30,7 @@ from oasis.traces.table import (
     real,
     whole,
 )
-from oasis.traces.times import Durations, TraceTimes
+from oasis.traces.times import RELATIVE, UNIT_SECONDS, Durations, TraceTimes
 
 MISSING = frozenset(("", "none", "null", "(null)", "nan", "nat", "n/a", "na", "unknown", "-"))
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -51,8 +52,8 @@ class PlainOptions(MachineOptions):
     map: str = option(
         "",
         "names of columns, such as submitted=submit_time,gpus=gpu_num; also duration, id, "
-        "started, ended, owner, virtual_cluster, worth, deadline, state; others are guessed by "
-        "name, started= says that there is none",
+        "started, ended, waiting, owner, virtual_cluster, worth, deadline, state; others are "
+        "guessed by name, started= says that there is none",
         reading=True,
     )
     user: str = option("", "take the jobs of this user alone", reading=True)
@@ -134,10 +135,13 @@ class TableFormat:
 class _TableReader:
     """Makes jobs of the rows of one table."""
 
-    def __init__(self, columns: Columns, form: TableFormat, options: PlainOptions) -> None:
+    def __init__(
+        self, columns: Columns, form: TableFormat, options: PlainOptions, *, has_commas: bool
+    ) -> None:
         self._columns, self._form, self._options = columns.of, form, options
+        self._units, self._has_commas = columns.units, has_commas
         self.clock = TraceTimes(options, is_dated=form.is_dated)
-        self.durations = Durations(options.duration_unit or columns.unit)
+        self.durations = Durations(options.duration_unit or columns.units.get("duration", ""))
         self.commas = self.differing = 0
 
     def job(self, line: int, row: Mapping[str, str]) -> TraceRow:
@@ -147,8 +151,10 @@ class _TableReader:
         word = self._form.states.get(word, word)
         if word and goes_on(word):
             raise MalformedError(NOT_ENDED)
-        submitted = self.clock.read(self._number(row[columns["submitted"]]), columns["submitted"])
+        submitted = self._read_time(row[columns["submitted"]], "submitted")
         started, ended = self._time(row, "started"), self._time(row, "ended")
+        if started is None:
+            started = self._after_waiting(row, submitted)
         duration = self._duration(row, started, ended)
         if duration == 0:
             raise MalformedError(NEVER_RAN)
@@ -188,7 +194,27 @@ class _TableReader:
         text = row[column]
         if text.lower() in MISSING or (self._form.is_dated and text == "0"):
             return None
-        return self.clock.read(self._number(text), column)
+        return self._read_time(text, name)
+
+    def _read_time(self, text: str, name: str) -> float:
+        """A time of the column of `name`; one since the trace began is in the column's unit."""
+        time = self.clock.read(self._number(text), self._columns[name])
+        is_relative = self.clock.form == RELATIVE
+        return time * UNIT_SECONDS[self._units.get(name, "")] if is_relative else time
+
+    def _has_unit(self, name: str) -> bool:
+        """Whether the unit of this column's name is what its numbers are read in."""
+        if name == "duration":
+            return not self._options.duration_unit
+        return name == "waiting" or self.clock.form == RELATIVE
+
+    def _after_waiting(self, row: Mapping[str, str], submitted: float) -> float | None:
+        """When the job started, by how long it waited; None if no column says so."""
+        column = self._columns.get("waiting")
+        if column is None or row[column].lower() in MISSING:
+            return None
+        waits = Durations(self._units.get("waiting", ""))
+        return submitted + waits.read(self._number(row[column]), column)
 
     def _duration(
         self, row: Mapping[str, str], started: float | None, ended: float | None
@@ -209,8 +235,8 @@ class _TableReader:
         return ended - started
 
     def _number(self, text: str) -> str:
-        """Parse a number with a decimal comma, as in tables with other delimiters."""
-        if "," not in text or not DECIMAL_COMMA.fullmatch(text):
+        """Parse a number with a decimal comma, unless commas separate: 3,600 is no 3.6 then."""
+        if self._has_commas or "," not in text or not DECIMAL_COMMA.fullmatch(text):
             return text
         self.commas += 1
         return text.replace(",", ".")
@@ -225,6 +251,13 @@ class _TableReader:
     def notes(self) -> list[str]:
         """Notes on values that may have been meant differently."""
         said = []
+        units = [
+            f"{self._columns[name]} in {unit}"
+            for name, unit in self._units.items()
+            if self._has_unit(name)
+        ]
+        if units:
+            said.append(f"units guessed from the names of columns: {', '.join(units)}")
         if self.commas:
             said.append(f"cells such as 3,5, read as numbers with decimals: {self.commas}")
         if self.differing:
@@ -238,10 +271,12 @@ class _TableReader:
 
 def _read(form: TableFormat, source: TraceSource, options: PlainOptions) -> TraceTable[TraceRow]:
     delimiter = options.delimiter or delimiter_of(source.header)
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InstanceError("delimiter", "expected one character (a tab: $'\\t')", delimiter)
     split = partial(csv_cells, delimiter=delimiter)
     layout = RowLayout(split(source.header), source.first + 1, split)
     columns = columns_of(layout.header, parse_map(options.map), source.name, form.columns)
-    reader = _TableReader(columns, form, options)
+    reader = _TableReader(columns, form, options, has_commas=delimiter == ",")
     table = read_table(
         source,
         tuple(dict.fromkeys(columns.of.values())),

@@ -297,7 +297,7 @@ def _of_bytes(text: str) -> str:
 
 
 def one_of(columns: Sequence[str], header: Sequence[str], file: str, also: str = "") -> str:
-    """The first of `columns` that is in `header`; an error names all, and what else will do."""
+    """Return the first of `columns` in `header`; the error names all, and what else helps."""
     for name in columns:
         if name in header:
             return name
@@ -552,7 +552,7 @@ def _check_columns(header: Sequence[str], file: str) -> None:
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes runs of rows, and notes what was found on the way."""
+    """Turns rows into runs, and collects notes on what it met."""
 
     header: Sequence[str]
     options: SlurmOptions

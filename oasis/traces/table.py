@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 LINES_LOOKED_AT = 200  # to tell what a file is
 PARQUET_ROWS = 100_000  # that are read at once
+ROW_END = "\x1e"  # a sign that no cell has: ASCII's record separator
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +141,24 @@ def csv_of_parquet(content: bytes) -> bytes:
     text = io.StringIO()
     try:
         file = parquet.ParquetFile(arrow.BufferReader(content))
+        index = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
+        ranges = [  # an index of numbers in a row is not in the columns
+            (entry["name"], range(entry["start"], entry["stop"], entry["step"]))
+            for entry in index
+            if isinstance(entry, dict) and entry["name"] not in (None, *file.schema_arrow.names)
+        ]
+        begin = 0
         # Part by part, so that the table is in memory but once.
         for number, part in enumerate(file.iter_batches(PARQUET_ROWS)):
-            part.to_pandas().to_csv(text, index=False, header=number == 0)
+            # What pandas had as its index, such as the names of the jobs, is a column like others.
+            # Whole numbers stay such beside missing ones: a float has 16 digits.
+            frame = part.to_pandas(ignore_metadata=True, integer_object_nulls=True)
+            for name, values in ranges:
+                frame.insert(0, name, values[begin : begin + len(frame)])
+            begin += len(frame)
+            rows = frame.to_csv(index=False, header=number == 0, lineterminator=ROW_END)
+            # A cell may hold lines of text; a row has one.
+            text.write(rows.replace("\r", " ").replace("\n", " ").replace(ROW_END, "\n"))
     except (arrow.ArrowException, OSError) as error:
         # What pyarrow says may have several lines.
         detail = " ".join(f"{error}".split())
@@ -349,7 +365,7 @@ MOST_KINDS = 3  # of faults, in an error message
 
 
 def check_usable(table: TraceTable[Any], name: str, *, allow_malformed: bool = False) -> None:
-    """Refuse a file of which no row can be used, or less than half.
+    """Refuse a file with no usable row, or with less than half of its rows usable.
 
     Rows without a fault that are no job, such as those of jobs that have not ended, do not count.
 

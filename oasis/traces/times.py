@@ -253,7 +253,7 @@ class TraceTimes:
 
 
 class _OtherFormError(Exception):
-    """A text is no time that can be read; says what it is, and what is expected."""
+    """Raised for a text that is no readable time; says its form, and the expected one."""
 
 
 def _form_of(text: str) -> str:

@@ -91,7 +91,7 @@ def servers_of_kinds(worker_servers: int, ps_servers: int) -> tuple[tuple[Server
 
 
 def draw_speeds(rng: np.random.Generator, count: int) -> list[Speeds]:
-    """For each job how fast the kinds are for a model drawn evenly, those of a P100 being 1."""
+    """Draw for each job the speeds of the kinds for one of the models; a P100 has 1."""
     steps = list(STEPS_PER_SECOND.values())
     made = [
         Speeds("gpu", {kind: each / row[1] for kind, each in zip(KINDS, row, strict=True)})

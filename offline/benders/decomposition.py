@@ -92,13 +92,15 @@ class Decomposition:
         return self.budget.passed or self.best.is_proven
 
     def run(self, helper: Helper | None = None) -> Status:
-        """Solve until it is done; why it ended.
+        """Solve until the optimum is proven or the budget spent; return why it ended.
 
         With a `helper`, a second process looks for schedules as long as that works.
         """
         self._helper = helper
         if helper is not None:
             self.separation.share(helper.partner)
+        # A small problem is tried whole, a long one in periods; between them the relaxation says
+        # where jobs complete, which is the first neighbourhood.
         if self.replanning is None:
             self.cut_the_relaxation()
             self.try_whole()
@@ -118,12 +120,12 @@ class Decomposition:
         return self._helper is not None and self._helper.is_working
 
     def _tell(self, message: Message) -> None:
-        """Tell the process that looks for schedules, if there is one."""
+        """Send a message to the process that looks for schedules, if there is one."""
         if self._helper is not None and self._is_helped:
             self._helper.partner.tell(message)
 
     def cut_the_relaxation(self) -> Mapping[str, float]:
-        """Solve the master's relaxation and cut off what cannot be placed, again and again.
+        """Solve the master's relaxation repeatedly, and cut off counts that cannot be placed.
 
         Returns the values of the last solution, none if there was no time for any.
         """
@@ -142,6 +144,7 @@ class Decomposition:
             bounds.append(solution.bound)
             if len(bounds) > params.patience:
                 progress = bounds[-1 - params.patience] - bounds[-1]
+                # Cutting planes tail off: the same time in a master then gains more.
                 if progress < params.least_progress * bounds[-1]:
                     break
             rows = self.separation.cut(values, budget)
@@ -165,7 +168,7 @@ class Decomposition:
                 self._take_a_turn(self.budget.within(self.budget.elapsed - before))
 
     def cycle(self) -> None:
-        """The best plan of the master, and meanwhile schedules close to the plan before.
+        """Solve one master, look for schedules meanwhile, and cut off what its plan violates.
 
         The master has fractions, so that what its plan violates becomes cuts first. Where there
         was nothing to cut, or cuts hardly lower the bound, the next master has fewer fractions.
@@ -184,6 +187,7 @@ class Decomposition:
         self._near = self.model.near(plan, params.window)
         self._tell({"plan": [*plan.items()]})
         refining = self.budget.share(REFINE_SHARE)
+        # Only a plan that breaks no cut in fractions is worth whole counts.
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound
         is_slow = lowered < params.slow * (before - self.best.value)
@@ -215,17 +219,18 @@ class Decomposition:
                 pays = self.look_around() > self.params.pays
             before = self.budget.elapsed
             solution = self._finish(master)
+        # Where work counts, no search ran beside the master: it gets as much work now.
         if self.budget.is_repeatable and self.replanning is not None:
             self._take_a_turn(self.budget.within(self.budget.elapsed - before))
         return solution
 
     def _take_a_turn(self, budget: Budget) -> None:
-        """Look for schedules after a master: where work counts, it is not done beside it."""
+        """Look for schedules after a master, where a limit in work forbids to do so beside it."""
         while not (budget.passed or self.is_done):
             self.look_around()
 
     def search_near_plan(self) -> int:
-        """Schedules close to the last plan; the number of cuts that came of it.
+        """Look for schedules close to the last plan; return the number of cuts found on the way.
 
         Nothing is tried where another process looks for schedules, or on a large problem, where
         whole counts close to a plan take too long and `Replanning` finds more.
@@ -250,7 +255,7 @@ class Decomposition:
         self._level = 0
 
     def _place(self, solution: Solution, budget: Budget) -> None:
-        """Place a plan of whole counts; what does not fit will not come again.
+        """Place a plan of whole counts; forbid the counts that do not fit.
 
         Cuts hold in every slot and are placed in all: else the same counts come back a slot later.
         Only then do jobs look for the work that they lack, which takes long where jobs are many.
@@ -261,20 +266,22 @@ class Decomposition:
         for misfit in misfits:
             group, counts = misfit.group, misfit.counts
             is_cut = self.separation.cut_off(group, counts, slots, budget)
+            # Before the optimum is proven another plan comes anyway; proofs of misfits are
+            # expensive.
             if not is_cut and solution.status is Status.OPTIMAL:
                 self.separation.forbid(group, counts, misfit.slots, budget)
         if misfits and self.replanning is not None:
             self.primal.place(plan, budget)
 
     def look_around(self) -> float:
-        """Search from the best schedules; the share of the open interval that this has closed."""
+        """Search from the best schedules; return the share of the open interval that it closed."""
         self.best.catch_up()
         before = self.best.value
         self.parts.searches.search(self.budget.within(self.params.patch_limit))
         return (self.best.value - before) / max(self.state.bound - before, 1e-300)
 
     def refine(self, solution: Solution, budget: Budget) -> int:
-        """Cut off what violates cuts close to the last plan, counts in fractions; how many."""
+        """Cut off violated cuts close to the last plan, with fractional counts; return how many."""
         self.state.enter(Phase.CUTS_AROUND_PLAN)
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
         bounds = [math.inf] * REFINE_ROUNDS
@@ -290,7 +297,7 @@ class Decomposition:
         return cuts
 
     def _start(self, tolerance: float, budget: Budget) -> RunningSolve:
-        """The master as a MILP; `tolerance` is the share of the open interval that may remain."""
+        """Start the master as a MILP; `tolerance` is the share of the interval that may remain."""
         level = LEVELS[self._level]
         self.state.enter(level.phase)
         self.best.catch_up()
@@ -298,13 +305,14 @@ class Decomposition:
         return highs.start(
             self.model.read(),
             budget=budget,
+            # In utility: an early master only has to find a plan whose cuts are new.
             gap=tolerance * max(0.0, self.state.bound - self.best.value),
             warm_start=self.model.values_of(self.best.solution.by_id),
             is_relaxation=True,
         )
 
     def _finish(self, master: RunningSolve) -> Solution:
-        """Its solution; its bound is one of the instance."""
+        """Wait for the master and return its solution; its bound holds for the instance."""
         self.state.enter(LEVELS[self._level].phase)
         is_stopped = self.is_done
         if is_stopped:

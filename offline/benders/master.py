@@ -50,6 +50,8 @@ class CountModel(ScheduleModel):
     def __init__(self, arrays: OfflineArrays) -> None:
         super().__init__(arrays, "counts", are_merged=True)
         for forms in by_job(self.jobs):
+            # (6) slot by slot is weak for counts in fractions; over all slots it takes whole
+            # servers.
             further = [constraints.ps_of_work]
             for row in constraints.of_job(forms, constraints.work_by_completion, further):
                 self.problem.addConstraint(row)
@@ -89,16 +91,17 @@ class CountModel(ScheduleModel):
         return np.array([0.0 if v is None else values.get(v.name, 0.0) for v in variables])
 
     def add(self, group: str, cut: Cut, slots: Iterable[int]) -> list[Row]:
-        """Take note of a cut and add its rows for these slots; which there are."""
+        """Store a cut and add its rows for these slots; return which were added."""
         self.cuts[group].append(cut)
         return self.place(group, len(self.cuts[group]) - 1, slots)
 
     def place(self, group: str, number: int, slots: Iterable[int]) -> list[Row]:
-        """Add the rows of a cut for these slots that are not there yet and can bind; which."""
+        """Add the rows of a cut for slots that lack it and where it can bind; return which."""
         rows = {(group, number, slot) for slot in slots} - self._placed
         new = []
         for row in sorted(rows):
             columns, weights = self._terms(row)
+            # A row that even the largest counts keep would only slow HiGHS down.
             if not rounding.fits(float(weights @ self._read.upper[columns]), 1.0):
                 new.append(row)
         self._placed.update(new)
@@ -120,6 +123,8 @@ class CountModel(ScheduleModel):
         for slot in slots:
             name, columns = f"less_{len(self._forbidden)}", self._columns[group][slot, items]
             levels = [(np.array([c]), n) for c, n in zip(columns, counts[items], strict=True)]
+            # "Some job has less" is no linear row, and patterns gave none: binaries are the last
+            # resort.
             self._read = self._read.below(levels, name)
             self._forbidden += [
                 (f"{name}_{k}", self._read.names[columns[0]], int(count))
@@ -268,6 +273,7 @@ class CountModel(ScheduleModel):
     def _columns_of(self, group: str) -> IntArray:
         """The column of each count (T, I), -1 where there is none."""
         number = {name: k for k, name in enumerate(self._read.names)}
+        # Looked up once: rows of cuts are made by the thousand.
         columns = np.full((self.arrays.horizon, len(self.jobs)), -1)
         for i, c in enumerate(self.jobs):
             for (slot, _), variable in c.units(group).items():
@@ -290,7 +296,7 @@ class CountModel(ScheduleModel):
 
 
 def merged(schedule: Schedule) -> Schedule:
-    """The counts of a schedule: all that runs in a slot on server 0."""
+    """The counts of a schedule: all tasks of a slot on server 0."""
     workers, ps = (_summed(rows) for rows in (schedule.workers, schedule.ps))
     return Schedule(schedule.job_id, workers, ps, schedule.form)
 

@@ -27,7 +27,7 @@ def whole_plan(
     known: Mapping[str, float] | None = None,
     radius: float | None = None,
 ) -> Solution:
-    """A good plan in whole numbers: relax-and-fix, from the first slots to the last.
+    """Find a good plan in whole numbers by relax-and-fix, from the first slots to the last.
 
     In each step the counts of a few more slots must be whole, while those of later slots may be
     fractions; what a step has found for its slots is an upper limit on them in all later steps.
@@ -35,6 +35,7 @@ def whole_plan(
     """
     for first in slots[:: params.slots_at_once]:
         last = min(first + params.slots_at_once, slots.stop)
+        # Earlier slots stay whole, too: they may still give way, but not into fractions.
         model.require_whole(range(last), range(last))
         solution = close_plan(model, near, budget, params, rows, gap, known, radius)
         if not solution.values:
@@ -53,7 +54,7 @@ def close_plan(
     known: Mapping[str, float] | None = None,
     radius: float | None = None,
 ) -> Solution:
-    """The best plan of the master within limits and rows, or the one closest to a known one.
+    """Find the best plan of the master within limits and rows, or the closest to a known one.
 
     HiGHS gets what the limits leave open, and no more.
 

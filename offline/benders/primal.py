@@ -97,7 +97,7 @@ class PrimalHeuristic:
         slots: range | None = None,
         radius: float | None = None,
     ) -> int:
-        """Plan within the limits `near` and place the plan, again and again, until all of it fits.
+        """Plan within the limits `near` and place the plan; repeat until all of it fits.
 
         Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
 
@@ -157,7 +157,7 @@ class PrimalHeuristic:
         return added
 
     def _cut_off(self, misfits: Sequence[Misfit], budget: Budget) -> set[tuple[str, bytes]]:
-        """Cut off the counts that patterns do not cover, in every slot; which ones."""
+        """Cut off the counts that patterns do not cover, in every slot; return which."""
         slots = range(self.model.arrays.horizon)
         return {
             misfit.key
@@ -174,7 +174,7 @@ class PrimalHeuristic:
     def place(
         self, plan: Mapping[str, Schedule], budget: Budget, seconds: float | None = None
     ) -> list[Misfit]:
-        """Place every slot of a plan and offer what comes of it; what did not fit, if it matters.
+        """Place every slot of a plan and offer the schedules; return what did not fit and matters.
 
         A slot with the counts of the best schedules has the places that it has there. With
         `seconds`, any other is placed for so long, or until what it holds is proven to be most.
@@ -195,6 +195,7 @@ class PrimalHeuristic:
             placed = None
             if seconds is None:
                 resources = self.model.capacity(group), self.model.demand(group)
+                # Most counts are those of the best schedules, whose places are known to fit.
                 placed = adjusted(*resources, known[slot][group], counts)
             if placed is None:
                 placed = self._units(group, counts, budget, seconds)
@@ -210,6 +211,7 @@ class PrimalHeuristic:
         fill = Fill.of(map(self.shortfall.slots.consistent, units), np.array(due))
         found = fill
         if misfits and seconds is None:
+            # Slots are placed one by one, so work that one lacks may fit in another.
             found = self.shortfall.search(fill, self.best.value, budget)
         self._offer(found)
         if self.shortfall.value(found, finished=True) >= self.shortfall.value(fill):
@@ -245,6 +247,7 @@ class PrimalHeuristic:
             )
             solution.put(c.owner, without_surplus(c, *rows))
         jobs = range(len(self.model.arrays.jobs))
+        # Capacity that is left costs nothing, so that any job that fits is a gain.
         rest = self.duals.order([k for k in jobs if k not in solution.schedules], self.rng)
         solution.fill(rest, self.duals.worker_prices, self.duals.ps_prices)
         self.best.offer(solution)

@@ -1,4 +1,4 @@
-"""Large neighbourhood search over counts: most jobs complete as they do, the master plans again.
+"""Large neighbourhood search over counts: most completions are fixed, the master replans the rest.
 
 Where the completions of most jobs stay, the master finds the best counts of all of them within
 seconds, however full the servers are. A neighbourhood frees the completions of a few jobs; the
@@ -121,6 +121,7 @@ class Replanning:
                 free, slots = self._chosen()
                 self.begin(self._limits_around(free, slots), slots)
             self._is_new = False
+            # Of the solve's budget, not of this turn's: a try that is cut short was for nothing.
             self._try(solve.within(self.params.limit))
         return bool(self.model.jobs)
 
@@ -128,6 +129,8 @@ class Replanning:
         """Plan in fractions, refine that plan, and look for schedules close to it."""
         params, known, gain = self.params, self.best.value, self._gain
         rows = [self.model.worth(known + gain)]
+        # Fractions first: they are quick, and a neighbourhood whose relaxation gains nothing is
+        # left.
         solution = self._plan(self._near, rows, budget, params.gap * self._left)
         self._adapt(solution)
         if not solution.values:
@@ -143,7 +146,7 @@ class Replanning:
             self._mix(plan, budget)
 
     def _walk(self, plan: Mapping[int, int], value: float, budget: Budget) -> None:
-        """Better and better schedules close to a plan worth `value`, in steps towards it.
+        """Look for better schedules in steps towards a plan worth `value`.
 
         The plan of a step completes its jobs where this plan does, or soon after, and gains a share
         of what is left to gain: more after a step that led to better schedules, less after another
@@ -157,6 +160,7 @@ class Replanning:
             near = self.model.near(plan, params.window, self._completions(only_outside=True))
             self.place(narrowed(near, self._outside()), budget, ambition * (value - before))
             if self.best.value > before:
+                # Large steps need plans far from what is known to fit; small ones gain little.
                 ambition = min(params.most_ambition, ambition * BOLDER)
             else:
                 ambition /= 2
@@ -253,6 +257,7 @@ class Replanning:
         """Free more jobs next time if that was solved, fewer if not."""
         params = self.params
         if solution.values or solution.status is Status.INFEASIBLE:
+            # A neighbourhood should be as large as can just be solved.
             self._size += params.growth
         else:
             self._size = max(params.fewest_jobs, self._size - SHRINKAGE)
@@ -264,7 +269,7 @@ class Replanning:
         rows: Sequence[RowArrays],
         budget: Budget,
     ) -> float | None:
-        """Cut off what violates cuts close to a plan; what is left of its value, if any is."""
+        """Cut off violated cuts close to a plan; return what is left of its value, if any is."""
         value = solution.objective
         budget = budget.within(CUTS_LIMIT)
         for _ in range(self.params.rounds):
@@ -279,6 +284,7 @@ class Replanning:
     def _window(self, slot: float) -> range:
         """The slots about one: a whole horizon if that is short."""
         horizon, span = self.model.arrays.horizon, self.params.span
+        # A third before the slot, the rest after it: a job runs from its arrival on.
         first = min(max(0, int(slot) - span // 3), max(0, horizon - span))
         return range(first, min(horizon, first + span))
 
@@ -289,6 +295,7 @@ class Replanning:
         """
         running, completing = self.best.solution.by_form, {}
         known = self.best.solution.schedules.items()
+        # Their work after the window is fixed, so they cannot complete within it.
         late = {k for k, schedule in known if schedule.completion >= slots.stop}
         for c in self.model.jobs:
             schedule = running.get(c.index)
@@ -312,6 +319,8 @@ class Replanning:
         slot = float(rng.integers(current.arrays.horizon))
         if outside:
             chances = self.duals.chances[outside]
+            # A gain needs a job that is left out, so the window is put where a valuable one
+            # arrives.
             pivot = outside[int(rng.choice(len(outside), p=chances / chances.sum()))]
             slot = jobs[pivot].arrival + float(rng.integers(params.spread))
             near = [k for k in outside if jobs[k].arrival in self._window(slot) and k != pivot]
@@ -325,7 +334,7 @@ class Replanning:
         inside = [k for k, schedule in known if schedule.completion in slots]
         distance = current.distances(inside, slot)
         if rng.random() < params.random_share:
-            distance = np.zeros(len(inside))
+            distance = np.zeros(len(inside))  # now and then others than those that overlap in time
         order = np.lexsort((rng.random(len(inside)), distance))
         count = max(1, self._size - len(invited))
         return {*invited, *(inside[k] for k in order[:count].tolist())}, slots

@@ -90,6 +90,7 @@ class SlotModel:
         """
         if not most.any():
             return self.empty()
+        # What runs there now is feasible, so HiGHS only improves on it.
         start = self._within(known, most)
         worker = self._filling("worker", most, start["worker"], budget)
         ps = self._filling("ps", self.ps_of(most), start["ps"], budget)
@@ -141,11 +142,12 @@ class SlotModel:
         return {"worker": workers, "ps": at_most(known["ps"], self.ps_of(workers.sum(axis=1)))}
 
     def _filling(self, group: str, wanted: IntArray, known: IntArray, budget: Budget) -> Filling:
-        """Patterns that cover what is wanted, and those of the units (I, S) that are known."""
+        """Patterns that cover the wanted units, and those of the known units (I, S)."""
         capacity = self.model.capacity(group)
         pool = PatternPool(*self._classes[group], self.model.demand(group), wanted)
         for k, patterns in enumerate(pool.patterns):
             same = (capacity == pool.capacity[k]).all(axis=1)
+            # With the patterns in use, the start is a solution of this MILP.
             patterns |= {row.tobytes(): row for row in known[:, same].T.copy() if row.any()}
         return Filling.of(capacity, pool, CutGenerator(pool, self.params).covering(wanted, budget))
 
@@ -268,14 +270,17 @@ class Shortfall:
                 self._relent(fill, lacking, least)
             if self.value(fill) <= least:
                 break
+            # A job that stays short becomes more important in every round, until it is served or
+            # leaves: weights play the part of multipliers.
             weights = np.where(lacking > 0, weights * params.growth, weights)
             weights = np.minimum(weights, HEAVIEST * sizes)
             self._round(fill, weights, budget)
         return best
 
     def _round(self, fill: Fill, weights: FloatArray, budget: Budget) -> None:
-        """Fill once every slot in which a job that lacks work may run."""
+        """Refill once every slot in which a job that lacks work may run."""
         params, rng = self.params, self.rng
+        # In a fixed order, the first slots would take all the work that is missing.
         for slot in rng.permutation(len(fill.units)).tolist():
             lacking = fill.shortfall(self.work)
             may_run = (self._arrival <= slot) & (slot <= fill.due)
@@ -293,11 +298,12 @@ class Shortfall:
             if found is None:
                 continue
             workers = found["worker"].sum(axis=1)
+            # Equal weight is accepted, too: a fill may have to change before a worker fits.
             if noisy @ workers >= noisy @ np.minimum(here, most):
                 fill.units[slot], fill.workers[slot] = found, workers
 
     def _relent(self, fill: Fill, lacking: IntArray, least: float) -> None:
-        """Let jobs that lack work complete a slot later, where all this together costs little.
+        """Postpone completions by a slot for jobs that lack work, where that costs little.
 
         One for which the next slot would be worth nothing leaves.
         """
@@ -307,6 +313,8 @@ class Shortfall:
             utility, due = self.model.jobs[i].utility, int(fill.due[i])
             later = due + 1 if due + 1 in utility else -1
             losses.append((utility[due] - utility.get(later, 0.0), i, later))
+        # The cheapest delays first, within what the plan may lose and still beat the best
+        # schedules.
         for loss, i, later in sorted(losses):
             if loss > room:
                 break
@@ -318,6 +326,7 @@ class Shortfall:
     def _remove(self, fill: Fill, job: int) -> None:
         """Take a job out of all slots."""
         for slot in np.flatnonzero(fill.workers[:, job]).tolist():
+            # Copies share the units of a slot: these must not change in them.
             fill.units[slot] = {group: units.copy() for group, units in fill.units[slot].items()}
             for group in GROUPS:
                 fill.units[slot][group][job] = 0

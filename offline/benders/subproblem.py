@@ -113,7 +113,7 @@ def place(
     params: CutParams,
     worth: FloatArray | None = None,
 ) -> tuple[IntArray, bool]:
-    """As many of the counts as fit on the servers together.
+    """Place as many of the counts as fit on the servers together.
 
     Parameters
     ----------
@@ -155,7 +155,8 @@ def place_by_patterns(
     params: CutParams,
     worth: FloatArray,
 ) -> tuple[IntArray, bool]:
-    """The same as `place` without the last resort: nothing is proven but that all of them fit."""
+    """As `place`, without the last resort: it proves at most that all counts fit."""
+    # Greed is quick and places most counts; only the others are worth a MILP.
     units = _greedy(capacity, demand, counts)
     if (units.sum(axis=1) == counts).all():
         return units, True
@@ -180,7 +181,7 @@ def _by_servers(
     budget: Budget,
     worth: FloatArray,
 ) -> tuple[IntArray, Status]:
-    """The best placement: a variable for each item on each server."""
+    """Find the best placement by a MILP with a variable for each item on each server."""
     most = units_that_fit(capacity, demand, counts)
     items = np.flatnonzero(counts).tolist()
     problem = pulp.LpProblem("place", pulp.LpMaximize)
@@ -214,11 +215,13 @@ def _by_servers(
 
 
 def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntArray:
-    """Large items first, each where it leaves least: quick, and often enough."""
+    """Place large items first, each where it leaves least: quick, and often enough."""
     units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
     total = capacity.sum(axis=0)
     shares = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
     size = shares.max(axis=1, initial=0.0)
+    # Resources count by how much of them all counts take together: a task should not end up where
+    # it wastes the scarce ones.
     scarce = counts @ shares
     total = np.where(total > 0, total, 1.0)
     left = capacity.astype(float)
@@ -239,6 +242,7 @@ def adjusted(
     What is known of them stays where it is, and the rest is placed where there is room.
     """
     kept = at_most(known, counts)
+    # Tasks that stay cost no search, and the schedules of other slots agree with them.
     left = np.maximum(capacity - kept.T @ demand, 0.0)
     units: IntArray = kept + _greedy(left, demand, counts - kept.sum(axis=1))
     return units if (units.sum(axis=1) == counts).all() else None
@@ -284,7 +288,7 @@ class Separation:
         slots: range | None = None,
         new: range | None = None,
     ) -> list[Row]:
-        """Add rows that a solution of the master violates: of known cuts, else of new ones.
+        """Add rows that a solution of the master violates: of known cuts, otherwise of new ones.
 
         With `slots`, rows are looked for in these slots alone. With `new`, new cuts are looked for
         in those alone, while known cuts count in all of `slots`.
@@ -316,7 +320,7 @@ class Separation:
         return self.model.add(group, cut, slots)
 
     def _take_up(self) -> None:
-        """Take note of the cuts of the other process; rows come of those that are violated."""
+        """Store the cuts of the other process; their rows are added where they are violated."""
         heard = self._heard.copy()
         self._heard.clear()
         for message in heard:
@@ -348,7 +352,7 @@ class Separation:
             self.model.forbid(group, self._shrunk(group, counts, budget), slots)
 
     def _shrunk(self, group: str, counts: IntArray, budget: Budget) -> IntArray:
-        """Fewer of these counts that still do not fit: a stronger cut.
+        """Find fewer of these counts that still do not fit: a stronger cut.
 
         One job after the other gets the fewest units with which they do not fit, by bisection: the
         less the others leave of a misfit, the more counts lie above it and are forbidden with it.

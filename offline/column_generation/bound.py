@@ -178,6 +178,7 @@ def solve_configuration_lp(
     generation.run(prices, columns_of(arrays, state.schedules))
     result = _result(generation)
     incumbent = state.incumbent
+    # A verified schedule above the bound refutes the bound: a fault that must not become a result.
     if incumbent is not None and result.bound < incumbent - TRUST * abs(incumbent):
         raise SolverError(f"the bound is {result.bound:.9g}; a schedule is worth {incumbent:.9g}")
     if math.isfinite(result.bound) and _certificate_steps(arrays) <= CERTIFY_STEPS:

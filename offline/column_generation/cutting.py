@@ -60,7 +60,7 @@ class CutSearch:
         self.is_complete = True
 
     def cuts(self, averages: dict[str, FloatArray], budget: Budget) -> list[SlotCut]:
-        """Cuts that the average units (T, F) of each group violate: known ones, else new ones.
+        """Return cuts that the average units (T, F) of each group violate: known ones, or new ones.
 
         Once there are some, the search for new ones ends after `search_limit`. The next one goes on
         in the first slot that this one did not reach.
@@ -68,6 +68,7 @@ class CutSearch:
         places = [(group, slot) for group in GROUPS for slot in range(len(averages[group]))]
         by_place = {place: self._violated(*place, averages) for place in places}
         found = [cut for cuts in by_place.values() for cut in cuts]
+        # Known cuts cost no search, so new ones are looked for only where these are few.
         if len(found) >= self.params.enough:
             return found
         part = budget.within(self.params.search_limit)
@@ -82,7 +83,7 @@ class CutSearch:
         return found
 
     def _go_on_after(self, number: int, places: int) -> None:
-        """Take note of how far a search came, in numbers of places."""
+        """Record the progress of a search, in numbers of places."""
         self._next = (self._next + number) % places
         self._searched += number
         self.is_complete = self._searched >= places
@@ -105,6 +106,7 @@ class CutSearch:
     ) -> list[SlotCut]:
         """A new cut that the counts of a slot violate, if any; not twice for the same counts."""
         counts = averages[group][slot]
+        # Counts without a cut stay without one, and come back in most rounds.
         print_of = np.round(counts, 6).tobytes()
         if self._kept.get((group, slot)) == print_of:
             return []
@@ -127,7 +129,7 @@ def cut_configuration_lp(
     budget: Budget,
     params: CuttingParams,
 ) -> SlotCuts:
-    """Lower the bound of `state` by cuts until there are none, or they do not pay; these cuts.
+    """Lower the bound of `state` by cuts until they do not pay; return these cuts.
 
     Parameters
     ----------
@@ -150,6 +152,7 @@ def cut_configuration_lp(
     generation = ColumnGeneration(arrays, budget, state, params.pricing)
     generation.columns = list(bound.columns)
     prices = bound.worker_prices, bound.ps_prices
+    # The prices of the LP without cuts prove its bound here, too: a new cut begins at the dual 0.
     generation.centre.move(prices, bound.bound)
     # what the LP was not solved for is too fine for its cuts as well
     is_solved = bound.status is Status.OPTIMAL
@@ -158,6 +161,8 @@ def cut_configuration_lp(
     search, values = CutSearch(arrays, params), []
     while not (budget.passed or state.is_proven):
         generation.refine(master, params.pricing.tolerance)
+        # Before all slots were searched, a bound that hardly falls says nothing about the rest of
+        # them.
         if search.is_complete:
             values.append(generation.value)
             if len(values) > params.patience:
@@ -169,6 +174,7 @@ def cut_configuration_lp(
             master.cut(cut)
         if not new:
             break
+    # The rounds above need averages, not a tight bound; the result is the bound.
     generation.refine(master, params.tolerance)
     return master.cuts
 

@@ -120,6 +120,8 @@ class ColumnGeneration:
         """Solve the configuration LP from these prices and columns; Ctrl-C ends it early."""
         try:
             self._start(prices, columns)
+            # Few classes of servers mean few rows: the master is solved quickly while prices are
+            # still far off, and its prices and columns are a good start for finer rows.
             *coarse, finest = levels(self.arrays, self.params.classes)
             tolerance = self.params.tolerance
             for grouping in coarse:
@@ -139,6 +141,7 @@ class ColumnGeneration:
         grouping = Grouping.of(self.arrays, 1)
         duals = grouping.duals(prices.worker, prices.ps)
         most = best_of_all(self.arrays.jobs, self.arrays.slot_seconds)
+        # The sum of the duals is what all resources cost.
         duals *= min(1.0, most / max(float(duals.sum()), 1e-300))
         least = 0.0
         while not self.budget.passed:
@@ -188,6 +191,8 @@ class ColumnGeneration:
             is_idle = master.add(priced.columns) == 0 and not is_better
             if is_idle and smoothing == 0:
                 return False  # the master's own prices find nothing: only rounding is left
+            # Where D falls no further towards the master's prices, the next prices stay closer to
+            # the centre.
             descent = float(priced.subgradient @ (solution.duals - best))
             self.centre.adapt(is_idle=is_idle, is_beyond=descent >= 0)
             if is_better:
@@ -197,6 +202,7 @@ class ColumnGeneration:
 
     def _has_converged(self, tolerance: float) -> bool:
         incumbent = self.state.incumbent
+        # A bound that meets the incumbent proves the optimum, wherever the LP ends.
         known = self.value if incumbent is None else max(self.value, incumbent)
         return self.centre.bound - known <= tolerance * abs(self.centre.bound)
 
@@ -211,6 +217,7 @@ class ColumnGeneration:
         """Price every job on the empty cluster, at the prices of the resources and of the cuts."""
         of_cuts = duals[grouping.size :]
         ledger = merged(grouping, duals[: grouping.size])
+        # Slots with equal prices and different surcharges must not share a run.
         ledger.changes[cuts.changes(of_cuts)] = True
         payoffs, columns, subgradient = [], [], np.ones(len(duals))
         for index, job in enumerate(self.arrays.jobs):
@@ -223,6 +230,7 @@ class ColumnGeneration:
                     (grouping.size, cuts.usage(index, schedule)),
                 ):
                     subgradient[first + rows] -= shares
+        # (19): the dual of a row is price times capacity, and a cut has the right-hand side 1.
         dual = math.fsum([float(duals.sum()), *payoffs])
         self.budget.charge(len(self.arrays.forms) * pricing_work(self.arrays))
         self.rounds.append(Iterate(self.budget.seconds, dual, master))

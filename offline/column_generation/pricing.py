@@ -74,6 +74,7 @@ class MergedServers(ServerGroup):
     ) -> FloatArray:
         """Units of `demand` (R,) that fit on all servers of each class, the same in all slots."""
         units = self._units(demand, most, admitted)
+        # Counted server by server: a class as a whole would hold a task that no server of it holds.
         room = np.bincount(self.member, units, len(self.server))
         return np.repeat(room[None], len(slots), axis=0)
 
@@ -109,6 +110,7 @@ def merged(grouping: Grouping, duals: FloatArray) -> Ledger:
     split = grouping.worker.size
     worker = MergedServers.of(grouping.worker, duals[:split])
     ps = MergedServers.of(grouping.ps, duals[split:])
+    # The search prices a run of slots with equal prices once.
     changes = np.zeros(grouping.arrays.horizon, dtype=bool)
     for group in (worker, ps):
         changes[1:] |= (group.price[:, 1:] != group.price[:, :-1]).any(axis=(0, 2))
@@ -211,18 +213,22 @@ class StabilityCentre:
         bound: float,
         cut_duals: FloatArray = NO_CUTS,
     ) -> None:
-        """Take better prices for the centre, and what cuts cost beside them."""
+        """Move the centre to better prices of the resources and of the cuts."""
         self.worker_prices, self.ps_prices = prices
         self.bound, self.cut_duals = bound, cut_duals
 
     def restart(self) -> None:
-        """Smooth as at first."""
+        """Reset the smoothing."""
         self.smoothing = FIRST_SMOOTHING
 
     def adapt(self, *, is_idle: bool, is_beyond: bool) -> None:
         """Smooth less after prices that changed nothing, more after some beyond the minimum."""
+        # The rule of Pessoa et al. (docs/theory): raise the weight of the centre by a share of what
+        # is missing to 1, lower it by a constant.
         step = self.params.smoothing_step
         if is_idle:
+            # Twice as far from the centre: a few idle rounds reach the master's own prices, at
+            # which a round that finds nothing is a proof.
             self.smoothing = max(0.0, 2 * self.smoothing - 1)
         elif is_beyond:
             more = self.smoothing + step * (1 - self.smoothing)

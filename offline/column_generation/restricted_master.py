@@ -66,6 +66,7 @@ class GroupRows:
         """Rows that placements of `demand` use, and the share of the capacity they take."""
         classes, resources = self.total.shape
         place = rows[:, SLOT] * classes + self.member[rows[:, SERVER]]
+        # Servers of a class share a row: their tasks are one entry.
         used, inverse = np.unique(place, return_inverse=True)
         counts = np.bincount(inverse.ravel(), rows[:, COUNT], minlength=len(used))
         wanted = np.flatnonzero(demand > 0)
@@ -256,7 +257,7 @@ class RestrictedMaster:
         self._scale = max((float(job.utility(0)) for job in jobs), default=0.0) or 1.0
 
     def add(self, columns: Iterable[Column]) -> int:
-        """Add the columns that are not there yet; how many they were."""
+        """Add the columns that are new; return how many."""
         new = []
         for column in columns:
             if column.key not in self._keys and column.utility > 0:
@@ -294,6 +295,7 @@ class RestrictedMaster:
         rows = np.concatenate([rows, self.grouping.size + cuts])
         shares = np.concatenate([shares, weights])
         self._usage.append((rows, shares))
+        # Most rows are never used: one is made when the first column has an entry in it.
         missing = rows[self._row[rows] < 0]
         self._row[missing] = self._lp.rows + np.arange(len(missing))
         self._lp.add_rows(np.ones(len(missing)))
@@ -326,6 +328,7 @@ class RestrictedMaster:
             column.utility - solution.duals[rows] @ shares - solution.payoffs[column.job]
             for column, (rows, shares) in zip(self.columns, self._usage, strict=True)
         ]
+        # Columns of the solution stay, whatever rounding makes of their reduced costs.
         order = np.lexsort((-np.array(reduced), -solution.weights))
         self._lp.remove_columns(order[most:])
         kept = np.sort(order[:most]).tolist()

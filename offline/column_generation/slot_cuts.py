@@ -112,7 +112,7 @@ class SlotCuts:
         return table
 
     def changes(self, duals: FloatArray) -> IntArray:
-        """Slots in which what is on top may differ from the slot before."""
+        """Slots in which the surcharge may differ from that of the slot before."""
         slots = {self.cuts[k].slot for k in np.flatnonzero(duals > 0).tolist()}
         after = {slot + 1 for slot in slots if slot + 1 < self.arrays.horizon}
         return np.array(sorted(slots | after), dtype=np.int64)

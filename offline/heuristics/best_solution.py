@@ -1,4 +1,4 @@
-"""The best verified solution so far: heuristics start from it, and offer it better ones."""
+"""The best verified solution so far: heuristics start from it and improve it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class PartialSolution:
         return schedule
 
     def insert(self, index: int, worker_prices: FloatArray, ps_prices: FloatArray) -> bool:
-        """Run a job where its payoff at these prices is best in what is left; whether it pays."""
+        """Run a job where its payoff at these prices is best; return whether one is positive."""
         _, schedule = price(self.arrays.jobs[index], self.ledger(worker_prices, ps_prices))
         if schedule is not None:
             self.put(index, schedule)
@@ -113,6 +113,7 @@ class PartialSolution:
 
     def fill(self, order: Iterable[int], worker_prices: FloatArray, ps_prices: FloatArray) -> None:
         """Insert the jobs that pay, in this order; then those that fit at all."""
+        # At the prices of the bound only jobs worth their place come in; what is left over is free.
         left = [k for k in order if not self.insert(k, worker_prices, ps_prices)]
         for k in left:
             self.insert(k, worker_prices * NEARLY_FREE, ps_prices * NEARLY_FREE)
@@ -128,6 +129,7 @@ class PartialSolution:
 
 def _add(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
     used[rows[:, SLOT], rows[:, SERVER]] += rows[:, COUNT, None] * demand
+    # What is added and taken away again may leave a little less than 0.
     np.maximum(used, 0.0, out=used)
 
 
@@ -170,7 +172,7 @@ class BestSolution:
 
     @classmethod
     def of(cls, instance: Instance, arrays: OfflineArrays, state: SolveState) -> Self:
-        """The incumbent of a state; what is offered is verified on the instance."""
+        """The incumbent of a state; later solutions are verified on the instance."""
         return cls(PartialSolution(arrays, state.schedules), state, partial(verify, instance))
 
     @property
@@ -179,7 +181,7 @@ class BestSolution:
         return self.solution.value
 
     def offer(self, solution: PartialSolution) -> bool:
-        """Keep a solution if it is better, and return whether it was.
+        """Keep a solution if it is better than the known one; return whether it was.
 
         Raises
         ------
@@ -188,13 +190,14 @@ class BestSolution:
         """
         if not is_better(solution.value, self.value):
             return False
+        # No heuristic is trusted: what it offers is checked before it counts.
         value = self._verify(solution.by_id)
         self.solution, self.is_own = solution, True
         self.state.found(value, solution.by_id)
         return True
 
     def catch_up(self) -> None:
-        """Take up schedules that the state has from elsewhere, if they are better."""
+        """Take over schedules that the state has from elsewhere, if they are better."""
         known = self.state.incumbent
         if known is not None and is_better(known, self.value):
             self.solution = PartialSolution(self.solution.arrays, self.state.schedules)

@@ -63,6 +63,7 @@ class DualValues:
         noise = np.exp(rng.normal(0.0, PRIORITY_NOISE, len(jobs)))
         ids = np.array(jobs, dtype=np.int64)
         keys = (self.payoffs[ids], self.payoffs[ids] / np.maximum(self.best[ids], 1e-300))
+        # No one order is best on all instances, so each of three has its turn.
         choice = int(rng.integers(3))
         key = (keys[choice] + LEAST * self.best[ids]) * noise if choice < 2 else noise
         return [jobs[k] for k in np.argsort(-key, kind="stable").tolist()]

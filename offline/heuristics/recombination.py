@@ -1,4 +1,4 @@
-"""The best mix of two solutions: what both run alike stays, and HiGHS chooses for the other jobs.
+"""Recombine two solutions: jobs that run alike are fixed, HiGHS chooses for the others.
 
 Each of these runs as in the one solution, as in the other, or not at all. Two searches that
 change different parts of the horizon may both have gained something. Each job has at most two
@@ -96,6 +96,7 @@ class Alternation:
             self.best.state.enter(turn.phase)
             had_a_try = turn.search(part)
             gain, spent = self.best.value - before, part.elapsed
+            # Without this, a search that has nothing to try would be chosen for ever.
             if not had_a_try or spent <= 0:
                 self._turns.remove(turn)
                 continue
@@ -103,9 +104,11 @@ class Alternation:
             turn.last_turn = self._number
             self._number += 1
             if gain <= 0:
+                # A search may need more time than its turn has for its first gain.
                 turn.amount *= self.params.growth
 
     def _next(self) -> Turn:
+        # What gained nothing from the last schedules may gain from those that others found since.
         waited = max(self._turns, key=lambda turn: self._number - turn.last_turn)
         if self._number - waited.last_turn > self.params.most_wait:
             return waited
@@ -167,7 +170,7 @@ def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) 
 
 
 def take_up(best: BestSolution, budget: Budget) -> None:
-    """Take up better schedules that the state has from elsewhere, mixed with what was found here.
+    """Mix in better schedules that the state has from another process.
 
     Parameters
     ----------

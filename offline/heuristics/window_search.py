@@ -68,6 +68,7 @@ class WindowSearch:
     ) -> None:
         self.arrays, self.best, self.rng, self.params = arrays, best, rng, params
         cluster, horizon, floor = arrays.cluster, arrays.horizon, params.min_utility_fraction
+        # Offline, utility at the end of the horizon counts as much as now.
         steering = RecourseParams(discount=1.0, min_utility_fraction=floor)
         self._plan = WorkingPlan(cluster, horizon, steering)
         grid = grid_of(cluster)
@@ -141,6 +142,7 @@ class WindowSearch:
             plan.insert(back[at])
         budget.charge(self._work * (plan.insertions - before))
         gain = math.fsum(live.value for live in back) - lost
+        # Simulated annealing: small losses early on lead out of local optima.
         if gain >= 0 or self.rng.random() < math.exp(gain / max(heat, 1e-300)):
             plan.keep()
             return gain
@@ -152,6 +154,7 @@ class WindowSearch:
     ) -> tuple[list[LiveJob], list[LiveJob]]:
         """Planned jobs that run about one slot, and others that arrive about it."""
         rng, params = self.rng, self.params
+        # A window where a job is left out is one in which something can be gained.
         pivot = others[int(rng.integers(len(others)))] if others else None
         slot = int(rng.integers(self.arrays.horizon))
         if pivot is not None:
@@ -159,6 +162,7 @@ class WindowSearch:
         places = [live.schedule for live in planned if live.schedule is not None]
         starts, completions = np.array([(s.start, s.completion) for s in places]).reshape(-1, 2).T
         apart = np.maximum(0, np.maximum(starts - slot, slot - completions))
+        # Equally near jobs come in random order.
         apart = apart + rng.random(len(planned))
         late = np.abs(np.array([live.job.arrival for live in others]) - slot)
         late = late + params.spread * rng.random(len(others))

@@ -48,6 +48,7 @@ class GroupArrays:
         capacity = group.capacity(cluster)
         masks = [cluster.admitted(form, group) for form in forms]
         distinct = {mask.tobytes(): mask for mask in masks if mask is not None}
+        # More than all tasks together ask for, so that admission never limits their number.
         enough = 1.0 + sum(float(form.chunks) for form in forms)
         for key, mask in distinct.items():
             asks = [float(one is not None and one.tobytes() == key) for one in masks]
@@ -61,7 +62,7 @@ class GroupArrays:
 
     @property
     def priced(self) -> FloatArray:
-        """Capacities of what has a price, shape (S, R)."""
+        """Capacities of the resources that have a price, shape (S, R)."""
         return self.capacity[:, : self.resources]
 
     def priced_demand(self, form: int) -> FloatArray:

@@ -84,7 +84,7 @@ class Cover:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the counts do not fit whatever the rounding."""
+        """Whether the counts exceed the capacity by more than any rounding."""
         highest = self.capacity * (1.0 + CAPACITY_TOLERANCE)
         return used(self.amounts, self.counts) > highest * (1.0 + SURE)
 
@@ -232,6 +232,7 @@ def solve_within(
     column = {name: k for k, name in enumerate(model.names)}
     while True:
         solution = highs.solve(model, row_scale=highs.ROW_SCALE, **options)
+        # Rows added later cut off only what does not fit, so every earlier bound still holds.
         bound = min(bound, solution.bound)
         solution = replace(solution, bound=bound)
         broken = [limit for limit in limits() if not limit.holds(solution.values)]
@@ -242,6 +243,7 @@ def solve_within(
         if solution.status not in (Status.OPTIMAL, Status.GAP_LIMIT):
             return replace(solution, objective=None, gap=math.inf, values={})
         new = _covers(broken, solution.values)
+        # A cover can come back only if HiGHS ignores its row: solving again would never end.
         if not new.keys().isdisjoint(known):
             raise SolverError("HiGHS breaks a row of whole numbers")
         number = len(known)
@@ -256,7 +258,7 @@ def solve_within(
 def _covers(
     broken: Iterable[Limit], values: Mapping[str, float]
 ) -> dict[Covered, tuple[Limit, Cover]]:
-    """The covers of limits that are broken, those that say the same taken together."""
+    """Return the covers of broken limits; limits that say the same are merged."""
     found: dict[Covered, tuple[Limit, Cover]] = {}
     for limit in broken:
         cover = limit.cover(values)
@@ -265,6 +267,8 @@ def _covers(
             for a, v, n in zip(limit.amounts, limit.variables, cover.counts, strict=True)
             if n
         ]
+        # Equal capacities and unit sizes give equal levels on any server. Within rounding of the
+        # capacity only the same variables do, because only their sums are rounded alike.
         if cover.is_sure:
             key = limit.capacity, tuple(sorted((a, n) for a, _, n in units))
         else:
@@ -277,6 +281,8 @@ def _cut_off(
     covers: Iterable[tuple[Limit, Cover]], limits: Iterable[Limit]
 ) -> Iterator[tuple[Variables, list[CapacityLevel]]]:
     """Capacities that a cover applies to: all of its size, unless rounding decided it."""
+    # An equal server, or a later slot, could be overfilled in the same way: all get the row at
+    # once.
     everywhere = list(limits)
     for limit, cover in covers:
         if not cover.is_sure:

@@ -66,6 +66,7 @@ class CompactModel(ScheduleModel):
         super().__init__(arrays, "oasis_offline")
         for row in constraints.of_all(arrays, self.jobs):
             self.problem.addConstraint(row)
+            # PuLP takes long for large models, so building one must be able to run out of time.
             budget.charge(ROW_WORK)
             if budget.passed:
                 raise TimeoutError("the time limit passed while the model was built")
@@ -111,6 +112,7 @@ class ScheduleExchange:
     def better(self, objective: float) -> Mapping[str, float] | None:
         """The best schedules of the state, once, if they are worth more than `objective`."""
         known, schedules = self.state.incumbent, self.state.schedules
+        # HiGHS loses time with each solution that it is given.
         if known is None or schedules is self._given or known <= objective + TRUST * abs(objective):
             return None
         self._given = schedules
@@ -167,6 +169,7 @@ class CompactMethod(Method[CompactParams]):
         state.found(value, found)
         state.proved(solution.bound)
         best = state.incumbent or 0.0
+        # Others may have found schedules meanwhile that HiGHS claims cannot exist.
         if solution.status is Status.OPTIMAL and value < best - TRUST * abs(best):
             raise SolverError(f"HiGHS calls {value:.9g} optimal; a schedule is worth {best:.9g}")
         return solution.status

@@ -59,6 +59,7 @@ class ScheduleModel:
         values: dict[str, float] = {}
         for c in self.jobs:
             schedule = schedules.get(c.job.id)
+            # A completion without a variable is worth nothing: the job is left out of the start.
             if schedule is None or schedule.form != c.form or schedule.completion not in c.done:
                 continue
             values[c.done[schedule.completion].name] = 1.0
@@ -94,7 +95,9 @@ def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placemen
     in_slot: dict[int, int] = {}
     for slot, _, count in workers:
         in_slot[slot] = in_slot.get(slot, 0) + count
+    # HiGHS may give a job more than its work: nothing in the objective keeps it from that.
     surplus, spare = sum(in_slot.values()) - c.work, {}
+    # The latest slots first: the job may then complete earlier, and never later.
     for slot, count in sorted(in_slot.items(), reverse=True):
         most = count if surplus >= count else max(0, count - c.job.min_workers)
         spare[slot] = min(most, max(0, surplus))
@@ -151,6 +154,7 @@ def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:
     """
     needed = job.ps_needed(np.arange(most + 1))
     numbers = np.unique(needed)
+    # With a number of parameter servers, as many workers as they serve: fewer save nothing.
     workers = [min(work, int(np.flatnonzero(needed <= n)[-1])) for n in numbers.tolist()]
     never = np.iinfo(np.int64).max // 2
     fewest = np.where(np.arange(work + 1) > 0, never, 0)  # for each number of worker-slots to do
@@ -161,6 +165,7 @@ def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:
             np.minimum(fewest[done:], before[: work + 1 - done] + number, out=fewest[done:])
             np.minimum(fewest[1 : done + 1], number, out=fewest[1 : done + 1])
         found[k] = fewest[work] if fewest[work] < never else 0
+        # More slots change nothing from here on.
         if (fewest == before).all():
             found[k:] = found[k]
             break

@@ -132,6 +132,8 @@ def variables_of(
         return None
     done = {t: problem.add_variable(f"u_{index}_{t}", 0, 1, pulp.LpInteger) for t in utility}
     completed = {t: problem.add_variable(f"c_{index}_{t}", 0, 1, pulp.LpInteger) for t in utility}
+    # Each server by itself bounds the counts: capacity that is scattered over servers holds no
+    # task.
     if are_merged:
         rooms = [room.sum(keepdims=True) for room in rooms]
     of_workers, of_ps = rooms
@@ -144,6 +146,7 @@ def variables_of(
         }
         for symbol, units in (("y", of_workers), ("z", of_ps if job.needs_ps else of_ps[:0]))
     )
+    # With a minimum of one worker, any number of workers will do and no binary is needed.
     slots = range(job.arrival, max(utility) + 1) if job.min_workers > 1 else range(0)
     runs = {t: problem.add_variable(f"w_{index}_{t}", 0, 1, pulp.LpInteger) for t in slots}
     place = index, owner, form

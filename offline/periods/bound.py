@@ -114,12 +114,12 @@ class PeriodBound:
         self._begin()
 
     def _begin(self) -> None:
-        """Forget what is known of the periods at other prices."""
+        """Reset the bounds of the periods, which hold at the prices of before."""
         self._bounds = [math.inf] * len(self.model.periods)
         self._has_news = [True] * len(self.model.periods)  # since the period was solved
 
     def relax(self, budget: Budget) -> None:
-        """Solve the linear relaxation and cut off what cannot be, again and again."""
+        """Solve the linear relaxation repeatedly, and cut off violated rows and cuts."""
         self.best.state.enter(Phase.CUTTING_PLANES)
         params, bounds = self.params, list[float]()
         slots = range(self.model.master.arrays.horizon)
@@ -146,8 +146,10 @@ class PeriodBound:
         state.enter(Phase.PERIODS)
         before, left = state.bound, max(0.0, state.bound - self.best.value)
         for number in range(len(self.model.periods)):
+            # At the same prices the same rows give the same bound.
             if self._has_news[number]:
                 solution = self._solved(number, budget)
+                # A bound of fewer rows at the same prices holds as well.
                 self._bounds[number] = min(self._bounds[number], solution.bound)
                 if solution.objective is not None:
                     self._keep(number, solution)
@@ -161,7 +163,7 @@ class PeriodBound:
         self.is_settled = not (is_worth_it and any(self._has_news))
 
     def _keep(self, number: int, solution: Solution) -> None:
-        """Take note of the values of a period."""
+        """Record the values of a period."""
         first, end = self.model.columns(number)
         self._found[first:end] = list(solution.values.values())
 
@@ -171,6 +173,7 @@ class PeriodBound:
         solution = highs.solve(
             self.model.period(number, self.prices),
             budget=budget.within(self.params.limit),
+            # The gaps of all periods add up in the bound.
             gap=self.params.gap * left / len(self.model.periods),
             proof=False,
             is_relaxation=True,
@@ -190,18 +193,20 @@ class PeriodBound:
                 return None
             self._relaxed_bound = solution.bound * (1 + SAFETY)
             self.best.state.proved(self._relaxed_bound)
+            # Optimal for the linear relaxation, so that the periods begin with its bound.
             self.prices = self._relaxation.duals[: len(self.model.links)]
             values = np.array(list(solution.values.values()))
             if not self.model.keep_cuts(values):
                 return values
 
     def _cut(self, values: FloatArray, slots: Collection[int], budget: Budget) -> int:
-        """Look for cuts that a solution breaks in these slots; how many it breaks."""
+        """Look for cuts that a solution breaks in these slots; return how many it breaks."""
         counts = self.model.counts(values)
         cuts = self.model.master.cuts
         broken = 0
         for slot, group in product(slots, GROUPS):
             here = self.model.units(group, counts[:, slot])
+            # A known cut costs one product, a new one a search.
             is_known = any(cut.is_violated(here) for cut in cuts[group])
             broken += is_known or self.separation.cut_off(group, here, (), budget)
         self.model.keep_cuts(values)

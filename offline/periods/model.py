@@ -275,7 +275,7 @@ class PeriodModel:
         return counts * self.ratios if group == "ps" else counts
 
     def keep_cuts(self, values: FloatArray) -> int:
-        """Add the rows of the master's cuts that a solution breaks; how many."""
+        """Add the rows of the master's cuts that a solution breaks; return how many."""
         counts, number_before = self.counts(values), len(self._placed)
         for number, slots in enumerate(self.periods):
             for group in GROUPS:
@@ -313,11 +313,13 @@ class PeriodModel:
         passes = last >= period.stop
         name = f"{i}_{period.start}"
         here = [slot for slot in steps if slot in slots]
+        # `done` says "by the end of a slot", so each variable earns the difference to the next.
         worth = [*(steps[slot] for slot in here), 0.0]
         done = {
             slot: self._variable(f"c_{name}_{slot}", 1.0, worth[k] - worth[k + 1], whole=True)
             for k, slot in enumerate(here)
         }
+        # The tighter these limits, the less a fraction of `enters` can bring along.
         most = float(min(c.work, c.parallel * max(0, period.start - c.job.arrival)))
         most_taken = float(min(c.work, c.parallel * (slots.stop - c.job.arrival)))
         part = PeriodPart(
@@ -374,7 +376,7 @@ SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
 
 
 def keep_rates(model: PeriodModel, values: FloatArray) -> int:
-    """Add the rows that a solution of all periods breaks clearly; how many."""
+    """Add the rows that a solution of all periods breaks clearly; return how many."""
     broken = [
         (number, row)
         for number, parts in enumerate(model.parts)

@@ -1,4 +1,4 @@
-"""What each part of the offline methods brings: everything on, and one part off.
+"""Ablation of the offline methods: everything switched on, then one part off at a time.
 
     python -m tests.benchmarks.ablation --csv solves.csv
     python -m tests.benchmarks.ablation --table solves.csv > ablation.csv
@@ -187,7 +187,7 @@ def switched_off(name: str) -> ExitStack:
 
 
 def child(name: str) -> str:
-    """What the second process of a solve runs: the same without the same part."""
+    """Main function of the second process of a solve, with the same part switched off."""
     ours = f"from tests.benchmarks.ablation import switched_off; switched_off({name!r})"
     return f"{ours}; {processes.CHILD}"
 
@@ -251,7 +251,7 @@ def run(path: Path, seeds: Sequence[int], limit: float, names: Sequence[str]) ->
 
 
 def gap(row: Mapping[str, str]) -> float:
-    """In per cent of the objective."""
+    """Gap in per cent of the objective."""
     return 100 * (float(row["bound"]) / float(row["objective"]) - 1)
 
 

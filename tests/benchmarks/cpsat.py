@@ -103,7 +103,7 @@ def solve_cpsat(
 def _request(
     whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget, workers: int
 ) -> dict[str, Any]:
-    """What `tests.benchmarks.cpsat_process` asks for."""
+    """The request that `tests.benchmarks.cpsat_process` reads."""
     until = time.time() + budget.left
     return {
         "upper": whole.upper,
@@ -146,7 +146,7 @@ def _search(
 
 
 def _events(request: dict[str, Any]) -> Generator[dict[str, Any]]:
-    """What CP-SAT's process has to say; closing this ends the process."""
+    """Events of CP-SAT's process; closing the iterator ends the process."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as given:
         json.dump(request, given)
         given.seek(0)

@@ -67,7 +67,7 @@ class Solve(NamedTuple):
 
     @classmethod
     def of(cls, interval: Interval) -> Self:
-        """What a solve came to."""
+        """Build the row of a solve."""
         name, _, seed = interval.instance.partition(":")
         title, end = TITLES.get(interval.method, interval.method), interval.result
         took = (str(end.status), f"{end.seconds:.1f}")
@@ -76,7 +76,7 @@ class Solve(NamedTuple):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Where it stands: by size as on the page, limit, method and seed."""
+        """Sort key of a row: size in the order of the page, limit, method and seed."""
         sizes, titles = [*SIZES, self.size], [*TITLES.values(), self.method]
         place = (sizes.index(self.size), self.size, float(self.limit))
         return (*place, titles.index(self.method), self.method, int(self.seed))

@@ -1,4 +1,4 @@
-"""What Dorm's MILPs take: ``nice -n 10 python -m tests.benchmarks.dorm docs/benchmarks/dorm.csv``.
+"""Measure Dorm's MILPs: ``nice -n 10 python -m tests.benchmarks.dorm docs/benchmarks/dorm.csv``.
 
 Whole runs of `calibrated` instances with the default limits of Dorm's solver; the file is the table
 of the page (docs/benchmarks/simulator). Times are seconds of processor time, which other

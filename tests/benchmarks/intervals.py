@@ -1,4 +1,4 @@
-"""What the offline methods came to: a line of JSON each, a line of text, a Markdown table."""
+"""Intervals of the offline methods: as JSON lines, as text, and as a Markdown table."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def seconds(text: str) -> list[float]:
 
 
 def recorded(name: str) -> list[Interval]:
-    """What the file of that name has."""
+    """Read the recorded file of that name."""
     try:
         return intervals.read(Path(name))
     except (OSError, ValueError) as error:

@@ -36,7 +36,7 @@ class Replay:
 
 
 def fastest(function: Callable[[], Any], repeats: int = REPEATS) -> tuple[Any, float]:
-    """What `function` returns and the milliseconds of its fastest run."""
+    """Return the result of `function`, and the milliseconds of its fastest run."""
     best, result = np.inf, None
     for _ in range(repeats):
         begin = time.perf_counter()

@@ -35,7 +35,7 @@ LABELS = {"calibrated": CALIBRATED, "long": LONG}
 
 
 def cell(value: object) -> str:
-    """A number to three digits, or anything else as it is."""
+    """Format a number to three digits; anything else stays as it is."""
     return f"{value:#.3g}".rstrip(".") if isinstance(value, float) else str(value)
 
 

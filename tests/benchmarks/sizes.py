@@ -1,4 +1,4 @@
-"""How long things take by size of the instance: writes the table that docs/how-long shows.
+"""Measure times by size of the instance: writes the table of docs/how-long.
 
     nice -n 10 python -m tests.benchmarks.sizes docs/benchmarks/sizes.csv
 

@@ -1,4 +1,4 @@
-"""How long it takes to begin: ``python -m tests.benchmarks.startup``.
+"""Measure the time until work begins: ``python -m tests.benchmarks.startup``.
 
 Processor time of a process from its start to its end, the least of several: on a busy machine the
 time of the clock says nothing. Targets: 0.2 s for ``import oasis``, 0.5 s for ``oasis --version``.

@@ -31,7 +31,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Textbook:
-    """What is committed and what it costs, in arrays of shapes (T, H, R) and (T, K, R)."""
+    """Committed amounts and prices, in arrays of shapes (T, H, R) and (T, K, R)."""
 
     cluster: Cluster
     horizon: int

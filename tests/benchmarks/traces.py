@@ -41,7 +41,7 @@ TRACES = (philly, openb)
 
 
 def described(instance: oasis.Instance, options: TraceOptions) -> Iterator[tuple[str, str]]:
-    """What the instance has, and what OASiS and the optimum make of it."""
+    """Describe the instance, and the results of OASiS and of the offline solve."""
     cluster, slot = instance.cluster, instance.slot_seconds
     hours = f"{options.min_duration / 3600:g} to {options.max_duration / 3600:g} h"
     yield "jobs", str(len(instance.jobs))
@@ -69,7 +69,7 @@ def described(instance: oasis.Instance, options: TraceOptions) -> Iterator[tuple
 
 
 def ratio(instance: oasis.Instance) -> tuple[str, str, str]:
-    """What OASiS earns, the optimum, and the ratio of both."""
+    """Utility of OASiS, the optimum, and the ratio of the two."""
     found = competitive_ratio(instance, time_limit=SECONDS)
     if not found.proven:
         raise RuntimeError(f"no proof in {SECONDS:g} s")

@@ -72,7 +72,7 @@ def wait_phases(scene: Scene, wanted: dict[str, str], within: float = 90.0) -> N
 
 
 def wait_ended(scene: Scene, jobs: int, within: float = 120.0) -> dict[str, str]:
-    """Wait until so many jobs have ended; their phases."""
+    """Wait until this number of jobs have ended; return their phases."""
     until(
         lambda: sum(phase in ENDED for phase in scene.phases().values()) == jobs,
         f"{jobs} jobs have ended",
@@ -93,7 +93,7 @@ def running_workers(scene: Scene) -> dict[str, int]:
 
 
 def delete_job(scene: Scene, name: str) -> None:
-    """As its owner would."""
+    """Delete a job in the way its owner would."""
     scene.admin.connection.request("DELETE", OASIS_JOBS.path(scene.namespace, name))
 
 

@@ -1,4 +1,4 @@
-"""What a test of the control plane has for itself: a namespace, nodes, and pods in it."""
+"""The part of a cluster that a test has for itself: a namespace, nodes, and pods."""
 
 from __future__ import annotations
 

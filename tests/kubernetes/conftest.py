@@ -64,7 +64,7 @@ def cluster(shared_plane: ControlPlane) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def namespaces() -> None:
-    """What pods as processes need of the machine; without it, the test is skipped."""
+    """Skip a test if this machine cannot run pods as processes."""
     reason = why_not()
     if reason:
         pytest.skip(reason)

@@ -74,18 +74,18 @@ def marked(
 
 
 def job_spec(workers: int, lasts: str | None = None, **more: Any) -> Object:
-    """Of a Job."""
+    """The spec of a Job."""
     return {"parallelism": workers, "template": template(lasts), **more}
 
 
 def replicated(name: str, pods: int, lasts: str) -> Object:
-    """Of a JobSet."""
+    """A replicated Job of a JobSet."""
     spec = {"parallelism": pods, "completions": pods, "template": template(lasts)}
     return {"name": name, "replicas": 1, "template": {"spec": spec}}
 
 
 def make(scene: Scene, kind: ExistingKind, body: Object) -> Object:
-    """As its owner would."""
+    """Create an object in the way its owner would."""
     path = kind.where.path(scene.namespace)
     return scene.admin.connection.request("POST", path, body=body, query={"fieldManager": "owner"})
 
@@ -98,7 +98,7 @@ def read(scene: Scene, kind: ExistingKind, name: str) -> Object:
 
 
 def status(scene: Scene, kind: ExistingKind, name: str) -> Object:
-    """What our annotation says."""
+    """Read the status in our annotation."""
     notes = read(scene, kind, name)["metadata"].get("annotations") or {}
     return json.loads(notes.get(names.STATUS) or "{}")
 

@@ -25,7 +25,7 @@ def written(amount: Fraction) -> str:
 
 
 def requests(amounts: Mapping[str, float]) -> dict[str, str]:
-    """What amounts of the model are on the cluster, written; nothing of what is 0."""
+    """Amounts of the model as requests of the cluster, without zeros."""
     found = {}
     for name, resource, unit in DEFAULT_RESOURCES.entries:
         amount = Fraction(amounts.get(name, 0.0)) * unit

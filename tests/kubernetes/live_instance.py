@@ -31,7 +31,7 @@ def renamed(cluster: oasis.Cluster, pool: str) -> oasis.Cluster:
 
 
 def scene_for(cluster: Cluster, name: str, servers: oasis.Cluster) -> Scene:
-    """A namespace, and nodes with its name as their label ``pool``, beside those of others."""
+    """Make a namespace, and nodes labelled ``pool`` with its name, beside those of others."""
     home = Cluster(cluster.plane, f"{cluster.namespace}-{name}-{secrets.token_hex(2)}")
     home.create_namespace()
     scene = Scene(cluster.plane, home.namespace, CLOCK)
@@ -75,7 +75,7 @@ def completed_within(
 
 
 def start_up_seconds(controller: Controller) -> float:
-    """How long workers took to start, on average, as the controller measured it."""
+    """Mean time that workers took to start, as the controller measured it."""
     registry = controller.metrics.registry
     total, number = (
         registry.get_sample_value(f"oasis_startup_seconds_{what}") for what in ("sum", "count")
@@ -131,7 +131,7 @@ def on_the_wall(
     policies: Mapping[str, Callable[[], Any]],
     slot_seconds: float,
 ) -> dict[str, float]:
-    """`instance` under each policy at the same time, in slots of so many seconds.
+    """Run `instance` under each policy at the same time, in real slots of this many seconds.
 
     A worker has done its part of a slot if it is there for the last `LEAST` of it. Returns the
     worker-slots that were planned and not worked, by policy.

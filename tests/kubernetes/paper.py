@@ -51,7 +51,7 @@ CLUSTER, SIMULATOR = "cluster", "simulator"
 
 @dataclass(frozen=True)
 class Live:
-    """What the clusters did, beside the simulator.
+    """Results of the clusters beside those of the simulator.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Live:
 
     @property
     def unexplained(self) -> tuple[tuple[int, str], ...]:
-        """What differs though every pod was there in time."""
+        """Differences that no late pod explains."""
         return tuple(key for key in self.differ if not self.lost[key])
 
 
@@ -177,7 +177,7 @@ def ended_on(scene: Scene, horizon: int) -> dict[str, tuple[int, float]]:
 
 
 def admitted_on(scene: Scene) -> int:
-    """How many jobs the policy accepted."""
+    """Number of jobs that the policy accepted."""
     return sum("arrivalSlot" in status for status in scene.statuses().values())
 
 

@@ -103,7 +103,7 @@ class Stepped:
         self._asked_since = time.monotonic()
 
     def _missing(self, reconciler: Reconciler | None) -> str | None:
-        """What the present slot still waits for; None if everything is there."""
+        """Return what the present slot still waits for; None if nothing is missing."""
         if reconciler is None:
             return "the controller is not at work"
         slot = reconciler.slot

@@ -50,7 +50,7 @@ def submit_all(scene: Scene, again: str = "") -> None:
 
 
 def pods_ever(cluster: Cluster, scene: Scene) -> Counter[str]:
-    """How often the adapter's account made a pod of each name, from the audit log."""
+    """Number of times the adapter's account created each pod, from the audit log."""
     made = Counter()
     for request in cluster.plane.requests(scene.account):
         what = (request.verb, request.resource, request.code, request.namespace)
@@ -253,7 +253,7 @@ def test_a_planner_that_is_killed_again_and_again_forgets_no_job(
 
 
 def utilities(scene: Scene) -> dict[str, float]:
-    """What each job has earned."""
+    """Utility that each job has earned."""
     return {
         name: status["utility"] for name, status in scene.statuses().items() if "utility" in status
     }

@@ -40,7 +40,7 @@ def seconds_running(scene: Scene) -> Iterator[list[float]]:
 
 
 def nodes_of(scene: Scene) -> set[str]:
-    """Where the pods run that are not being deleted."""
+    """Nodes of the pods that are not being deleted."""
     return {
         pod["spec"]["nodeName"]
         for pods in scene.our_pods().values()

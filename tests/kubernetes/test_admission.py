@@ -223,7 +223,7 @@ def reason(scene: Scene, name: str) -> str | None:
 
 
 def nodes_by_job(scene: Scene) -> dict[str, set[str]]:
-    """Where the pods of each job are bound."""
+    """Nodes of the pods of each job."""
     found: dict[str, set[str]] = {}
     for pods in scene.our_pods().values():
         for each in pods.values():

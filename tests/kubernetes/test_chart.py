@@ -17,7 +17,7 @@ from tests.kubernetes.tutorial.page import DEPLOY, Shell, environment, typed, wo
 
 @pytest.fixture
 def shell(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Shell:
-    """Of somebody who has the commands and no cluster."""
+    """A shell with the commands, but without a cluster."""
     directory = tmp_path / "bin"
     words_on_path(directory, controlplane_binary, helm_binary)
     return partial(typed, environment(directory, tmp_path / "none", tmp_path))
@@ -53,7 +53,7 @@ IMAGE = "registry.example/oasis@sha256:1"
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
-        ((), {"arguments": ["--policy=recourse", "--slot-seconds=60"]}),
+        ((), {"arguments": ["--slot-seconds=60"]}),
         (
             (
                 "--set=policy=fifo",
@@ -70,7 +70,7 @@ IMAGE = "registry.example/oasis@sha256:1"
             ),
             {
                 "arguments": [
-                    *("--policy=recourse", "--slot-seconds=60"),
+                    "--slot-seconds=60",
                     *("--nodes=pool=a", "--log-format=json"),
                 ],
                 "monitored": True,
@@ -85,7 +85,7 @@ def test_the_chart_renders_what_install_prints(
 
 
 def test_rights_in_some_namespaces_alone(shell: Shell) -> None:
-    arguments = [*("--policy=recourse", "--slot-seconds=60"), "--namespaced=team-a,team-b"]
+    arguments = ["--slot-seconds=60", "--namespaced=team-a,team-b"]
     wanted = namespaced(everything("ml", arguments=arguments), ["team-a", "team-b"])
     assert rendered(shell, "--set=namespaces={team-a,team-b}") == keyed(wanted)
 
@@ -112,7 +112,8 @@ def test_lint(shell: Shell) -> None:
     [
         ("slotSeconds=soon", "at '/slotSeconds': got string, want number"),
         ("slotSeconds=0", "at '/slotSeconds': exclusiveMinimum: got 0, want 0"),
-        ("policy=magic", "at '/policy': value must be one of 'oasis', 'recourse'"),
+        ("policy=magic", "at '/policy': value must be one of '', 'oasis', 'recourse'"),
+        ("slotSeconds=null", "missing property 'slotSeconds'"),
         ("replica=3", "additional properties 'replica' not allowed"),
         ("image=two words", "at '/image': 'two words' does not match pattern"),
         ("namespaces={a,a}", "at '/namespaces'"),

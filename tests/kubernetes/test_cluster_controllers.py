@@ -87,7 +87,7 @@ class Stage:
         return found
 
     def is_over(self, reconciler: Reconciler) -> bool:
-        """Whether all jobs have ended; notes which there were."""
+        """Return whether all jobs have ended; record which jobs there were."""
         self.specs |= reconciler.reader.specs
         phases = [job.phase for job in reconciler.statuses.values()]
         return phases == ["Completed"] * len(self.jobs)

@@ -71,7 +71,7 @@ def training(scene: Scene, process_nodes: ProcessNodes) -> Make:
 
 
 def sleeper(scene: Scene, name: str, workers: int, slots: int, **spec: Any) -> dict[str, Any]:
-    """A job that does nothing for so many slots."""
+    """A job that sleeps for this many slots."""
     seconds = workers * slots * scene.clock.work_seconds
     made = elastic(scene, name, workers, workers, seconds, **spec)
     (container,) = made["spec"]["workers"]["template"]["spec"]["containers"]
@@ -123,7 +123,7 @@ def progress(scene: Scene, name: str) -> float:
 
 
 def gangs(log: str, what: str) -> tuple[list[int], list[int]]:
-    """How many there were each time that a gang began, and from which steps."""
+    """Size of the gang at each of its starts, and the step it started from."""
     found = re.findall(rf"(\d+) {what} from step (\d+)", log)
     return [int(count) for count, _ in found], [int(step) for _, step in found]
 

@@ -10,8 +10,8 @@ from tests.kubernetes.scene import SYSTEM
 
 
 def test_two_controllers_leave_each_others_jobs_alone(cluster: Cluster) -> None:
-    # All jobs fit on either node. Two controllers that plan at the same moment can both take the last
-    # GPUs of a node; the pods that the scheduler then finds no room for are withdrawn and made anew.
+    # All jobs fit on either node. Two controllers that plan at the same moment can both take the
+    # last GPUs of a node; pods without room are then withdrawn and made anew.
     scene = scene_of(cluster, gpus=8)
     other = f"{cluster.namespace}-b"
     with scene.controller(FIFO):

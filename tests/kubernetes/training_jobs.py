@@ -42,7 +42,7 @@ class Training:
     def job(
         self, name: str, workers: tuple[int, int], slots: int, **spec: Any
     ) -> tuple[dict[str, Any], int]:
-        """A job that trains for so many worker-slots, and its steps."""
+        """A job that trains for this many worker-slots, and its steps."""
         steps, seconds, env = self._work(name, slots)
         made = elastic(self.scene, name, *workers, seconds, **{**self.spec, **spec})
         limits = {GPU: "1", **({BANDWIDTH: "1G"} if self.servers else {})}
@@ -56,7 +56,7 @@ class Training:
         return made, steps
 
     def tfjob(self, name: str, workers: int, slots: int) -> tuple[dict[str, Any], int]:
-        """A TFJob with one parameter server that trains for so many worker-slots, and its steps."""
+        """A TFJob with one parameter server, for this many worker-slots, and its steps."""
         steps, seconds, env = self._work(name, slots)
         replicas = {}
         for task, count, limits in (("Worker", workers, {GPU: "1"}), ("PS", 1, {})):

@@ -81,7 +81,7 @@ def drawn(
 
 
 def why_equivalent(mutant: Mutant) -> str | None:
-    """Why `mutant` changes nothing, if `equivalent.toml` explains it."""
+    """Return why `mutant` changes nothing, if `equivalent.toml` explains it."""
     for entry in _explanations():
         given = {name: entry[name] for name in ("part", "line", "becomes") if name in entry}
         if all(_same(text, getattr(mutant, name)) for name, text in given.items()):
@@ -95,7 +95,7 @@ def _explanations() -> tuple[dict[str, str], ...]:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two pieces of code are the same but for white space."""
+    """Return whether two pieces of code differ in white space alone."""
     return "".join(one.split()) == "".join(other.split())
 
 
@@ -112,7 +112,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _fates(chosen: list[Mutant], tests: dict[str, list[str]], jobs: int) -> list[str]:
-    """What becomes of each mutant."""
+    """Run the tests against each mutant; return the results."""
     free: SimpleQueue[Scratch] = SimpleQueue()
     copies = [Scratch() for _ in range(max(1, jobs))]
     for copy in copies:

@@ -49,7 +49,7 @@ class Scratch:
         return perf_counter() - begin
 
     def run(self, mutant: Mutant, tests: list[str], limit: float) -> str:
-        """What becomes of `mutant` under `tests` within `limit` seconds."""
+        """Run `tests` against `mutant` for at most `limit` seconds; return the result."""
         path = self.root / mutant.module
         original = path.read_text("utf-8")
         path.write_text(mutant.code, "utf-8")

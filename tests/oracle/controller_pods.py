@@ -1,4 +1,4 @@
-"""What the references of the controllers share: jobs as lists of pods on machines.
+"""Shared parts of the controllers' references: jobs as lists of pods on machines.
 
 It shares nothing with the policies. A machine is [GPUs, memory] that are free. A job is a dict: its
 place `k` in the order of arrival, `arrival`, `n` workers asked for, `least` and `most` workers, `p`

@@ -35,7 +35,7 @@ def machines(rng: np.random.Generator, name: str) -> tuple[Server, ...]:
 
 
 def some(rng: np.random.Generator) -> Labels:
-    """What the tasks of a form may require."""
+    """Labels that the tasks of a form may require."""
     asked: dict[str, list[str]] = {}
     if rng.random() < 0.7:
         asked["gpu"] = [str(kind) for kind in rng.choice(KINDS, rng.integers(1, 3), replace=False)]

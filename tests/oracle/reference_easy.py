@@ -11,7 +11,7 @@ def best(rooms, gpus):
 
 
 def promise(gpus, free, running, jobs):
-    """When a job of so many GPUs fits at the latest, and what is free then beside it."""
+    """Latest time at which a job of this size fits, and what is free beside it then."""
     rooms = list(free)
     for time in sorted({end for end, _ in running.values()}):
         for k, (end, server) in running.items():

@@ -49,7 +49,7 @@ class Reference:
         return plans
 
     def free(self, plans, without=None):
-        """What a set of plans leaves in a slot."""
+        """Capacity that a set of plans leaves free in a slot."""
         others = [plan for k, plan in plans.items() if plan and k != without]
         return lambda slot: self.gpus - sum(plan[slot] for plan in others if slot < len(plan))
 

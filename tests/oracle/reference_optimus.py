@@ -108,7 +108,7 @@ class Reference:
         return having
 
     def fits(self, having, k, more):
-        """Whether job k may have so much beside the others."""
+        """Return whether job k may have this much beside the others."""
         all_of_them = [*(tasks for other, tasks in having.items() if other != k), more]
         sums = zip(*all_of_them, strict=True)
         return all(sum(each) <= room for each, room in zip(sums, self.room, strict=True))

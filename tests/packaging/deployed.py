@@ -23,11 +23,15 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 
 NAMESPACE, NAME, SPACE = "{{ $.Release.Namespace }}", "{{ $.Values.name }}", "{{ $namespace }}"
 IMAGE = '{{ .Values.image | default (printf "oasis-scheduler:%s" .Chart.AppVersion) }}'
-ARGUMENTS = ("--policy={{ .Values.policy }}", "--slot-seconds={{ .Values.slotSeconds }}")
+ARGUMENTS = ("HELM_POLICY", "--slot-seconds={{ .Values.slotSeconds }}")
 TAKEN = ("policy", "slot-seconds", *(flag.removeprefix("--") for flag in installing.TAKEN))
 # What is no text, or a line that Helm replaces by several or by none: the words on the left stand
 # for it until the objects are written down.
 HELM = {
+    "- HELM_POLICY": """\
+{{- with .Values.policy }}
+        - --policy={{ . }}
+        {{- end }}""",
     "- HELM_ARGUMENTS": f"""\
 {{{{- range .Values.extraArgs }}}}
         {{{{- if regexMatch "^--({"|".join(TAKEN)})(=|$)" . }}}}
@@ -141,7 +145,7 @@ def schema() -> dict[str, Any]:
         image={"type": "string", "pattern": "^[^\\s'\"]*$"},
         namespaces={"type": "array", "items": {**name, "maxLength": 63}, "uniqueItems": True},
         replicas={"type": "integer", "minimum": 0},
-        policy={"type": "string", "enum": list(POLICIES)},
+        policy={"type": "string", "enum": ["", *POLICIES]},
         slotSeconds={"type": "number", "exclusiveMinimum": 0},
         extraArgs={"type": "array", "items": {"type": "string"}},
         resources={"type": "object"},
@@ -154,6 +158,7 @@ def schema() -> dict[str, Any]:
         ),
         crds=fields(enabled={"type": "boolean"}, keep={"type": "boolean"}),
     )
+    found["required"] = ["name", "replicas", "slotSeconds"]  # null takes a default away
     found["properties"]["global"] = {"type": "object"}  # Helm's own, of a chart within another
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
 

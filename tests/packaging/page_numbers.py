@@ -125,7 +125,7 @@ def text_of(page: str) -> str:
 
 @cache
 def prose(page: str) -> str:
-    """What a page says outside of code, on one line."""
+    """The text of a page without its code, on one line."""
     return plain(text_of(page))
 
 

@@ -18,7 +18,7 @@ import yaml
 
 from experiments.cli.commands.kubernetes.installing import yaml_text
 from oasis.kubernetes.objects.existing import BY_NAME, JOB, parse_existing
-from oasis.kubernetes.objects.manifests import POLICY, everything
+from oasis.kubernetes.objects.manifests import everything
 from oasis.kubernetes.objects.network import Gang, PodNetwork, address, environment
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
@@ -40,7 +40,7 @@ def test_a_value_of_the_chart_may_be_what_it_is() -> None:
     jsonschema.validate(values, schema())
     assert values.keys() | {"global"} == schema()["properties"].keys()
     (container,) = everything()[-1]["spec"]["template"]["spec"]["containers"]
-    assert (values["resources"], values["policy"]) == (container["resources"], POLICY)
+    assert values["resources"] == container["resources"]
 
 
 def recipe() -> list[tuple[str, str]]:

@@ -32,7 +32,12 @@ def test_install_takes_namespace_and_arguments(run: Oasis) -> None:
     ("words", "message"),
     [
         (("run", "--policy", "magic"), "--policy: expected one of"),
-        (("run",), "--bounds: expected a file with U and L"),
+        (("run", "--policy", ""), "--policy: expected one of"),
+        (
+            ("run", "--policy", "fifo", "--bounds", "x.json"),
+            "--bounds: expected none with policy fifo",
+        ),
+        (("run", "--policy", "oasis"), "--bounds: expected a file with U and L"),
         (("run", "--policy", "fifo", "--slot-seconds", "0"), "--slot-seconds: expected a finite"),
         (
             ("run", "--policy", "fifo", "--startup-seconds", "60"),

@@ -147,6 +147,7 @@ def test_a_job_that_needs_no_parameter_server_need_not_say_what_one_would_demand
     assert runs[0].bounds.to_dict() == runs[1].bounds.to_dict()
 
 
+@fewer(3)
 @given(st.one_of(all_instances(), crowded_instances()))
 def test_jobs_of_both_kinds_share_a_cluster(instance: Instance) -> None:
     """Jobs without parameter servers may leave their demand out also where others have some."""
@@ -157,6 +158,7 @@ def test_jobs_of_both_kinds_share_a_cluster(instance: Instance) -> None:
         assert runs[0].schedules == runs[1].schedules
 
 
+@fewer(3)
 @given(bare(st.one_of(all_instances(), crowded_instances())))
 def test_bounds_hold_without_servers(instance: Instance) -> None:
     scheduler = oasis.OASiS.from_instance(instance)

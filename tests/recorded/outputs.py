@@ -1,4 +1,4 @@
-"""What of a command's output is kept: all but the version and measured times."""
+"""The part of a command's output that is recorded: all but the version and measured times."""
 
 from __future__ import annotations
 

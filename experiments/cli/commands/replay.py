@@ -185,16 +185,21 @@ def read_jobs(
         return plain_jobs(source, kind, reading_options(kind, given), **limits)  # type: ignore[arg-type]
 
 
+def how_it_was_read(trace: PlainTrace) -> list[str]:
+    """What was left out, guessed or rounded."""
+    left_out = malformed_sentences({"jobs": trace.malformed})
+    said = [*(f"left out: {sentence}" for sentence in left_out), *trace.notes]
+    if trace.shares:
+        said.append(f"{trace.shares} jobs held a part of a GPU each: they get a whole one here")
+    return said
+
+
 def say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
     """Say on standard error as what format it was read, and what was left out."""
     if is_guessed:
         console.note(f"read as {trace.format} (--format)")
-    for sentence in malformed_sentences({"jobs": trace.malformed}):
-        console.note(f"left out: {sentence}")
-    for sentence in trace.notes:
+    for sentence in how_it_was_read(trace):
         console.note(sentence)
-    if trace.shares:
-        console.note(f"{trace.shares} jobs held a part of a GPU each: they get a whole one here")
     if not trace.is_whole:
         console.note(trace.kept)
 

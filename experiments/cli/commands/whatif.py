@@ -21,6 +21,7 @@ from experiments.cli.commands.replay import (
     TraceFile,
     TraceFormat,
     VirtualCluster,
+    how_it_was_read,
     read_jobs,
     say_how_it_was_read,
 )
@@ -200,17 +201,19 @@ def command(
     limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
     trace = read_jobs(source, format, given, expected=EXPECTED, **limits)
     jobs, worth = _valued(JobColumns.of(trace.jobs), utilities, seed)
+    sizes, how = _sizes(jobs, machines, placement)
     about = {
         "jobs": len(jobs),
         "format": trace.format,
         "kept": trace.kept,
+        "notes": [*how_it_was_read(trace), *how],
         "placement": placement,
         "utilities": worth,
         "trace": file_reference(file),
         "command": again(context),
         "version": oasis.__version__,
     }
-    scenarios = _scenarios(jobs, machines, placement, *more, many=len(names))
+    scenarios = _scenarios(jobs, sizes, placement, *more, many=len(names))
     say_how_it_was_read(trace, is_guessed=format is None)
     if worth:
         console.note(f"utility: {worth}")
@@ -263,9 +266,24 @@ def _numbers(text: str | None, option: str, *, whole: bool = False) -> list[floa
     return found
 
 
+def _sizes(
+    jobs: JobColumns, machines: str | None, placement: str
+) -> tuple[tuple[int, ...], list[str]]:
+    """GPUs of each machine, and a note on them if they are not given."""
+    if machines is not None:
+        with naming_flags(("machines",)), located_at("machines"):
+            return machine_list(machines), []
+    sizes = smallest_machines(jobs, SIZE, placement)
+    how = "what really happened" if jobs.is_recorded else "runs that begin at submission"
+    note = f"machines: {tables.machines_text(sizes)}, the fewest that hold the busiest moment of "
+    note += f"{how} (--machines)"
+    console.note(note)
+    return sizes, [note]
+
+
 def _scenarios(
     jobs: JobColumns,
-    machines: str | None,
+    sizes: tuple[int, ...],
     placement: str,
     loads: list[float] | None,
     fewer: list[float] | None,
@@ -275,16 +293,6 @@ def _scenarios(
     """The jobs as they came on all machines; then the other loads, then fewer machines."""
     from experiments.sweep.whatif import Scenario  # noqa: PLC0415 (needs an extra)
 
-    if machines is None:
-        sizes = smallest_machines(jobs, SIZE, placement)
-        how = "what really happened" if jobs.is_recorded else "runs that begin at submission"
-        console.note(
-            f"machines: {tables.machines_text(sizes)}, the fewest that hold the busiest moment of "
-            f"{how} (--machines)"
-        )
-    else:
-        with naming_flags(("machines",)), located_at("machines"):
-            sizes = machine_list(machines)
     if loads is None:
         loads = list(LOADS)
         if len(jobs) * many > MANY_RUNS:

@@ -1,4 +1,4 @@
-"""Draws of jobs with which the default scheduler's run is like the published one.
+"""Random jobs for which the default scheduler's run resembles the published one.
 
 The paper shows one run of each schedule. It does not publish the work of the jobs, nor what it
 costs that several share a worker. All that is drawn from wide ranges here, and a draw is kept if
@@ -311,7 +311,7 @@ def as_published(figure: str, number: int, most_loss: float = LOSS) -> Draw:
 
 @cache
 def _search(figure: str, most_loss: float) -> tuple[list[Draw], Iterator[Draw]]:
-    """The draws found so far, and where the next ones come from."""
+    """Draws found so far, and the generator of the next ones."""
     schedule = SCHEDULES[figure]
     drawn = (scaled(candidate(schedule, seed, most_loss), schedule) for seed in count())
     return [], (draw for draw in drawn if is_as_published(draw, schedule))

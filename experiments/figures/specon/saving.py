@@ -45,7 +45,7 @@ def run1(case: Case) -> Row:
 
 
 def table1(runs: Sequence[Row]) -> list[Row]:
-    """Beside each point what is published of it."""
+    """Rows of the curves, with the published numbers beside them."""
     return [
         run | {"published": EARLY_PROGRESS[run["model"]] if run["share"] == 0.2 else None}
         for run in runs

@@ -239,7 +239,7 @@ class Connection:
         content_type: str = "application/json",
         left: Callable[[], float] | None = None,
     ) -> dict[str, Any]:
-        """Make a request, again and again if need be.
+        """Make a request, and repeat it after errors that may pass.
 
         With `left`, seconds by which an attempt that begins now has to be over, none begins once
         they are used up.

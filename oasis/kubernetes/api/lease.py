@@ -22,8 +22,8 @@ LEAST = 2.0  # seconds that a renewal may take even if the lease is short
 CLOCK = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
 
 
-def passed() -> float:
-    """Seconds that have passed since some moment, whatever is done to the clock on the wall."""
+def steady_seconds() -> float:
+    """Seconds of a steady clock, which changes of the system time do not affect."""
     return time.clock_gettime(CLOCK)
 
 
@@ -51,7 +51,7 @@ class Lease(Asker):
         on_change: Callable[[bool], None],
     ) -> None:
         super().__init__("lease", stopping)
-        self._objects = Objects(connection, left=lambda: self._until - passed())
+        self._objects = Objects(connection, left=lambda: self._until - steady_seconds())
         self._namespace, self._name = namespace, name
         self._identity, self._seconds = identity, seconds
         self._on_change = on_change
@@ -64,7 +64,7 @@ class Lease(Asker):
     @property
     def is_held(self) -> bool:
         """Return whether this controller may act now."""
-        return passed() < self._ends
+        return steady_seconds() < self._ends
 
     @property
     def _ends(self) -> float:
@@ -77,11 +77,11 @@ class Lease(Asker):
 
         They end when others may begin to act, a third of the duration after we stop.
         """
-        return self._renewed + self._seconds - passed() if self.is_held else 0.0
+        return self._renewed + self._seconds - steady_seconds() if self.is_held else 0.0
 
     def _ask(self) -> float:
         self._tell()
-        now, end = passed(), self._ends
+        now, end = steady_seconds(), self._ends
         # A server that hangs must not keep us from trying again, nor from noticing the end.
         self._until = min(end, now + max(self._seconds / 3, LEAST)) if end > now else math.inf
         try:
@@ -93,17 +93,17 @@ class Lease(Asker):
         self._tell()
         return self._pause()
 
-    def _hindered(self, error: ApiError | LostAnswerError | TooLateError) -> float:
-        super()._hindered(error)
+    def _after_error(self, error: ApiError | LostAnswerError | TooLateError) -> float:
+        super()._after_error(error)
         return self._pause()
 
     def _pause(self) -> float:
-        """Four attempts fit into the time for which a renewal holds; its end is told at once."""
-        left = self._ends - passed()
+        """Seconds to the next attempt: four fit into a renewal, and its end is noticed at once."""
+        left = self._ends - steady_seconds()
         return min(self._seconds / 6, left) if left > 0 else self._seconds / 6
 
     def _tell(self) -> None:
-        """Say that the lease was lost or won."""
+        """Report once that the lease was won or lost."""
         if self.is_held == self._was_held:
             return
         self._was_held = not self._was_held
@@ -118,7 +118,7 @@ class Lease(Asker):
         self._on_change(self._was_held)
 
     def release(self) -> None:
-        """Let the next one take over at once."""
+        """Give up the lease, so that another controller can take over at once."""
         self._until = math.inf
         found = self._objects.get(LEASES, self._name, self._namespace)
         if found is not None and found["spec"].get("holderIdentity") == self._identity:
@@ -127,7 +127,7 @@ class Lease(Asker):
         self._renewed = -math.inf
 
     def _try(self) -> None:
-        asked = passed()
+        asked = steady_seconds()
         found = self._objects.get(LEASES, self._name, self._namespace)
         now = micro_time(time.time())
         spec: Object = {
@@ -168,7 +168,7 @@ class Lease(Asker):
     def _expired(self, found: Object) -> bool:
         version = found["metadata"]["resourceVersion"]
         if version != self._seen[0]:
-            self._seen = version, passed()
+            self._seen = version, steady_seconds()
         # The holder may run with another duration: the longer one counts.
         seconds = max(self._seconds, float(found["spec"].get("leaseDurationSeconds") or 0))
-        return passed() > self._seen[1] + seconds
+        return steady_seconds() > self._seen[1] + seconds

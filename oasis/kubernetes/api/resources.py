@@ -79,7 +79,7 @@ class Objects:
         selector: str | None = None,
         kept: Callable[[Mapping[str, Any]], Object] = dict,
     ) -> tuple[list[Object], str]:
-        """All objects, page by page, or what is `kept` of each, and the version of the list."""
+        """All objects, page by page, or their `kept` parts, and the version of the list."""
         while True:
             items: list[Object] = []
             # 500 is the page of kubectl too; whole lists of
@@ -191,7 +191,7 @@ class Objects:
         return self._change("PATCH", kind, body, body, "merge-patch+json")
 
     def apply(self, kind: ResourceKind, body: Mapping[str, Any], sub: str = "") -> Object:
-        """Server-side apply with our field manager: what it no longer names is taken away."""
+        """Server-side apply with our field manager: fields that `body` lacks are removed."""
         more = {"force": "true"}
         return self._change("PATCH", kind, body, body, "apply-patch+yaml", more, sub)
 
@@ -249,7 +249,7 @@ def kind_of(body: Mapping[str, Any]) -> ResourceKind:
 
 
 def apply_object(objects: Objects, body: Mapping[str, Any]) -> None:
-    """Apply one object; a namespace that is only just being made is waited for."""
+    """Apply one object; wait for its namespace if that is still being created."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:

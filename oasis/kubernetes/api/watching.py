@@ -1,4 +1,4 @@
-"""Following a kind of objects: one list, then a watch, for as long as it takes."""
+"""Follow the objects of one kind: one list, then watches until the controller stops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SILENT_SECONDS = 3.0  # so long a question may be without answer before it is sa
 
 
 class Asker(threading.Thread):
-    """A thread that asks the API server again and again, and knows what keeps it from an answer.
+    """A thread that queries the API server repeatedly, and records what prevents an answer.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Asker(threading.Thread):
                 try:
                     pause = self._ask()
                 except (ApiError, LostAnswerError, TooLateError) as error:
-                    pause = self._hindered(error)
+                    pause = self._after_error(error)
                 self._stopping.wait(pause)
         except Exception as error:  # noqa: BLE001 (whoever started the thread raises it again)
             self.failure = error
@@ -63,8 +63,8 @@ class Asker(threading.Thread):
     def _answered(self) -> None:
         self._asked_at, self._cause = None, "no answer"
 
-    def _hindered(self, error: ApiError | LostAnswerError | TooLateError) -> float:
-        """Note an error in place of an answer; return the seconds to the next request.
+    def _after_error(self, error: ApiError | LostAnswerError | TooLateError) -> float:
+        """Record an error in place of an answer; return the seconds to the next request.
 
         Rights that are missing for long are missing for good. An API server that has just started
         refuses every client until it knows the roles.
@@ -100,7 +100,7 @@ class ObjectStore:
         self._gone: dict[str, int] = {}  # versions of deleted objects by uid, against late answers
 
     def put(self, found: Object) -> bool:
-        """Keep `found` unless it is known in a newer version, or was gone in a newer one.
+        """Keep `found` unless a newer version of it, or its deletion, is known.
 
         An object whose label was removed is gone for a watch by that label, and comes back in a
         newer version when the label is set again.
@@ -133,7 +133,7 @@ class ObjectStore:
             return False
 
     def replace(self, found: list[Object], version: int, namespace: str | None = None) -> None:
-        """Take over a whole list; what it lacks is gone, unless it is newer than the list.
+        """Take over a whole list; objects that it lacks are gone, unless they are newer than it.
 
         The list may be that of one `namespace`: then the others stay as they are.
         """

@@ -1,4 +1,4 @@
-"""Pods that know each other: which index each has, and what is said of the gang when it begins."""
+"""Gangs whose pods know each other: their indices, and annotations that describe the gang."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CHIEF = (TaskGroup.WORKER, 0)
 def wanted_of(
     spec: JobSpec, allocation: Allocation, places: tuple[Place, ...], pods: Mapping[str, Object]
 ) -> tuple[WantedPod, ...]:
-    """The pods of an allocation, workers first; with indices if they are to know each other.
+    """Return the pods of an allocation, workers first; indexed if they must know each other.
 
     Indices are those from 0 on when a gang begins. While workers come and go, a pod keeps its
     index, of those on one node the highest leaves first, and a new pod gets the lowest that is
@@ -78,7 +78,7 @@ def _from_zero(slots: Sequence[Slot]) -> Numbered:
 
 
 def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | None:
-    """Indices of the slots if the existing pods continue; None if all of them restart."""
+    """Return indices that the existing pods keep; None if the whole gang restarts."""
     there: dict[tuple[str, str], list[tuple[bool, int, str]]] = {}
     taken: dict[str, set[int]] = {group: set() for group in GROUPS}
     for name, pod in pods.items():
@@ -125,7 +125,7 @@ def _is_lost(pod: Object) -> bool:
 def annotations_of(
     spec: JobSpec, wanted: Iterable[WantedPod], pods: Mapping[str, Object]
 ) -> Callable[[WantedPod], dict[str, str]]:
-    """From a pod of a gang to the annotations by which it learns of the others.
+    """Map each pod of a gang to the annotations from which it learns about the others.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def _hosts_of_ours(spec: JobSpec, wanted: Iterable[WantedPod]) -> Hosts:
 
 
 def _hosts_of_others(spec: JobSpec, pods: Mapping[str, Object]) -> Hosts:
-    """Those that the controller of an object of another kind gave its pods."""
+    """Return the hosts that the controller of another kind of object gave its pods."""
     hosts: Hosts = {group: {} for group in GROUPS}
     for group, part in zip(GROUPS, spec.part_names, strict=True):
         mine = {} if part is None else of_part(pods, part)
@@ -191,7 +191,7 @@ def _place_in_job(pod: Object) -> tuple[int, int]:
 
 
 def service_object(spec: JobSpec) -> dict[str, Any]:
-    """The headless Service that gives the pods of a job their names; it goes with the job."""
+    """The headless Service that names the pods of a job; it is deleted with the job."""
     assert spec.network is not None
     return {
         "apiVersion": "v1",
@@ -214,7 +214,7 @@ def service_object(spec: JobSpec) -> dict[str, Any]:
 
 
 def policy_object(spec: JobSpec) -> dict[str, Any]:
-    """The NetworkPolicy by which only pods of a job reach its pods; it goes with the job."""
+    """The NetworkPolicy that admits only a job's pods to its pods; it is deleted with the job."""
     pods = {"matchLabels": {names.JOB_UID: spec.uid}}
     made = service_object(spec)
     return {

@@ -132,7 +132,7 @@ def site_of(
     unit_seconds: float,
     horizon: int | None = None,
 ) -> Site:
-    """Machines with what is left to us of each node beside `foreign`, the requests of others.
+    """The machines, each with the capacity that `foreign`, the requests of other pods, leaves.
 
     A slot has `unit_seconds` of work; from the slot `horizon` on nothing is worth anything.
 

@@ -1,4 +1,4 @@
-"""The pods that a plan asks for, how they are made, and how their gate is opened."""
+"""The pods of a plan: their names and specs, and the patches that open their gates."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class WantedPod:
 
 
 def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
-    """Ten hexadecimal digits that tell one allocation from another."""
+    """Ten hexadecimal digits that distinguish one allocation from another."""
     plain = [[[places[k].id, count] for k, count in tasks] for tasks in allocation.by_group]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:10]
 
@@ -85,7 +85,7 @@ def prefix_of(spec: JobSpec) -> str:
 
 
 def owner_of(spec: JobSpec) -> dict[str, Any]:
-    """The reference by which what we make for a job is its own, and goes with it."""
+    """The owner reference of what we create for a job; it is deleted with the job."""
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.KIND,
@@ -324,7 +324,7 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
 
 
 def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
-    """Uid of the job that `pod` belongs to, be it made by us or by the controller of its job.
+    """Uid of the job of `pod`, which we or the controller of its job created.
 
     Anybody can copy labels and annotations, so that no single mark counts: ours is a pod in the
     namespace of a job of ours that this job owns and that our field manager made, or opened; or
@@ -365,7 +365,7 @@ def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dic
 
 
 def orphan(pod: Object) -> tuple[str, str] | None:
-    """Namespace and former job of a bound pod that its job left behind; None of all others.
+    """Return namespace and former job of a bound pod whose job is gone; None for all other pods.
 
     ``kubectl delete --cascade=orphan`` takes a job away, and from its pods their owner.
     """

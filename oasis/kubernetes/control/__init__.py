@@ -1,1 +1,1 @@
-"""The controller: its turns, what it remembers, what it tells."""
+"""The controller: its loop, its checkpoint, the statuses that it writes, and its metrics."""

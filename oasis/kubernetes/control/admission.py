@@ -32,7 +32,7 @@ NOWHERE: Required = {names.NODE: ("/",)}  # which is the name of no node
 
 
 class Admission:
-    """Judges as the cluster's own scheduler does, and keeps what it found.
+    """Judges pods against nodes as kube-scheduler does, and remembers what it found.
 
     A machine has the name of its node as a label, and a job requires one of the names of the nodes
     that admit its pods. So a change of the labels or the taints of a node is, to those jobs whose
@@ -63,7 +63,7 @@ class Admission:
         volumes: Volumes | None = None,
         pods: Iterable[Object] = (),
     ) -> None:
-        """Take in the machines of the plan, and what nodes, volumes and pods are like now."""
+        """Update the machines of the plan, the nodes, the volumes and the pods."""
         self._volumes = volumes
         self._around = {node["metadata"]["name"]: node for node in nodes}
         self._pods = [pod for pod in pods if pod["spec"].get("nodeName") and not has_ended(pod)]
@@ -82,7 +82,7 @@ class Admission:
             self._refusals.clear()
 
     def required(self, spec: JobSpec, pods: Iterable[Object]) -> JobSpec:
-        """The job, as its owner wants it, with the nodes that it requires.
+        """Return the job as its owner wants it, limited to the nodes that admit its pods.
 
         Where its `pods` run they stay, though a node that got another label or a taint without
         ``NoExecute`` takes no new ones.
@@ -111,7 +111,7 @@ class Admission:
         return known[2]
 
     def learn(self, uid: str, rules: NodeRules, pod: NodeRules, node: str) -> None:
-        """A pod of a job was made, and its node does not admit it.
+        """Record that the node of a pod did not admit it.
 
         Whoever made or changed the pod added to the rules of its template, or the job was to get
         one more pod on a node where it only stays. From now on its `pod` says where it may go, and
@@ -121,7 +121,7 @@ class Admission:
             self._learned[uid, rules] = pod
 
     def forget_others(self, uids: Iterable[str]) -> None:
-        """Keep only what is known of these jobs."""
+        """Forget all other jobs."""
         kept = set(uids)
         self.refused = {uid: why for uid, why in self.refused.items() if uid in kept}
         self._made = {uid: made for uid, made in self._made.items() if uid in kept}
@@ -264,7 +264,7 @@ class Admission:
         return [f"volume {n}, not bound yet," for n in self._volumes.unbound(rules, namespace)]
 
     def _staying(self, spec: JobSpec, pods: Iterable[Object]) -> dict[TaskGroup, set[str]]:
-        """Nodes where pods of each group run that nothing evicts."""
+        """Return nodes on which pods of each group run already: a running pod is not evicted."""
         found: dict[TaskGroup, set[str]] = {}
         for pod in pods:
             name = pod["spec"].get("nodeName")
@@ -311,7 +311,7 @@ def _tasks_in(room: Mapping[str, Fraction], asked: Mapping[str, Fraction]) -> in
 
 
 def _lasting(node: Object) -> Object:
-    """Facts from which the verdict on a node follows, without those of a temporary absence."""
+    """Return the facts that decide on a node, without those of a temporary absence."""
     meta = node["metadata"]
     taints = (node.get("spec") or {}).get("taints") or ()
     kept = [taint for taint in taints if taint["key"] not in AWAY]
@@ -339,7 +339,7 @@ def reach_of(policy: Policy) -> int | None:
 
 
 def too_long(driver: Driver[JobSpec], spec: JobSpec, reach: int) -> str:
-    """Why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
+    """Return why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
 
     A job that is worth nothing by then is left to the policy, which turns it away.
     """

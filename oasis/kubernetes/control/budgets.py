@@ -28,7 +28,7 @@ class Payments:
         self._paid: dict[Payer, list[list[float]]] = {}  # first time, last time, amount
 
     def pay(self, payer: Payer, amount: float, budget: NamespaceBudget, now: float) -> None:
-        """Note what is paid now."""
+        """Record a payment at time `now`."""
         if amount <= 0.0:
             return
         paid, window = self._paid.setdefault(payer, []), budget.window_seconds
@@ -66,7 +66,7 @@ class Payments:
         return [[*payer, paid] for payer, paid in sorted(self._paid.items())]
 
     def restore(self, state: list[Any]) -> None:
-        """Go on from `state`."""
+        """Restore the payments from the data of `state`."""
         self._paid = {
             (name, namespace): [list(each) for each in paid] for name, namespace, paid in state
         }

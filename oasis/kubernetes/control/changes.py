@@ -1,4 +1,4 @@
-"""What a change of a running job costs: measured on the changes that were asked for."""
+"""The cost of changing a running job, measured on the changes that were requested."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Changes:
         return {"resizes": self._resizes, "jobs": self._jobs, "kinds": self._kinds}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from `state`."""
+        """Restore the measured costs from the data of `state`."""
         self._resizes = dict(state["resizes"])
         self._jobs = {uid: list(last) for uid, last in state["jobs"].items()}
         self._kinds = {kind: list(last) for kind, last in state["kinds"].items()}

@@ -111,18 +111,18 @@ class Controller:
         return self.lease.left()
 
     def stop(self) -> None:
-        """Make `run` end once it has finished what it is doing."""
+        """Make `run` end after the step that is under way."""
         self.stopping.set()
         self._objects.connection.stopping.set()
         self._news.put((self._now(), "stop", "", None))
 
     def stuck(self) -> str | None:
-        """For the liveness probe: what is wrong if the loop does not turn, else None."""
+        """Return why the loop hangs, for the liveness probe; None if it runs."""
         silent = time.monotonic() - self._turned
         return f"the last turn began {silent:.0f} s ago" if silent > STUCK else None
 
     def unready(self) -> str | None:
-        """For the readiness probe: what keeps us from acting, or from standing by, else None."""
+        """Return why it can neither act nor stand by, for the readiness probe; else None."""
         watched = zip(self._followed, self.watchers, strict=True)
         missing = {kind.plural for (kind, *_), watcher in watched if not watcher.synced.is_set()}
         if missing:
@@ -196,7 +196,7 @@ class Controller:
         self._objects.connection.stopping.set()
 
     def _turn(self) -> None:
-        """Wait for news or for the next boundary, and do what follows."""
+        """Wait for changes or for the next boundary, then act on them."""
         self._turned = time.monotonic()
         reconciler = self.reconciler
         news = self._gather(
@@ -373,7 +373,7 @@ Followed = tuple[ResourceKind, str | None, str | None, bool]
 
 
 def followed(settings: ControllerSettings) -> list[Followed]:
-    """Each kind, where it is looked for, which of it, and whether the API server need not know it.
+    """Return for each kind of object: its namespaces, its selector, and whether it may be unknown.
 
     Pods are those of all namespaces, because those of others take room on the nodes too; a
     controller that has rights in some namespaces alone sees no others.

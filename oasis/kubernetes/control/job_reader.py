@@ -1,4 +1,4 @@
-"""Reads the jobs of a cluster, says on each whether it makes sense, and keeps its status."""
+"""Reads the jobs of a cluster, reports the invalid ones on themselves, and keeps all statuses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Seen = Mapping[str, list[Any]]
 
 
 class JobReader:
-    """The jobs that are there, read once for each edit."""
+    """The existing jobs, each parsed once per edit."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class JobReader:
     def read(
         self, seen: Seen, driver: Driver[JobSpec], now: float, early: Container[str] = ()
     ) -> dict[str, JobSpec]:
-        """Unfinished jobs that make sense, by uid, in order of creation.
+        """Return the unfinished valid jobs by uid, in order of creation.
 
         `early` are jobs that run before the policy knows them.
         """
@@ -90,7 +90,7 @@ class JobReader:
         live: bool,
         now: float,
     ) -> JobSpec | None:
-        """One job as it is now; None if it is over or makes no sense."""
+        """Return one job as it is now; None if it is over or invalid."""
         uid = item["metadata"]["uid"]
         job = self.statuses.get(uid)
         if job is None:
@@ -117,7 +117,7 @@ class JobReader:
         return uid in self._stopped and self._stopped[uid] == version
 
     def fail(self, uid: str, error: Exception, doing: str, now: float) -> None:
-        """Report an error on the job that causes it; nothing is done for it before it is edited.
+        """Report an error on the job that causes it; the job is ignored until it is edited.
 
         An `InstanceError` is a mistake of its owner: the job is Invalid. Everything else is a fault
         of ours or of the policy: the job is Failed, and the traceback is in the log.
@@ -172,7 +172,7 @@ class JobReader:
     def _read_one(
         self, job: StatusWriter, item: Mapping[str, Any], policy: Policy, now: float
     ) -> None:
-        """Read what is new or was edited; what makes no sense is told on the object."""
+        """Parse a job that is new or was edited; report an invalid one on the object."""
         uid, kind = job.meta["uid"], job.kind
         try:
             known = self.specs.get(uid)
@@ -222,7 +222,7 @@ def check_plannable(spec: JobSpec, policy: Policy) -> None:
 def tell_orphans(
     pods: Iterable[Mapping[str, Any]], told: Container[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """Say which pods run on without the job for which they were made, but for those `told` before.
+    """Log which pods outlive their jobs; those in `told` were logged before.
 
     Returns the namespaces and uids of these jobs.
     """

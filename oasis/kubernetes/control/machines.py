@@ -1,4 +1,4 @@
-"""The machines that the policy plans on, and what became of them since it was told."""
+"""The machines that the policy plans on, and their changes since the last plan."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Machines:
         return cls(places, site, foreign, offers)
 
     def have_grown(self, seen: Seen, ps_share: Fraction | None) -> bool:
-        """Whether there are nodes unknown to the policy."""
+        """Whether the cluster has nodes that the policy does not know."""
         # A node that is gone is no reason to plan anew: it
         # counts as lost, and keeps its index in case it returns.
         known = set(self.places)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from oasis.kubernetes.api.lease import passed
+from oasis.kubernetes.api.lease import steady_seconds
 from oasis.kubernetes.control.changes import Changes
 from oasis.kubernetes.objects.oasis_job import SlotClock
 
@@ -34,7 +34,7 @@ class SteadyTime:
     """
 
     def __init__(
-        self, wall: Callable[[], float] = time.time, passed: Callable[[], float] = passed
+        self, wall: Callable[[], float] = time.time, passed: Callable[[], float] = steady_seconds
     ) -> None:
         self._wall, self._passed = wall, passed
         self.begin()

@@ -133,7 +133,7 @@ class Metrics:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """Takes IPv4 and IPv6: a kubelet probes the address of the pod, of whichever family it is."""
+    """An HTTP server for IPv4 and IPv6: a kubelet probes the pod's address of either family."""
 
     daemon_threads = True
     address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET

@@ -60,7 +60,7 @@ class Patience:
     # -- writes ------------------------------------------------------------------------------------
 
     def wrote(self, asked: Iterable[Write], failures: Iterable[Failure], now: float) -> None:
-        """Note what was written and what of it the API server refused."""
+        """Record the writes, and those that the API server refused."""
         failed = [(uid, word, why) for uid, word, why in failures if isinstance(why, str)]
         refused = Counter((uid, word) for uid, word, _ in failed)
         for write, count in Counter(asked).items():
@@ -104,12 +104,12 @@ class Patience:
         return self._waits.get(uid, _Wait()).is_whole
 
     def is_over(self, uid: str, now: float) -> bool:
-        """Whether its pods have not been ready for too long."""
+        """Whether the pods of the job have been unready for too long."""
         since = self._waits.get(uid, _Wait()).since
         return since is not None and now - since >= self.timeout
 
     def pause(self, spec: JobSpec, now: float) -> float:
-        """Plan nothing for the job for a while, longer each time; until when."""
+        """Stop planning the job for a while, longer each time; return when that ends."""
         wait = self._waits[spec.uid]
         seconds = min(LONGEST_PAUSE, self.timeout * 2.0 ** min(wait.taken_back, 32))
         wait.since, wait.generation, wait.again_at = None, spec.generation, now + seconds
@@ -184,7 +184,7 @@ class Patience:
         return alone + max(by_place.values(), default=0)
 
     def forgive(self, uid: str) -> None:
-        """Count failures of the job from 0 on."""
+        """Reset the number of failures of the job to 0."""
         self._failures.pop(uid, None)
 
     def forget(self, there: Container[str], live: Container[str]) -> None:
@@ -205,7 +205,7 @@ class Patience:
         return {"waits": found, "failures": self._failures}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from `state`."""
+        """Restore the waiting times from the data of `state`."""
         self._failures = {uid: dict(counts) for uid, counts in state["failures"].items()}
         for uid, (generation, taken_back, again_at, most) in state["waits"].items():
             wait = self._waits[uid] = _Wait(generation, taken_back=taken_back)

@@ -14,7 +14,7 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.conditions import error_text
-from oasis.kubernetes.objects.existing import job_items
+from oasis.kubernetes.objects.existing import controller_of, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, as_it_was
 from oasis.scheduling.capabilities import Forecasting
 from oasis.scheduling.policy import Policy
@@ -56,7 +56,7 @@ class Asked(Generic[T]):
         self.ended.wait(patience)
 
     def make(self) -> None:
-        """Ask now; what is raised is raised by `outcome`."""
+        """Ask now; `outcome` raises what the policy raises."""
         begin = time.perf_counter()
         try:
             self._found = self._question()
@@ -151,7 +151,7 @@ class Rehearsals:
         patience: float,
         on_end: Callable[[], None],
     ) -> None:
-        """Ask once about all that is new, and once more shortly before machines are given back."""
+        """Ask once about all new jobs, and once more shortly before machines are given back."""
         if self._asked is None:
             seen = look()
             came = _new(seen, self.known)
@@ -177,16 +177,22 @@ class Rehearsals:
 
 
 def _notice(spec: JobSpec) -> float:
-    """Seconds before a boundary at which pods have to be told, to be gone then."""
+    """Seconds before a boundary at which pods must be deleted, to be gone by then."""
     return spec.grace_seconds + (FOREIGN if spec.is_existing else 0.0)
 
 
 def _new(seen: Seen, known: Container[str]) -> frozenset[str]:
-    """Uids of the jobs that are there and not `known`."""
+    """Uids of the jobs that are there, name their controller, and are not `known`.
+
+    Of two controllers that meet a job either may get it. The next plan is that without the jobs of
+    the other, and could move what had begun by a plan with them.
+    """
     return frozenset(
         item["metadata"]["uid"]
-        for _, item in job_items(seen)
-        if not item["metadata"].get("deletionTimestamp") and item["metadata"]["uid"] not in known
+        for kind, item in job_items(seen)
+        if controller_of(item, kind) is not None
+        and not item["metadata"].get("deletionTimestamp")
+        and item["metadata"]["uid"] not in known
     )
 
 

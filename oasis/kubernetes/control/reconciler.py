@@ -1,4 +1,4 @@
-"""All that the controller keeps between two turns: slots, work done, decisions, statuses."""
+"""State of the controller between two rounds of its loop: slots, work, decisions and statuses."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Reconciler:
         return self.reader.statuses
 
     def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
-        """Unfinished jobs that make sense, by uid, in order of creation, with their nodes."""
+        """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
         specs = self.reader.read(seen, self.driver, now, self.between.held)
         ours = self.pods_of(seen)
         self.admission.look(self.places, seen["nodes"], Volumes(seen), seen["pods"])
@@ -174,7 +174,7 @@ class Reconciler:
 
     @property
     def live(self) -> Mapping[str, Entry[JobSpec]]:
-        """Live jobs by uid, with what they hold by the plan that is acted on."""
+        """Live jobs by uid, with what they hold by the plan in force."""
         return self.between.live if self._planning is None else self._planning.live_before
 
     @property
@@ -247,7 +247,7 @@ class Reconciler:
         return self._planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
-        """Act on a new plan from now on: say what was decided, and keep it."""
+        """Put a new plan into force: report its decisions, and save it."""
         self._planning = None
         slot, now, outcome = planning.slot, planning.now, planning.asked.outcome()
         ours = self.pods_of(seen)
@@ -307,22 +307,23 @@ class Reconciler:
 
         # What begins early may have to leave at the boundary, which a minimum run time forbids.
         if self._planning is None and not self.driver.minimum_run:
-            left = self.next_boundary - now
-            if held := self.between.held:
-                ours = self.pods_of(look())
-                self.between.end({uid for uid in held if self._is_over(held[uid], ours, now)})
+            left, seen, held = self.next_boundary - now, look(), self.between.held
+            if any(item["metadata"]["uid"] not in self.statuses for _, item in job_items(seen)):
+                self.reader.read(seen, self.driver, now, held)  # which claims it, to begin then
+            ours = self.pods_of(seen) if held else {}
+            self.between.end({uid for uid in held if self._is_over(held[uid], ours, now)})
             found = self.rehearsals.look(look, plannable, left, patience, on_end)
             for uid, begins in found.items():
                 if not begins:
                     self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
-                if uid in self.reader.specs:  # it may have failed, or be gone
+                if uid in self.reader.specs:  # it may have failed, or be deleted
                     self.statuses[uid].begins_early(begins, now)
             if any(found.values()):
                 self._unsaved = "starts"
                 self._save()
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
-        """The jobs but those that no node admits, which wait for one.
+        """Return the jobs that some node admits; the others wait.
 
         A policy would reject them for good, though a node may come or get another label.
         """
@@ -350,7 +351,7 @@ class Reconciler:
         return found
 
     def _let_in(self, specs: Mapping[str, JobSpec], seen: Seen, now: float) -> dict[str, JobSpec]:
-        """The jobs but those that claim or pay more than their utility class allows."""
+        """Return the jobs that keep to their utility classes and budgets; the others wait."""
         live, driver = self.driver.by_uid, self.driver
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
         declared = []
@@ -380,7 +381,7 @@ class Reconciler:
         ours: Mapping[str, Mapping[str, Any]],
         now: float,
     ) -> dict[str, JobSpec]:
-        """Jobs without those whose pods do not become ready, which lose their capacity."""
+        """Return the jobs without those whose pods stay unready; these lose their capacity."""
         live, found = self.driver.by_uid, {}
         for uid, spec in specs.items():
             with self.handling(uid, "following", now):
@@ -523,7 +524,7 @@ class Reconciler:
 
     @property
     def _late(self) -> float:
-        """Pods that were to be gone by then do not go by themselves."""
+        """Wall-clock time; a pod whose deletion was due earlier does not end by itself."""
         return self.clock.wall(self.now()) - self.settings.pods_ready_timeout
 
     def _has_failed(self, entry: Entry[JobSpec], pods: Mapping[str, Any], now: float) -> bool:
@@ -608,7 +609,7 @@ class Reconciler:
         return steps
 
     def _handled(self, seen: Seen) -> dict[str, Entry[JobSpec]]:
-        """Live jobs with valid objects; nothing runs for the others."""
+        """Return the live jobs with valid objects; no pod runs for the others."""
         there = {
             item["metadata"]["uid"]
             for _, item in job_items(seen)
@@ -678,7 +679,7 @@ class Reconciler:
     # -- what is remembered --------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Plain data from which `oasis.kubernetes.control.memory.restored` goes on."""
+        """Plain data for `oasis.kubernetes.control.memory.restored`."""
         driver = self.driver
         return {
             "format": FORMAT,
@@ -750,7 +751,7 @@ class Reconciler:
         self.metrics.utility.inc(job.status["utility"])
 
     def _tell_errors(self, outcome: Decided[JobSpec], now: float) -> None:
-        """Report what the policy fails for: on the job that causes it, or on all of them."""
+        """Report an error of the policy: on the job that causes it, otherwise on all jobs."""
         for uid, cause in outcome.failed.items():
             self.reader.fail(uid, cause, "planning", now)
         message, error = None, outcome.error

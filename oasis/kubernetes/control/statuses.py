@@ -107,14 +107,14 @@ class StatusWriter:
         return str(self.status.get("phase", "Pending"))
 
     def valid(self, now: float) -> None:
-        """The object makes sense, perhaps after it was corrected."""
+        """Record that the object is valid, perhaps after a correction."""
         if self.phase in STOPPED:
             self.status["phase"] = "Pending"
             self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
     def resized(self, entry: Entry[JobSpec], idle: tuple[float, float], cost: float | None) -> None:
-        """Number of resizes, and seconds without work through them: in all, and in the last.
+        """Record the number of resizes, and the seconds without work that all, and the last, cost.
 
         The status also has the expected cost of the next change, in seconds.
 
@@ -132,34 +132,34 @@ class StatusWriter:
         self.status["resizes"] = told | ({} if cost is None else {"costSeconds": round(cost, 3)})
 
     def invalid(self, message: str, now: float) -> None:
-        """The object makes no sense."""
+        """Record that the object is invalid."""
         self.status["phase"] = "Invalid"
         self.say(VALID, "False", "Invalid", message, now)
         self.in_state(None, now)
         self.stalled(None, now)
 
     def failed(self, message: str, now: float) -> None:
-        """An error of ours, or of the policy, that only this job causes: nothing runs any more."""
+        """Record an error, ours or the policy's, that only this job causes; it does not run on."""
         self.status["phase"] = "Failed"
         self.say(VALID, "False", "Error", message, now)
         self.ended(now)
         self._unsay(PLACED)
 
     def failed_to_train(self, reason: str, message: str, now: float) -> None:
-        """Its own processes failed: nothing runs any more."""
+        """Record that the job's own processes failed; it does not run on."""
         self.status["phase"] = "Failed"
         self.say(COMPLETE, "False", reason, message, now)
         self.ended(now)
 
     def stalled(self, message: str | None, now: float) -> None:
-        """The policy fails, so that the last plan is kept; None: it does not, or not any more."""
+        """Record that the policy fails, so that the last plan is kept; None: it works (again)."""
         if message is not None:
             self.say(STALLED, "True", "PolicyError", message, now)
         else:
             self._unsay(STALLED)
 
     def unjudged(self, fields: Sequence[str], now: float) -> None:
-        """Constraints of its pods that the plan does not foresee."""
+        """Record constraints of the job's pods that the plan does not foresee."""
         if fields:
             message = "left to the scheduler of the cluster, and not seen by the plan: "
             self.say(UNJUDGED, "True", "LeftToScheduler", message + ", ".join(fields), now)
@@ -169,7 +169,7 @@ class StatusWriter:
     def admitted(
         self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float
     ) -> None:
-        """The policy accepted the job."""
+        """Record that the policy accepted the job."""
         self.status["phase"] = "Waiting"
         self.status["arrivalSlot"] = entry.arrived
         if promised is not None:
@@ -185,22 +185,22 @@ class StatusWriter:
 
     @property
     def is_without_node(self) -> bool:
-        """Whether it waits because no node admits it, also under a former controller."""
+        """Whether the job waits because no node admits it, also under a former controller."""
         return self._placed == NO_NODE
 
     def lacks_node(self, message: str, now: float) -> None:
-        """No node admits the job, which nothing runs for until one does."""
+        """Record that no node admits the job; it waits for one."""
         self.waits(NO_NODE, message, now)
 
     def waits(self, reason: str, message: str, now: float) -> None:
-        """Nothing is planned for the job for now."""
+        """Record why nothing is planned for the job for now."""
         if self.phase in HOLDING:
             self.status["phase"] = "Waiting"
         self.ended(now)
         self.say(PLACED, "False", reason, message, now)
 
     def begins_early(self, begins: bool, now: float) -> None:
-        """It begins before the policy has decided on it, or gives its machines back."""
+        """Record that the job begins before the policy decides, or gives its machines back."""
         if begins:
             self.status["phase"] = HOLDING[False]
             self.say(PLACED, "True", "BetweenSlots", "on machines that the plan leaves free", now)
@@ -208,7 +208,7 @@ class StatusWriter:
             self.waits("BetweenSlots", "the next slot needs its machines", now)
 
     def in_trouble(self, reason: str, message: str, now: float) -> None:
-        """Something keeps its pods from running; less than that they were not ready for long."""
+        """Record what keeps the job's pods from running; unreadiness for long says more."""
         if self._placed != "PodsNotReady":
             self.say(PLACED, "False", reason, message, now)
 
@@ -217,22 +217,22 @@ class StatusWriter:
         return (self.said(PLACED) or {}).get("reason")
 
     def works(self, is_working: bool) -> None:
-        """Whether its gang works now, if it holds capacity."""
+        """Record whether the job's gang works now, if it holds capacity."""
         if self.phase in HOLDING:
             self.status["phase"] = HOLDING[is_working]
 
     def has_node(self) -> None:
-        """A node admits it, perhaps again, and it is not too long."""
+        """Record that a node admits the job (again), and that it is not too long."""
         if self._placed in (NO_NODE, "TooLong"):
             self._unsay(PLACED)
 
     @property
     def is_held_back(self) -> bool:
-        """Whether it waits for its utility class or budget, also under a former controller."""
+        """Whether the job waits for its utility class or budget, also under a former controller."""
         return self._placed in HELD_BACK
 
     def let_in(self, overrun: str | None, now: float) -> None:
-        """It keeps to its class, perhaps again; `overrun` says why it counts as worth nothing."""
+        """Record that the job keeps to its class; `overrun` says why it counts as worth nothing."""
         if self.is_held_back:
             self._unsay(PLACED)
         if overrun is not None:
@@ -243,7 +243,7 @@ class StatusWriter:
     def rejected(
         self, reason: str, decision: Decision | None, again: float | None, now: float
     ) -> None:
-        """The policy turned the job away; it may be tried again at the time `again`."""
+        """Record that the policy rejected the job; it is tried once more at the time `again`."""
         self.status["phase"] = "Rejected" if again is None else "Pending"
         message = decision_message(decision, reason, None)
         if again is not None:
@@ -251,7 +251,7 @@ class StatusWriter:
         self.say(ADMITTED, "False", reason_word(reason), message, now)
 
     def given_up(self, reason: str, now: float) -> None:
-        """The policy dropped a job that it had accepted."""
+        """Record that the policy dropped a job that it had accepted."""
         self.status["phase"] = "GivenUp"
         self.ended(now)
         self.say(COMPLETE, "False", "GivenUp", reason, now)
@@ -259,7 +259,7 @@ class StatusWriter:
             self.say(LATE, "True", "PromiseBroken", reason, now)
 
     def completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
-        """The work is done, in `slot`."""
+        """Record that the work is done, in `slot`."""
         utility = float(entry.spec.job.utility(max(0, slot - entry.arrived)))
         self.status |= {"phase": "Completed", "completionSlot": slot, "utility": utility}
         self.progress(max(entry.done, entry.work), entry.work)
@@ -273,11 +273,11 @@ class StatusWriter:
             self.late(f"completed in slot {slot}, promised for slot {promised}", now)
 
     def late(self, message: str, now: float) -> None:
-        """A promised completion cannot be kept."""
+        """Record that a promised completion cannot be kept."""
         self.say(LATE, "True", "PromiseBroken", message, now)
 
     def in_state(self, state: str | None, now: float) -> None:
-        """The policy's own word for where the job is; None if it has none.
+        """Record the policy's own word for the state of the job; None if it has none.
 
         It is a condition as long as the policy says it, unless the phase says the same.
         """
@@ -288,14 +288,14 @@ class StatusWriter:
             self._unsay(IN_STATE)
 
     def ended(self, now: float) -> None:
-        """Nothing runs and nothing is planned any more."""
+        """Record that the job holds nothing and that nothing is planned for it any more."""
         self.status["workers"] = 0
         self.status.pop("plan", None)
         self.in_state(None, now)
         self.stalled(None, now)
 
     def progress(self, done: float, work: float) -> None:
-        """Work done so far, in worker-slots."""
+        """Record the work done so far, in worker-slots."""
         unit = self._clock.work_seconds
         self.status["progress"] = {
             "workerSeconds": round(done * unit, 3),
@@ -314,7 +314,7 @@ class StatusWriter:
         is_whole: bool,
         cause: tuple[str, str] | None = None,
     ) -> None:
-        """Allocation of the job in this slot and in the next ones.
+        """Record the allocation of the job in this slot and in the next ones.
 
         `is_working` says whether its gang works, `is_whole` whether with all that was planned;
         `cause` is the reason and the sentence if a capacity window keeps it waiting or on the move.

@@ -1,4 +1,4 @@
-"""Holds jobs to their utility classes: what they claim, what they pay, and what they declared."""
+"""Holds jobs to their utility classes: their claims, their payments, their declared work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REFUSED, SPENT = "ClaimRefused", "BudgetSpent"  # reasons of the condition `Plac
 
 
 class Verdict(NamedTuple):
-    """Why a job has to wait."""
+    """Reason why a job has to wait."""
 
     reason: str
     message: str
@@ -80,7 +80,7 @@ class Tenants:
         self._asking: dict[str, JobSpec] = {}  # that were let in at this boundary
 
     def look(self, found: Iterable[Mapping[str, Any]]) -> None:
-        """Take in the utility classes of the cluster; what makes no sense is logged once."""
+        """Update the utility classes of the cluster; an invalid one is logged once."""
         before, self.classes = self.classes.errors, Classes(found)
         for name, error in self.classes.errors.items():
             if before.get(name) != error:
@@ -125,7 +125,7 @@ class Tenants:
     def _judged(
         self, spec: JobSpec, account: _Account, held_back: dict[Payer, float], now: float
     ) -> Verdict | None:
-        """The reason to keep a job out; None admits it, and reserves what it may have to pay."""
+        """Return why a job must wait; None admits it, and reserves what it may have to pay."""
         made = self.classes.of(spec)
         if isinstance(made, str):
             return Verdict(REFUSED, made)
@@ -196,7 +196,7 @@ class Tenants:
     def decided(
         self, live: Mapping[str, Entry[JobSpec]], decisions: Mapping[str, Decision], now: float
     ) -> None:
-        """Take note of what was decided on the jobs that were let in, by their ids."""
+        """Record the decisions on the jobs that were let in, by their ids."""
         for uid, spec in self._asking.items():
             if uid not in live:  # it was rejected, and pays nothing
                 continue
@@ -219,7 +219,7 @@ class Tenants:
             self.payments.pay(payer, amount, made.budget, self._clock.wall(now))
 
     def overrun(self, spec: JobSpec, form: int) -> str | None:
-        """Why a job counts as worth nothing; None if it does not."""
+        """Return why a job counts as worth nothing; None if it does not."""
         account, declared = self._accounts.get(spec.uid), self._declared.get(spec.uid)
         made = self.classes.of(spec)
         if account is None or declared is None or not isinstance(made, UtilityClass):
@@ -274,7 +274,7 @@ class Tenants:
     def declare(
         self, spec: JobSpec, seen_as: Callable[[JobSpec, Job], PolicyJob], site: Site
     ) -> None:
-        """Take in what a job says of itself; `seen_as` describes it in one form to the policy."""
+        """Record what a job claims for itself; `seen_as` describes it in one form to the policy."""
         known = self._declared.get(spec.uid)
         if not self.classes or (known and known.spec is spec and known.site is site):
             return
@@ -305,7 +305,7 @@ class Tenants:
         self._declared = {uid: each for uid, each in self._declared.items() if uid in kept}
 
     def state(self) -> dict[str, Any]:
-        """Plain data from which `restore` goes on, also with slots of another length."""
+        """Plain data for `restore`, also with slots of another length."""
         accounts = {
             uid: [each.generation, each.used, each.paid, each.most, each.declared]
             for uid, each in self._accounts.items()
@@ -313,7 +313,7 @@ class Tenants:
         return {"payments": self.payments.state(), "accounts": accounts}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from `state`."""
+        """Restore the accounts from the data of `state`."""
         self.payments.restore(state["payments"])
         self._accounts = {uid: _Account(*each) for uid, each in state["accounts"].items()}
 

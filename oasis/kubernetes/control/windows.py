@@ -1,4 +1,4 @@
-"""Capacity windows as the calendar of the plan, and as a cause that a job is told."""
+"""Capacity windows: the calendar of the plan, and the reasons that jobs are told."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PARTS = 1000  # of a reservation without whole things in it, such as GPUs
 
 
 class Cause(NamedTuple):
-    """Why a job waits, or leaves its node."""
+    """Reason why a job waits, or leaves its node."""
 
     reason: str
     message: str
@@ -242,7 +242,7 @@ class Windows:
         return f"{part}{word} {', '.join(names[:SHOWN])}{more}"
 
     def beside(self, reason: str, driver: Driver[JobSpec]) -> str:
-        """Why a job was turned away, with the windows that its plan had to go around."""
+        """Extend the reason of a rejection by the windows that the plan had to go around."""
         slot, reach = int(driver.now), reach_of(driver.policy)
         told = dict.fromkeys(
             f"{one.window.what} from {time_text(one.begin)} to {time_text(one.end)}"
@@ -263,7 +263,7 @@ def _placed(entry: Entry[JobSpec], room: Room) -> set[int] | None:
 
 
 def _theirs(reserve: Reserve, seen: Seen, machines: Machines) -> dict[str, Amounts]:
-    """What pods that a reservation is for have of each node, as far as the plan knows of it."""
+    """Return the requests, by node, of the running pods for which capacity is reserved."""
     spaces = reserve.namespaces
     pods: Iterator[Any] = (
         pod for pod in seen["pods"] if spaces is None or pod["metadata"]["namespace"] in spaces

@@ -1,4 +1,4 @@
-"""Carries out what was decided: writes to the API server, many at a time."""
+"""Writes planned actions and statuses to the API server, many requests at a time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ClusterWriter:
         self.ending: set[str] = set()  # uids of pods whose deletion was asked for
 
     def close(self) -> None:
-        """Wait for what is being written."""
+        """Wait for the writes that are under way."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
@@ -198,7 +198,7 @@ def _switch_patch(action: Switch) -> dict[str, Any]:
 
 
 def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -> dict[str, Any]:
-    """The event; its name follows from what it says, so that it is made once."""
+    """Build the event; equal content gives an equal name, so that it is created once."""
     meta = job.meta
     # A name made from the content lets an event whose answer was lost be sent again without a
     # second one appearing. At most 220 of the 253 characters of a name are used.

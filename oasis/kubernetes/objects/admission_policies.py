@@ -43,7 +43,7 @@ def admission_policies() -> list[Object]:
 
 
 def _claims() -> list[Object]:
-    """An OasisJob claims what its UtilityClass allows.
+    """Allow an OasisJob only claims within its UtilityClass.
 
     Where the API server does not know the classes yet, just after the installation, it lets jobs
     pass, and the controller refuses them.
@@ -156,7 +156,7 @@ def _marks() -> list[Object]:
 
 
 def _status() -> list[Object]:
-    """The annotation that stands for a status is written by controllers alone."""
+    """Allow only controllers to write the annotation that stands for a status."""
     rules = [
         _rule(*kind.api_version.rpartition("/")[::2], kind.where.plural, "CREATE", "UPDATE")
         for kind in EXISTING

@@ -43,7 +43,7 @@ def reason_word(reason: str) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """An exception in one line; one that was raised on purpose says itself what is wrong.
+    """An exception in one line; the class is left out of errors that we raise on purpose.
 
     Examples
     --------

@@ -411,7 +411,7 @@ def _network(kind: ExistingKind, found: Object) -> PodNetwork | None:
 
 
 def _count(text: str) -> Any:
-    """The number that an annotation is; what is none stays as it is, for the message."""
+    """Parse the number in an annotation; other text is returned as it is, for the error message."""
     return int(text) if text.isdecimal() and len(text) <= DIGITS else text
 
 

@@ -70,7 +70,7 @@ def _faster(name: str, amount: Any, speed: float) -> Any:
 
 
 def _in_form(own: Object, form: Object) -> dict[str, Any]:
-    """The spec with what a form says in the place of what the job says."""
+    """The spec of the job, with the fields of a form in place of its own."""
     check_keys(form, (), ("requires", "work", *PODS))
     made = dict(own)
     if "work" in form:
@@ -91,7 +91,7 @@ def _in_form(own: Object, form: Object) -> dict[str, Any]:
 
 
 def _pods(own: Object, said: Object, known: tuple[str, ...]) -> dict[str, Any]:
-    """The workers, or the parameter servers, with what a form says of them."""
+    """The workers, or the parameter servers, with the fields that a form states."""
     check_keys(said, (), known)
     made = {**own, **{name: said[name] for name in ("minimum", "maximum") if name in said}}
     if "resources" in said:

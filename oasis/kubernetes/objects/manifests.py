@@ -40,8 +40,6 @@ OWN_RIGHTS = (
     ("coordination.k8s.io", "leases", ("get", "create", "update")),
 )
 IMAGE = f"oasis-scheduler:{__version__}"
-# OASiS itself needs bounds of its prices, which a new cluster does not have.
-POLICY = "recourse"
 METRICS_PORT = 9090
 MONITORING = "monitoring.coreos.com/v1"  # of the Prometheus operator
 # On every object that is installed, whatever the name of the controller.
@@ -127,8 +125,6 @@ def deployment(
 
     A ConfigMap ``NAME-bounds``, where there is one, is mounted at ``/etc/oasis``.
     """
-    if not any(argument.partition("=")[0] == "--policy" for argument in arguments):
-        arguments = [f"--policy={POLICY}", *arguments]
     own = ["--system-namespace=$(POD_NAMESPACE)", f"--controller-name={name}"]
     own.append(f"--metrics-port={METRICS_PORT}")
     container = {
@@ -176,7 +172,7 @@ def deployment(
 
 
 def disruption_budget(namespace: str, name: str = FIELD_MANAGER) -> Object:
-    """A drain of nodes ends one controller at a time."""
+    """The PodDisruptionBudget: a drain of nodes evicts one controller at a time."""
     return _object(
         "policy/v1",
         "PodDisruptionBudget",
@@ -186,7 +182,7 @@ def disruption_budget(namespace: str, name: str = FIELD_MANAGER) -> Object:
 
 
 def service_monitor(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
-    """The Service by which Prometheus finds the metrics, and the ServiceMonitor that tells it."""
+    """The Service of the metrics, and the ServiceMonitor from which Prometheus knows it."""
     meta = {"name": name, "namespace": namespace}
     return [
         _object(
@@ -227,7 +223,7 @@ def everything(
     image : str
         Of its container.
     arguments : sequence of str
-        For ``oasis kubernetes run``. Without ``--policy`` among them the policy is recourse.
+        For ``oasis kubernetes run``.
     name : str
         Of the controller, and of its objects.
     monitored : bool

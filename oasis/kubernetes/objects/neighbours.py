@@ -242,7 +242,7 @@ class Neighbours:
         self._picky = [pod for pod in self.pods if pod.apart]
 
     def put(self, pod: Bound) -> None:
-        """One more pod is on its way to its node."""
+        """Record that one more pod is on its way to its node."""
         if pod.node in self.nodes:
             self.pods.append(pod)
             self._picky += [pod] if pod.apart else []
@@ -263,7 +263,7 @@ class Neighbours:
     def _spread_over(
         self, constraint: TopologySpread, rules: PodRules, at: NodeRules
     ) -> dict[str, str]:
-        """The nodes that count where pods are spread, each with the part that it is in."""
+        """Return the nodes that count where pods are spread, each with its topology domain."""
         keys = {each.key for each in rules.spread}
         return {
             name: self._labels[name][constraint.key]
@@ -290,11 +290,11 @@ class Judge:
 
     @property
     def minds(self) -> bool:
-        """Whether there may be a node that does not admit it."""
+        """Whether some node may refuse the pod."""
         return self.rules.says_something or bool(self._kept_off)
 
     def enters(self, pod: Bound) -> None:
-        """A pod is on its node."""
+        """Record that a pod is on its node."""
         rules, at = self.rules, self.labels[pod.node]
         for term in pod.apart:
             if term.key in at and rules.is_in(term.pods):
@@ -311,7 +311,7 @@ class Judge:
                 counts[over[pod.node]] += 1
 
     def refusal(self, node: str) -> str | None:
-        """Why the scheduler would not let the pod go to `node`, beside the pods there."""
+        """Return why the scheduler would not let the pod go to `node`, beside the pods there."""
         at = self.labels[node]
         for key, value in sorted(self._kept_off):
             if at.get(key) == value:

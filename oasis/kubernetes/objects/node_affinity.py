@@ -114,7 +114,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeRules:
-    """All that a pod says of the nodes that it may go to.
+    """All constraints of a pod on its node.
 
     Examples
     --------

@@ -56,7 +56,7 @@ BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what w
 
 @dataclass(slots=True)
 class SlotClock:
-    """Slots of time that passes, whatever is done to the clock on the wall.
+    """Slots of steady time, which changes of the system time do not affect.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class SlotClock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobSpec:
-    """An ``OasisJob`` that makes sense, or an object of another kind that does."""
+    """A valid ``OasisJob``, or a valid object of another kind."""
 
     uid: str
     namespace: str
@@ -270,7 +270,7 @@ def job_spec(
     kind: str = KIND,
     **rest: Any,
 ) -> JobSpec:
-    """A job from the pod templates of its groups and from its work, each with its place.
+    """Build a job from the pod templates of its groups and from its work; errors name their fields.
 
     The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
     """
@@ -474,7 +474,7 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
 
 
 def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
-    """A pod template that says nothing of what is decided for it."""
+    """Refuse a pod template that sets what the controller sets."""
     if not isinstance(data, Mapping) or not isinstance(data.get("spec"), Mapping):
         raise InstanceError(path, "expected a pod template with a spec", data)
     if not data["spec"].get("containers"):
@@ -499,7 +499,7 @@ def choice(value: Any, among: tuple[str, ...], path: str) -> str:
 
 
 def as_it_was(found: Mapping[str, Any], spec: JobSpec | None) -> JobSpec:
-    """The spec that a policy knows of a job that was edited or deleted since.
+    """Return the spec that a policy knows of a job that was edited or deleted since.
 
     It follows from the state of its entry in a checkpoint, and from the templates of the job as it
     is now; None if it is gone.

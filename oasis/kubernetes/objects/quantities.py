@@ -64,7 +64,7 @@ def quantity(value: Any, path: str) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _amount(text: str) -> Fraction | None:
-    """An amount; None if it is none. Nodes and pods say the same few again and again."""
+    """An amount; None if the text is none. Cached: nodes and pods repeat a few texts."""
     found = _FORM.fullmatch(text)
     if found is None:
         return None

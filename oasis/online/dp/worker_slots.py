@@ -136,7 +136,7 @@ def below(rows: FloatArray, limit: float) -> FloatArray:
 
 
 def noise_of(utility: FloatArray) -> float:
-    """Payoffs that differ by no more than this count as equal; some utility is positive."""
+    """The difference up to which payoffs count as equal; some utility is positive."""
     return ULPS * float(utility[(utility > 0).argmax()])
 
 

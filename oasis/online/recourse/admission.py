@@ -64,7 +64,7 @@ class AdmissionRule(Protocol):
         ...
 
     def learn(self, job: Job) -> PriceBounds | None:
-        """Take note of an arriving job; the prices from its decision on.
+        """Record an arriving job; return the prices from its decision on.
 
         None leaves prices next to nothing: jobs then complete as early as they can.
         """
@@ -77,10 +77,10 @@ class AdmissionRule(Protocol):
 
 @runtime_checkable
 class AcceptingTogether(Protocol):
-    """A rule that decides on many newcomers of one moment together, instead of one by one."""
+    """A rule that decides on many simultaneous arrivals together, instead of one by one."""
 
     def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
-        """Keys of those `newcomers` that get a promise; the plan has a schedule for all of them."""
+        """Return keys of the `newcomers` that get a promise; all are scheduled in `plan`."""
         ...
 
 
@@ -158,6 +158,7 @@ class AtPrices:
 
     def learn(self, job: Job) -> PriceBounds:
         self._arrived += 1
+        # Given bounds are those of the whole run; others follow what has arrived so far.
         if self._given is not None:
             return self._given
         # Where the horizon rolls, every job has the whole of it ahead, whenever it came.

@@ -154,7 +154,7 @@ class SampledFutures:
         self._past = [self._template(job) for job in past]
 
     def learn(self, job: Job) -> None:
-        """Take note of an arriving job; prices stay next to nothing."""
+        """Record an arriving job; prices stay negligible."""
         self._remember(job)
         self._arrived += 1
 
@@ -186,7 +186,7 @@ class SampledFutures:
         return is_gain(sum(gains), takes_ties)
 
     def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
-        """Keys of the newcomers of one moment that at least half of the sampled futures plan.
+        """Return keys of the newcomers that at least half of the sampled futures plan.
 
         In each future its jobs and all newcomers are planned beside the promised jobs, in order of
         density: the algorithm Consensus of the same book. So many newcomers cost no more plans
@@ -265,7 +265,7 @@ def is_gain(gain: float, takes_ties: bool) -> bool:
 
 
 def earned(plan: WorkingPlan, future: Sequence[LiveJob]) -> float:
-    """Utility that the jobs of a future earn if they are inserted in this order; then undone."""
+    """Utility that the jobs of a future earn if inserted in this order; the plan is restored."""
     mark = plan.mark
     total = 0.0
     for live in future:

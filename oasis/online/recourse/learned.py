@@ -332,7 +332,7 @@ class AtLearnedPrices:
         self._cluster, self._arrived = cluster, arrived
 
     def learn(self, job: Job) -> None:
-        """Count an arriving job; prices of the plan stay next to nothing."""
+        """Count an arriving job; prices of the plan stay negligible."""
         self._arrived += 1
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:

@@ -1,4 +1,4 @@
-"""A live job: what is left of it, what it may still earn and where it is planned."""
+"""A live job: its remaining work, the utility that it may still earn, and its schedule."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay fin
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a job holds before a decision, and what a change of it would cost.
+    """The allocation of a job before a decision, and the cost of changing it.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Held:
         return int(self.workers[:, 1].sum())
 
     def lost(self, workers: int) -> int:
-        """Worker-slots that a change to so many workers costs."""
+        """Worker-slots that a change to this number of workers costs."""
         return ceil(self.cost * workers)
 
     def rows(self, slots: IntArray) -> list[IntArray]:
@@ -106,7 +106,7 @@ class Held:
 
 @dataclass(slots=True, eq=False)
 class LiveJob:
-    """One job that has arrived, is not finished and has not been given up; or that may arrive.
+    """An unfinished job that has arrived and was not given up; or one that may arrive.
 
     Parameters
     ----------
@@ -201,18 +201,18 @@ class LiveJob:
         return self.forms or (self,)
 
     def be_in(self, form: int) -> None:
-        """Be in the form with this index, of which nothing has been done."""
+        """Enter the form with this index, in which nothing has been done yet."""
         if form != self.form:
             (one,) = [each for each in self.forms if each.form == form]
             self.form, self.job, self.size, self.remaining = form, one.job, one.size, one.remaining
 
     @property
     def started(self) -> bool:
-        """Whether it has run."""
+        """Whether the job has run."""
         return self.done > 0
 
     def is_kept(self, now: int) -> bool:
-        """Whether it goes on with what it holds in slot `now`, whatever the plan."""
+        """Whether the job must keep its allocation in slot `now`, whatever the plan."""
         return self.held is not None and self.held.until > now
 
     @property
@@ -221,7 +221,7 @@ class LiveJob:
         return self.last if self.promise is None else min(self.last, self.promise)
 
     def arriving(self, key: int, slot: int, end: int) -> LiveJob:
-        """The same job, which arrived in slot 0 and has not run, if it arrives in `slot` instead.
+        """A job that arrived in slot 0 and has not run, as one that arrives in `slot`.
 
         Completions from slot `end` on are worth nothing.
         """
@@ -245,11 +245,11 @@ class LiveJob:
         return self.begin(now) - 1 - (-self.remaining // self.job.chunks)
 
     def utility_at(self, slot: int) -> float:
-        """F at completion in `slot`."""
+        """Utility of completion in `slot`."""
         return float(self.table[slot - self.job.arrival])
 
     def latest_worth(self, share: float, slot: int) -> int:
-        """The last slot in which a completion is worth at least `share` of what it is in `slot`."""
+        """The last slot in which completion is worth at least `share` of its worth in `slot`."""
         worth = self.table[slot - self.job.arrival :]
         return slot + int((worth >= share * worth[0]).sum()) - 1  # no utility grows with time
 
@@ -261,6 +261,7 @@ class LiveJob:
         Each is worth `lift` more than it is.
         """
         work = self.remaining if work is None else work
+        # As in `earliest`: no completion is possible before.
         first = self.begin(now) - 1 - (-work // self.job.chunks)
         utility = self.table[first - self.job.arrival : until - self.job.arrival + 1] + lift
         # A search asks the logarithms only which completions count;
@@ -319,7 +320,7 @@ class PromiseRecord:
     cut_short: int = 0
 
     def leave(self, live: LiveJob, completed: bool) -> None:
-        """Take note of a job that is complete or will never run again."""
+        """Count a job that is complete or will never run again."""
         self.done += live.done
         if not completed and live.started:
             self.given_up.append(live.job.id)

@@ -1,4 +1,4 @@
-"""Planning all live jobs again whenever something happens; no clock, no simulator."""
+"""Planning all live jobs again whenever something happens, without a clock or a simulator."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from oasis.online.rejection import Reason
 
 
 def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
-    """Promised jobs first, then the densest; equals in order of arrival."""
+    """Sort jobs: promised ones first, then the densest; equals in order of arrival."""
     # A promise comes before any utility; the key makes the order of equals the same in every run.
     return sorted(jobs, key=lambda live: (live.promise is None, -plan.density(live), live.key))
 
 
 def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -> bool:
-    """Replan all live jobs in order of density; the old plan is restored if it is better.
+    """Replan all live jobs in order of density; restore the old plan if it is better.
 
     Once `is_over` says so, which is asked before each job, the others stay unplanned.
     """
@@ -46,7 +46,7 @@ def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -
 
 
 def ruin_and_recreate(plan: WorkingPlan, rng: np.random.Generator) -> bool:
-    """Some planned jobs leave and come back with some others, in noisy order of density.
+    """Remove some planned jobs, then insert them and some others in noisy order of density.
 
     Undone if the plan is then worse. Plans as good are kept: they lead on to others.
     """
@@ -68,7 +68,7 @@ def ruin_and_recreate(plan: WorkingPlan, rng: np.random.Generator) -> bool:
 
 
 def keep_if_no_worse(plan: WorkingPlan, before: tuple[int, float], mark: int) -> bool:
-    """Undo the changes since `mark` if the plan is worse than it was; whether they stay."""
+    """Undo the changes since `mark` if they made the plan worse; return whether they stay."""
     # Promises kept first, then value. A plan as good is kept,
     # or the search would stay on a plateau.
     if plan.standing >= before:
@@ -78,7 +78,7 @@ def keep_if_no_worse(plan: WorkingPlan, before: tuple[int, float], mark: int) ->
 
 
 def draw(jobs: list[LiveJob], most: int, rng: np.random.Generator) -> list[LiveJob]:
-    """One to `most` of `jobs` at random."""
+    """Draw one to `most` of `jobs`."""
     if not jobs:
         return []
     # One job at least, or the round would change nothing.
@@ -89,9 +89,9 @@ def draw(jobs: list[LiveJob], most: int, rng: np.random.Generator) -> list[LiveJ
 # Newcomers of one moment times servers: beyond it they are decided on together. One by one, each
 # would have futures of its own, and try to move others out of its way for itself.
 ONE_BY_ONE = 1000
-ROOM_TRIES = (
-    5  # as many times `RecourseParams.tries` for all newcomers that are decided on together
-)
+# Tries to make room for all newcomers that are decided on together: this times
+# `RecourseParams.tries`.
+ROOM_TRIES = 5
 
 NO_SCHEDULE = "no schedule pays beside what is promised"
 REFUSED = "worth less than what it would take from other jobs"
@@ -196,28 +196,28 @@ class Planner:
             plan.insert(live)
 
     def cancel(self, key: int) -> None:
-        """The job is no longer wanted; nothing was given up."""
+        """Remove a job whose owner cancelled it; it does not count as given up."""
         live = self.plan.live.pop(key)
         if live.schedule is not None:
             self.plan.remove(live)
         self.record.done += live.done
 
     def finish(self, key: int) -> None:
-        """The job is complete, as planned or before."""
+        """Remove a job that is complete, as planned or earlier."""
         live = self.plan.live[key]
         if live.schedule is not None:
             self.plan.remove(live)
         self._drop(live, completed=True)
 
     def revise(self, key: int, remaining: int) -> None:
-        """Other work is left than was planned for; the job leaves the plan until `replan`."""
+        """Set the remaining work of a job; it leaves the plan until `replan`."""
         live = self.plan.live[key]
         if live.schedule is not None:
             self.plan.remove(live)
         live.remaining = remaining
 
     def keep_running(self) -> bool:
-        """Let jobs go on that must, at the cost of the plans of others; whether a plan changed.
+        """Move others off the servers of jobs that must go on; return whether a plan changed.
 
         One that would then be worth nothing may change all the same.
         """
@@ -239,7 +239,7 @@ class Planner:
         return True
 
     def set_capacity(self, group: TaskGroup, server: int, holds: bool) -> None:
-        """A server is lost or back; jobs planned on a lost one leave the plan until `replan`."""
+        """Lose or restore a server; jobs planned on a lost one leave the plan until `replan`."""
         if not holds:
             # A plan on a lost server is no plan: its jobs look for
             # other places with what they have left.
@@ -253,12 +253,12 @@ class Planner:
             servers.lose(server)
 
     def keep(self, calendar: Calendar) -> None:
-        """Keep from jobs what `calendar` says; every schedule stays."""
+        """Reserve the capacity in `calendar`; existing schedules stay."""
         held = [(e.job, e.schedule) for e in self.plan.planned() if e.schedule is not None]
         self.plan.ledger.keep(calendar, self.plan.bounds, held)
 
     def plan_around(self, calendar: Calendar) -> bool:
-        """Plan around `calendar`, and return whether it is another one than before.
+        """Plan around `calendar`; return whether it differs from the one before.
 
         Jobs that are planned where less is left now leave the plan until `replan`.
         """
@@ -317,7 +317,7 @@ class Planner:
         return {live.key: LATE for live in hopeless}
 
     def report(self) -> dict[str, Any]:
-        """The record as it will be if the present plan is carried out to its end."""
+        """The record of promises as if the present plan were carried out to its end."""
         final = deepcopy(self.record)
         for live in self.plan.live.values():
             final.leave(live, completed=live.schedule is not None)
@@ -342,7 +342,7 @@ class Planner:
         return limit is not None and self._clock() - begin >= limit
 
     def _unmet(self, job: Job) -> str | None:
-        """Why no machine admits a job, in the form that stands first; None if one does."""
+        """Return why no machine admits a job, for its first form; None if one does."""
         unmet = [self._cluster.unmet(form) for form in job.in_forms]
         return f"{Reason.LABELS}: {unmet[0]}" if all(unmet) else None
 
@@ -387,7 +387,7 @@ class Planner:
         live.promise = planned if share is None else live.latest_worth(share, planned)
 
     def _refuse(self, live: LiveJob, is_planned: bool) -> str:
-        """Let go of a newcomer, which has no schedule any more; why."""
+        """Drop a newcomer that has no schedule any more, and return why."""
         self._drop(live, completed=False)
         # A job that would be late on an idle cluster, too, is told that, whatever the rule said.
         if live.earliest(self.plan.now) > live.last:
@@ -397,7 +397,7 @@ class Planner:
     def _admit_together(
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int], rule: AdmissionRule
     ) -> dict[int, str]:
-        """As `_admit`, for many newcomers: the densest choose first, and all see the same futures.
+        """As `_admit`, for many newcomers: the densest choose first, on the same sampled futures.
 
         The time that it takes grows with the number of newcomers once, not for each of them.
         """
@@ -462,7 +462,7 @@ class Planner:
         return False, tries
 
     def _break_promises(self) -> None:
-        """Release the promises that can no longer be met, and insert their jobs once more."""
+        """Release the promises that can no longer be kept, and insert their jobs again."""
         for live in self.plan.unplanned():
             if live.promise is not None:
                 self.record.broken.append(live.job.id)

@@ -164,7 +164,7 @@ class Recourse:
         self._forget()
 
     def _forget(self) -> None:
-        """Nothing has been decided yet."""
+        """Reset all decisions."""
         self._decided: dict[int, Decision] = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
@@ -224,7 +224,7 @@ class Recourse:
         min_utility_fraction: float = DEFAULT_FLOOR,
         **options: Any,
     ) -> Recourse:
-        """With the exact U and L of `instance`, and jobs admitted at OASiS's prices."""
+        """Recourse with the exact U and L of `instance`; it admits jobs at OASiS's prices."""
         expect_instance(instance)
         if commitment == "arrival":
             bounds = PriceBounds.from_instance(instance, min_utility_fraction=min_utility_fraction)
@@ -302,7 +302,7 @@ class Recourse:
         self._forget()
 
     def withdraw(self, job: PolicyJob) -> None:
-        """The owner of `job` does not want it any more."""
+        """Remove `job`, which its owner has cancelled."""
         self.withdrawn.append(job.index)
 
     def plan_around(self, calendar: Calendar) -> None:
@@ -310,7 +310,7 @@ class Recourse:
         self._calendar = calendar
 
     def decide(self, view: View) -> Plan:
-        """Follow the plan, and make it again where something happened."""
+        """Follow the plan, and replan where something happened."""
         planner = self._planner
         planner.rounds_given = self.rounds_given
         broken, reach = len(planner.record.broken), planner.plan.ledger.end
@@ -355,8 +355,8 @@ class Recourse:
             live = planner.plan.live.get(index)
             if live is None:
                 continue
-            # A job that ends as planned leaves the plan of all others as it is.
-            # what was planned for it is free now
+            # A job that ends as planned leaves the plans of the others as they are; one that ends
+            # earlier leaves capacity that they can use.
             is_early = live.remaining > 0 or live.schedule is not None
             changed |= is_early
             if is_early and index in self.withdrawn:
@@ -392,7 +392,7 @@ class Recourse:
         return changed
 
     def _held(self, allocation: Allocation, until: float, cost: float) -> Held | None:
-        """What a job holds, by server of the model."""
+        """Return what a job holds, by server of the model."""
         if not allocation.workers:
             return None
         first = len(self._site.machines_for(TaskGroup.WORKER))
@@ -517,7 +517,7 @@ class Recourse:
         return Quote(decision, change)
 
     def rehearsed(self) -> Self:
-        """A copy that shares nothing that changes."""
+        """An independent copy."""
         plan, rule = self._planner.plan, self.admission
         # What never changes is shared with the copy; jobs and their tables are large.
         kept: list[object] = [self._site, self._cluster, self.params, plan.bounds]
@@ -584,7 +584,7 @@ class Recourse:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` gave, on the same machines."""
+        """Continue from the data of `state`, on the same machines."""
         planner, plan, rule = self._planner, self._planner.plan, self._planner.admission
         # The generator goes on where it was: the rounds to come draw what they would have drawn.
         planner.rng.bit_generator.state = state["random"]

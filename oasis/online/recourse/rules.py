@@ -22,7 +22,7 @@ def admission_rule(
     min_utility_fraction: float = DEFAULT_FLOOR,
     seed: int = 0,
 ) -> AdmissionRule:
-    """The rule of a name.
+    """Make the admission rule of this name.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def admission_rule(
 def rule_name(
     name: RuleName | None, prices: LearnedPrices | None, bounds: PriceBounds | None
 ) -> RuleName:
-    """The name of a rule, or of the one that is taken where none is named."""
+    """Return the name of the rule; without a name, that of the default."""
     if name is not None:
         return name
     # The most particular thing that was given says which rule is meant.

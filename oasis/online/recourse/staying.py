@@ -1,4 +1,4 @@
-"""Where a plan may be carried out in several ways, the one that moves the fewest tasks.
+"""Among equivalent ways to carry out a plan, choose the one that moves the fewest tasks.
 
 A plan says which servers a job has. Equal servers are interchangeable, so the plan that is worth as
 much and leaves most tasks where they are is a relabelling of it. For example: a job runs on server
@@ -24,7 +24,7 @@ LARGE = 64  # servers of a group; with more, this takes longer than the plan, an
 
 
 def kinds_of(cluster: Cluster) -> dict[TaskGroup, IntArray]:
-    """For each group, a number for each server: equal ones have the same amounts and labels."""
+    """Number the servers of each group: equal ones (amounts, labels) get the same number."""
     found = {}
     for group in GROUPS:
         labels = [server.labels for server in group.servers(cluster) for _ in server.ids]
@@ -96,6 +96,7 @@ def weigh(plan: WorkingPlan) -> bool:
             continue
         assert before is not None
         plan.remove(live)
+        # No plan pays for what a change costs: the one of before stays.
         if not plan.insert(live):
             plan.put(live, before)
         changed |= live.schedule != before
@@ -128,6 +129,8 @@ def _relabel(
         for live in plan.planned()
         if live.held is not None
     }
+    # An assignment takes the cube of the number of servers, so only those count whose names may
+    # have to change.
     concerned = _connected(pairs, [live.key for live in moving], len(kinds))
     concerned[sorted(group.of(plan.ledger).lost)] = False  # nothing is planned there
     # Servers of which a calendar keeps something are equal to no other.
@@ -144,6 +147,7 @@ def _relabel(
         for pair in pairs.values():
             planned, held = (each[np.isin(each[:, 0], servers)] for each in pair)
             at, to = (np.searchsorted(servers, each[:, 0]) for each in (planned, held))
+            # As many tasks stay as are both planned on the one server and held on the other.
             weight[at[:, None], to] += np.minimum.outer(planned[:, 1], held[:, 1])
         number[servers] = servers[largest_assignment(weight)]
     changed = number != np.arange(len(kinds))
@@ -214,6 +218,8 @@ def _with_most_kept(
         return None
     needed = np.array([chosen.get(server, 0) for server in servers.tolist()])
     fits = (room >= needed).all(axis=1)
+    # From the first slot without room on, the plan is as it was: a later move is as good as one
+    # now.
     length = alike if fits.all() else int(fits.argmin())
     fresh = [
         [plan.now + k, server, count] for k in range(length) for server, count in chosen.items()
@@ -225,7 +231,7 @@ def _with_most_kept(
 def _most_kept(
     planned: Mapping[int, int], held: Mapping[int, int], room: Mapping[int, int]
 ) -> dict[int, int] | None:
-    """As many tasks as planned, with as many as possible of those that are held; None: as planned.
+    """Move planned tasks to servers where the job holds tasks now; None: nothing can move.
 
     Examples
     --------

@@ -101,7 +101,7 @@ class WorkingPlan:
 
     @property
     def standing(self) -> tuple[int, float]:
-        """Promises that the plan keeps, and the value of the plan; plans are compared by it."""
+        """Number of promises kept, and value of the plan; plans are compared by it."""
         # A pair, compared from the left: no utility makes up for a broken promise.
         kept = sum(live.promise is not None for live in self.planned())
         return kept, self.value
@@ -122,7 +122,7 @@ class WorkingPlan:
         return live.utility_at(completion) * bonus * self.params.discount**ahead
 
     def density(self, live: LiveJob) -> float:
-        """Worth at the earliest completion there could be, for each worker-slot and its share.
+        """Utility of the earliest possible completion per worker-slot and share of a worker.
 
         Of several forms that counts in which this is most.
         """
@@ -144,7 +144,7 @@ class WorkingPlan:
         return [live for live in self.planned() if not live.is_kept(self.now)]
 
     def unplanned(self) -> list[LiveJob]:
-        """Jobs that have none, in order of arrival."""
+        """Jobs without a schedule, in order of arrival."""
         return [live for live in self.live.values() if live.schedule is None]
 
     def using(self, group: TaskGroup, server: int) -> Iterator[LiveJob]:
@@ -186,7 +186,7 @@ class WorkingPlan:
         return True
 
     def put(self, live: LiveJob, schedule: Schedule) -> None:
-        """Plan `live`, which is not planned, as scheduled; the caller knows that it fits."""
+        """Plan `live`, which is not planned, by a schedule that the caller knows to fit."""
         self._set(live, schedule)
         self._journal.append((live, None))
 
@@ -201,7 +201,7 @@ class WorkingPlan:
         return len(self._journal)
 
     def keep(self) -> None:
-        """Keep all changes; marks made before are of no use any more."""
+        """Make all changes final; earlier marks become invalid."""
         self._journal.clear()
 
     def undo(self, mark: int) -> None:
@@ -243,7 +243,7 @@ class WorkingPlan:
         return staying
 
     def _staying(self, live: LiveJob, held: Held) -> Schedule | None:
-        """The schedule that goes on with what the job holds for as long as it can, or must."""
+        """Return the schedule that keeps the current allocation for as long as it can, or must."""
         if live.begin(self.now) > self.now or live.remaining < 1:
             return None
         count, last = held.count, min(live.deadline, self.ledger.end - 1)
@@ -270,7 +270,7 @@ class WorkingPlan:
         return Schedule(live.job.id, workers, ps, live.form)
 
     def _search(self, live: LiveJob, now: int, work: int | None) -> Schedule | None:
-        """The best schedule from slot `now` on, of so much work or of what is left."""
+        """Return the best schedule from slot `now` on, for `work` or for all remaining work."""
         # A promised job has its utility lifted above any cost, so that no price makes it unplanned.
         last, lift = min(live.deadline, self.ledger.end - 1), self._lift(live)
         best: tuple[Search, Split] | None = None
@@ -292,7 +292,7 @@ class WorkingPlan:
         return best[0].schedule(best[1]) if best is not None else None
 
     def _earliest(self, search: Search, last: int) -> Split | None:
-        """At prices that no utility notices, the earliest completion is the best one."""
+        """Return the split that completes first, which is the best one at negligible prices."""
         soonest = search.soonest()
         if soonest is None:
             return None
@@ -308,12 +308,12 @@ class WorkingPlan:
 
 
 def _rank(split: Split) -> tuple[float, int]:
-    """Splits from the same slot on are compared by it: by payoff, then the earlier completion."""
+    """Key to compare splits from the same slot on: payoff, then the earlier completion."""
     return split.payoff, -split.completion
 
 
 def prefer_early(ledger: Ledger, growth: float) -> None:
-    """Prices that no utility notices, lower in earlier slots; all servers cost the same."""
+    """Set prices too low to affect any utility, lower in earlier slots, equal on all servers."""
     slots = NEXT_TO_NOTHING * (1.0 + growth * np.arange(ledger.horizon))
     for group in GROUPS:
         total = group.capacity(ledger.cluster).sum(axis=0)

@@ -1,4 +1,4 @@
-"""How much of the processors a process had, and when: read from /proc while it runs."""
+"""Processor time of a process over time, read from /proc while it runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def seconds_of(pid: int) -> float:
 
 
 def go_last(pid: int) -> None:
-    """Give a process, which leads a session, only the processors that nobody else wants.
+    """Give a process that leads a session only processor time that no other process wants.
 
     Linux compares nice values within a session, and between sessions those of their autogroups.
     """
@@ -79,6 +79,6 @@ class Sampler(threading.Thread):
                     self.samples[name].append((now, total))
 
     def stop(self) -> None:
-        """Note nothing more."""
+        """Stop the measurement."""
         self._stopping.set()
         self.join()

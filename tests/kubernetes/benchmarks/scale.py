@@ -59,7 +59,7 @@ FOLLOWERS = ("kube-scheduler", "kube-controller-manager", *MACHINES)
 
 @dataclass(frozen=True)
 class Scale:
-    """How large, how long a slot is, and whether followers are last in line for the processors."""
+    """Size of the cluster, length of a slot, and whether followers get processor time last."""
 
     nodes: int = 1000
     jobs: int = 500
@@ -82,7 +82,7 @@ class Used:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was found.
+    """Result of a run.
 
     `writes_per_pod` is the most writes of pods in a slot over the pods that changed in it;
     `lists_of_pods` counts lists without a watch; `patch_seconds` is the time from the first to the
@@ -174,7 +174,7 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
 
 
 def ended(scene: Scene) -> int:
-    """How many jobs are complete."""
+    """Number of complete jobs."""
     time.sleep(1.0)  # a list of all jobs is not for free
     return sum(phase == "Completed" for phase in scene.phases().values())
 
@@ -285,7 +285,7 @@ def write_row(path: Path, measured: Measured) -> None:
 
 
 def _run(row: Mapping[str, str]) -> tuple[int, int, str]:
-    """What tells one run of the table from another."""
+    """Key of a run in the table."""
     return int(row["nodes"]), int(row["pods"]), row["followers_last"]
 
 

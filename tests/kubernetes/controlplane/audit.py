@@ -1,4 +1,4 @@
-"""What the API server wrote down about the requests of the accounts of tests."""
+"""The audit log of the API server: requests of the accounts of tests."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class GoProgram:
 
 
 def cache_directory() -> Path:
-    """Where built programs are kept: $OASIS_CONTROLPLANE_CACHE, or ~/.cache/oasis-controlplane."""
+    """Directory of built programs: $OASIS_CONTROLPLANE_CACHE, or ~/.cache/oasis-controlplane."""
     return Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache" / "oasis-controlplane")
 
 
@@ -94,7 +94,7 @@ def ensure(program: GoProgram) -> Path:
 
 
 def find_go() -> str | None:
-    """The go command: the one on the PATH, else where Go's own installer puts it."""
+    """The go command: on the PATH, otherwise where Go's own installer puts it."""
     default = str(_INSTALLED_BY_DEFAULT)
     return shutil.which("go") or (default if os.access(default, os.X_OK) else None)
 

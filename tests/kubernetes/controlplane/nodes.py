@@ -77,14 +77,14 @@ class Nodes:
         self._patch(name, {"metadata": {"labels": dict(labels)}})
 
     def resize(self, name: str, allocatable: Mapping[str, str]) -> None:
-        """What the node offers from now on, as when a device fails."""
+        """Change the resources that the node offers, as when a device fails."""
         room = {"pods": _PODS_PER_NODE, **allocatable}
         self._nodes.status.patch(
             body={"status": {"allocatable": room, "capacity": room}}, name=name, content_type=_MERGE
         )
 
     def break_down(self, name: str, within: float = 60.0) -> None:
-        """The node itself says that it is not ready; waits until the taint is there."""
+        """Let the node report that it is not ready; wait for the taint."""
         self.label(name, {_UNREADY: "true"})
         until(lambda: self._tainted(name, _NOT_READY), f"{name} is not ready", within)
 

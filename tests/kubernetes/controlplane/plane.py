@@ -102,11 +102,11 @@ class ControlPlane:
         return service_account(self.admin, name, namespace, manifests)
 
     def requests(self, account: Account, start: int = 0) -> list[audit.Request]:
-        """What `account` asked for, from the audit log; `start` as `audit_position` gave it."""
+        """Return requests of `account` in the audit log from `start`, an `audit_position`, on."""
         return audit.read_audit(self.components.audit_log, account.username, start)
 
     def audit_position(self) -> int:
-        """Where the audit log ends now."""
+        """Return the present end of the audit log."""
         return self.components.audit_log.stat().st_size
 
     def kill(self, process: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether a server is ready, asked over HTTP without any client library."""
+"""Readiness of servers, asked over HTTP without any client library."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _pass  # noqa: N815
 
     def _refuse(self, fault: Fault) -> None:
-        """What a request meets that never gets to the API server."""
+        """Answer a request with a fault, without passing it to the API server."""
         if fault.kind == "status":
             self._answer(fault.code, *refusal(fault.code))
         elif fault.kind == "gone":

@@ -1,4 +1,4 @@
-"""Which request meets which fault: drawn from a seed, so that a failure can be run again."""
+"""A plan of faults for requests, drawn from a seed so that a failure can be repeated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Fault:
     events: int = 0
 
     def meets(self, method: str, *, watch: bool) -> bool:
-        """Whether a request can meet this fault."""
+        """Return whether a request can meet this fault."""
         if self.kind in {"cut", "gone"}:
             return watch
         if self.kind == "lost":
@@ -106,7 +106,7 @@ class FaultPlan:
 
     @property
     def left(self) -> int:
-        """How many faults have not struck yet."""
+        """Number of faults that have not struck yet."""
         with self._lock:
             return len(self.requests) + len(self.watches)
 

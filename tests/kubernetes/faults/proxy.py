@@ -68,11 +68,11 @@ class FaultProxy:
         self._thread.join()
 
     def fault_for(self, method: str, path: str, *, watch: bool) -> Fault | None:
-        """What this request meets."""
+        """Return the fault that this request meets."""
         return self.plan.next(method, watch=watch) if self.only.search(path) else None
 
     def note(self, method: str, path: str, fault: Fault | None, status: int | None) -> None:
-        """What happened to a request; the client has not heard of it yet."""
+        """Record what happened to a request, before the client hears of it."""
         self.passages.append(Passage(method, path, fault, status))
 
     def struck(self) -> list[Fault]:

@@ -31,7 +31,7 @@ _SECONDS = 10.0  # that `unshare` may take to begin
 
 
 def why_not() -> str:
-    """Why processes cannot be given namespaces here; empty if they can."""
+    """Return why processes cannot have namespaces of their own here; empty if they can."""
     if os.geteuid() != 0:
         return "pods as processes need root"
     try:

@@ -1,4 +1,4 @@
-"""What a container finds in its environment: fields of its pod, and references to variables."""
+"""The environment of a container: fields of its pod, and references to variables."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Host:
 
     @property
     def name(self) -> str:
-        """What the process in it takes for the name of its machine."""
+        """The host name that the process in the pod sees."""
         return str(self.pod["spec"].get("hostname") or self.pod["metadata"]["name"])
 
 
@@ -57,7 +57,7 @@ def _names(host: Host, seen_by: Host, services: Mapping[tuple[str, str], Object]
 
 
 def _leads_to(service: Object, host: Host, seen_by: Host) -> bool:
-    """Whether DNS answers with this pod when it is asked for a headless Service."""
+    """Return whether DNS answers with this pod for a headless Service."""
     selector = service.get("selector")
     labels = host.pod["metadata"].get("labels") or {}
     if service.get("clusterIP") != "None" or not selector or not selector.items() <= labels.items():

@@ -96,11 +96,11 @@ class ProcessNodes:
         self._plane.nodes.wait_ready(name)
 
     def log(self, namespace: str, name: str) -> str:
-        """What the pods of this name have written, over all of their starts."""
+        """Output of the pods of this name, over all of their starts."""
         return "".join(self._written(pod) for pod in self._begun if pod[:2] == (namespace, name))
 
     def logs(self, prefix: str = "") -> str:
-        """What the pods whose names begin so have written, in the order in which they began."""
+        """Output of the pods whose names begin so, in the order in which they began."""
         found = [pod for pod in self._begun if pod[1].startswith(prefix)]
         return "\n".join(f"{pod[1]}:\n{self._written(pod)}" for pod in found)
 

@@ -23,7 +23,7 @@ def timestamp() -> str:
 
 
 class PodRun:
-    """What became of a pod. `look` goes on with it; `status` is what there is to say of it now.
+    """A running pod: `look` moves it on; `status` is its status now.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ class PodRun:
 
     @property
     def has_process(self) -> bool:
-        """Whether something of it may still run."""
+        """Whether a process of the pod may still run."""
         return self._container is not None
 
     @property
     def host(self) -> Host:
-        """As others find it."""
+        """The name under which other pods find it."""
         return Host(self.pod, self.ip, self._ready)
 
     def look(self) -> None:

@@ -144,7 +144,7 @@ def compute(server: Connection, pause: float, told: Callable[[int, float], None]
 
 
 def work(index: int, host: str, port: int, steps: int) -> None:
-    """Be a worker; the first one reports."""
+    """Run as a worker; the first one also reports."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     seconds = float(os.environ["WORK"]) / steps  # of work in a step
     last = -REPORTED

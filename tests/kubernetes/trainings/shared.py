@@ -1,4 +1,4 @@
-"""What the trainings with frameworks share: the steps, a checkpoint, readiness, reports.
+"""Shared parts of the trainings: steps, a checkpoint, readiness, reports.
 
 They train what `regression` trains, on the same minibatches, so that all of them end with the same
 weights. The environment is that of `regression`, and what the framework itself reads.
@@ -47,7 +47,7 @@ def ready() -> None:
 
 
 def note(weights: Array, step: int, loss: float) -> None:
-    """What the first process does when so many steps are done: a checkpoint, and a report."""
+    """Let the first process write a checkpoint and a report after this many steps."""
     if step % SAVED and step != STEPS:
         return
     written = FILE.with_suffix(".new.npz")

@@ -17,7 +17,7 @@ Resolver = tf.distribute.cluster_resolver.SimpleClusterResolver
 
 
 def resolver() -> Resolver:
-    """Who is who. A TFJob without a chief has none in its TF_CONFIG: then worker 0 is the chief."""
+    """Roles of the processes. A TFJob without a chief names none: then worker 0 is the chief."""
     told = json.loads(os.environ["TF_CONFIG"])
     cluster, (task, index) = told["cluster"], (told["task"]["type"], told["task"]["index"])
     if "chief" not in cluster:

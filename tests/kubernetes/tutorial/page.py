@@ -47,7 +47,7 @@ class File:
 
 
 def steps() -> list[Command | File]:
-    """What a reader of the pages types and saves, in order.
+    """The commands and files of the pages, in order.
 
     Objects whose first line is no name of a file are parts of one, shown to be read.
     """
@@ -85,7 +85,7 @@ def words_on_path(directory: Path, controlplane: Path, helm: Path | None = None)
 
 
 def environment(words: Path, kubeconfig: Path, home: Path | None = None) -> dict[str, str]:
-    """Of a reader who has these commands and is the admin of a cluster."""
+    """The environment of a reader who has these commands and is the admin of a cluster."""
     return {
         **os.environ,
         "PATH": f"{words}{os.pathsep}{os.environ['PATH']}",
@@ -137,7 +137,7 @@ def carry_out(command: Command, directory: Path, environment: Mapping[str, str])
 
 @contextmanager
 def container(plane: ControlPlane, words: Path, log: Path) -> Iterator[None]:
-    """What a kubelet does: run the container of the Deployment with its service account."""
+    """Run the container of the Deployment with its service account, as a kubelet does."""
     kind = plane.client.resources.get(api_version="apps/v1", kind="Deployment")
     found = kind.get(name=FIELD_MANAGER, namespace=SYSTEM).to_dict()
     (port,) = free_ports(1)

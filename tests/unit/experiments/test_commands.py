@@ -175,7 +175,7 @@ def test_the_policy_of_a_cluster_is_oasis_where_its_bounds_are_given(tmp_path: P
     oasis.write(oasis.generate("testbed", jobs=4, seed=1), path)
     assert running.policy_maker(None, None, None, 10, None)().name == "recourse"
     assert running.policy_maker(None, None, path, 10, None)().name == "oasis"
-    with pytest.raises(oasis.OasisError, match="--bounds: is for oasis alone; the policy is las"):
+    with pytest.raises(oasis.OasisError, match="--bounds: expected none with policy las"):
         running.policy_maker("las", None, path, 10, None)
 
 

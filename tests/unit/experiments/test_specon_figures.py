@@ -110,7 +110,7 @@ def test_draws_have_what_is_published_of_the_default_run(figure):
     """The calibration, repeated in the simulator: on the default scheduler's numbers alone."""
     schedule = SCHEDULES[figure]
     known = schedule.default
-    for number in range(4):
+    for number in range(2):
         draw = as_published(figure, number)
         times = simulated(draw, schedule, number)
         ends = [at + time for at, time in zip(draw.arrivals, times, strict=True)]
@@ -186,6 +186,7 @@ def test_waiting_until_all_have_converged_gains_less(figure):
     assert 0 < rows[WAITS]["overall"] < rows[SPECON]["overall"]
 
 
+@pytest.mark.nightly
 def test_with_a_loss_of_up_to_a_half_fig_6_gains_less():
     mean, found = SCHEDULES["6"].default.mean, []
     for number in range(100):
@@ -195,6 +196,7 @@ def test_with_a_loss_of_up_to_a_half_fig_6_gains_less():
     assert round(rows_of("6")[SPECON]["overall"], 3) == 0.102
 
 
+@pytest.mark.nightly  # by default another row of the readings is made again
 def test_the_data_of_the_page_are_those_of_the_command():
     runs = [
         schedule_run("5", {"draw": number, "policy": policy})

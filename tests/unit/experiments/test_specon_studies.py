@@ -106,6 +106,7 @@ def test_gains_are_counted_seed_by_seed():
     assert row["better"] == 1
 
 
+@pytest.mark.nightly
 def test_the_data_of_table_3_are_those_of_the_command():
     pair = (0.05, 20.0)
     asked = [

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from baselines import FIFO, LAS, SRTF
+from baselines import EASY, FIFO, LAS, SJF, SRTF
 from experiments.evaluation import whatif_tables as tables
 from experiments.evaluation.whatif import (
+    CHOSEN,
     RECORDED,
     SIZES,
     JobColumns,
@@ -24,6 +26,7 @@ from experiments.evaluation.whatif import (
     smallest_machines,
 )
 from experiments.evaluation.whatif_result import Setting, WhatIf
+from experiments.plotting.whatif import loads_figure
 from oasis.model.errors import InputError
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan, View
@@ -186,12 +189,40 @@ def result(jobs: list[PlainJob], *policies: Policy, machines: tuple[int, ...] = 
 def test_the_answer_says_what_the_numbers_say() -> None:
     found = result(drawn(60, recorded=False), FIFO(), SRTF())
     first, second, third = tables.answer(found)
-    mean = tables.lasting(found.first.policies["srtf"]["completion"]["mean"])
+    mean = tables.duration_text(found.first.policies["srtf"]["completion"]["mean"])
     assert "srtf serves these 60 jobs best" in first
     assert mean in first
     assert "It is told how long jobs take; of the policies that are not, fifo" in first
     assert "1 min 40 s" in second.replace(tables.SPACE, " ")
     assert "3 of 3 owners wait less" in third
+
+
+def test_policies_as_good_as_the_best_are_named_beside_it() -> None:
+    jobs = drawn(40)  # what really happened is worse than all of these
+    first = tables.answer(result(jobs, FIFO(), SRTF(), EASY(), machines=(999,)))[0]
+    assert "fifo serves these 40 jobs best (srtf and easy as well, within 0.1%): a job" in first
+    first = tables.answer(result(jobs, FIFO(), SRTF(), EASY(), SJF(), machines=(999,)))[0]
+    assert "best (3 other policies as well, within 0.1%)" in first
+
+
+@pytest.mark.parametrize("unit", [1.0, 60.0, 3600.0, 86400.0])
+def test_no_label_of_the_picture_of_loads_is_cut(unit: float) -> None:
+    jobs = [
+        replace(job, submitted=unit * job.submitted, duration=unit * job.duration)
+        for job in drawn(20, recorded=False)
+    ]
+    found = result(jobs, FIFO())
+    many = dict.fromkeys(CHOSEN, found.first.policies["fifo"])  # a legend of many rows
+    loads = [replace(found.first, load=load, policies=many) for load in (1.0, 1.5)]
+    picture = loads_figure(replace(found, settings=tuple(loads)))
+    picture.canvas.draw()  # lays it out
+    (ax,) = picture.axes
+    whole = picture.bbox
+    for label in (ax.xaxis.label, ax.yaxis.label):
+        box = label.get_window_extent()
+        assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+        assert whole.y0 <= box.y0 < box.y1 <= whole.y1
+        assert label is ax.xaxis.label or box.y1 <= ax.get_window_extent().y1 + 1.0
 
 
 def test_without_waiting_the_answer_says_so() -> None:
@@ -232,4 +263,4 @@ def test_a_trace_with_start_times_brings_what_really_happened(tmp_path: Any) -> 
      (12000.0, "3 h 20 min"), (-90.0, "-1 min 30 s"), (1e8, "1157 d 10 h")],
 )  # fmt: skip
 def test_times_that_people_read(seconds: float, text: str) -> None:
-    assert tables.lasting(seconds).replace(tables.SPACE, " ") == text
+    assert tables.duration_text(seconds).replace(tables.SPACE, " ") == text

@@ -30,8 +30,9 @@ class InMid(Played):
     def at(self, part: float) -> None:
         """Go on to this part of the slot, and begin what can begin."""
         self.part = part
-        self.reconciler.start_between(self.now(), self.seen, 30.0, lambda: None)
-        self.settle()
+        for _ in range(2):  # a new job is claimed in one turn, and begins in the next
+            self.reconciler.start_between(self.now(), self.seen, 30.0, lambda: None)
+            self.settle()
 
 
 @pytest.fixture(params=["recourse", "fifo", "srtf"])
@@ -231,16 +232,33 @@ def test_after_a_takeover_a_job_that_is_complete_is_planned_as_before() -> None:
     assert short in known[1]
 
 
-def test_a_job_that_is_deleted_gives_its_machines_back(played: InMid) -> None:
+def test_a_job_begins_once_it_is_claimed_so_that_the_plan_is_that_without_jobs_of_others() -> None:
+    played = InMid(policy("fifo"))
+    played.submit(rigid("old", 2, 8))
+    played.step()
+    theirs, *ours = (played.submit(rigid(f"new-{k}", 1, 4)) for k in range(3))
+    played.part = 0.3
+    played.reconciler.start_between(played.now(), played.seen, 30.0, lambda: None)
+    played.delete(theirs)  # another controller was faster, and it is not seen any more
+    played.at(0.4)
+    assert [played.workers(uid) for uid in ours] == [1, 1]
+    before = set(played.pods)
+    played.step()
+    assert set(played.pods) == before, "no pod was made anew"
+
+
+def test_a_job_that_began_early_may_be_deleted_before_the_boundary(played: InMid) -> None:
     played.submit(rigid("first", 4, 8))
     played.step()
-    gone = played.submit(rigid("gone", 4, 4))
+    second = played.submit(rigid("second", 4, 2))
     played.at(0.3)
-    assert played.workers(gone) == 4
-    played.delete(gone)
-    other = played.submit(rigid("other", 4, 4))
+    assert played.workers(second) == 4
+    played.delete(second)
+    third = played.submit(rigid("third", 4, 2))
     played.at(0.5)
-    assert played.workers(other) == 4
+    assert played.workers(third) == 4
+    played.step()
+    assert played.workers(third) == 4
 
 
 def test_what_gives_its_machines_back_is_credited_with_nothing_more() -> None:

@@ -166,7 +166,7 @@ def chosen(asked: dict[str, Any] | None, has: dict[str, str]) -> bool:
 
 
 def meant(term: dict[str, Any], own: dict[str, Any], whose: str, pod: dict[str, Any]) -> bool:
-    """Whether `pod` is one that a term means which a pod with labels `own` has."""
+    """Return whether a term of a pod with labels `own` selects `pod`."""
     has, namespace = pod["metadata"]["labels"], pod["metadata"]["namespace"]
     within = namespace in (term.get("namespaces") or [whose]) or "namespaceSelector" in term
     same = all(has.get(k) == own[k] for k in term.get("matchLabelKeys", []) if k in own)
@@ -215,7 +215,7 @@ class World:
         return all(any(self.same(p, key, at) for p in fitting) for key in keys)
 
     def counts(self, one: dict[str, Any], name: str) -> bool:
-        """Whether a node counts where pods are spread."""
+        """Return whether a node counts where pods are spread."""
         by_affinity = one.get("nodeAffinityPolicy", "Honor") == "Honor"
         by_taints = one.get("nodeTaintsPolicy") == "Honor"
         node = self.nodes[name]

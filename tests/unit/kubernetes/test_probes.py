@@ -21,7 +21,7 @@ from tests.unit.kubernetes.fake_api import FakeConnection
 
 @pytest.fixture
 def one() -> Controller:
-    """A controller that nobody has started."""
+    """A controller that was not started."""
     return Controller(Objects(FakeConnection()), FIFO, ControllerSettings(), "me")  # type: ignore[arg-type]
 
 

@@ -144,7 +144,7 @@ class Disturbed(Played):
         super().settle()
 
     def refuses(self, action: Any) -> str | None:
-        """Of a job, a pod or a node that is gone, or a pod that is there already."""
+        """Return why a write is refused: its object is gone, or its pod exists already."""
         there = {each["metadata"]["name"]: each for each in self.nodes}
         if action.job not in self.jobs or (isinstance(action, Create) and action.name in self.pods):
             return "gone"
@@ -207,7 +207,7 @@ class Disturbed(Played):
             self.pods[name] = {**pod, "status": {"phase": kind}}
 
     def forget_ended(self) -> None:
-        """What was to go is gone."""
+        """Remove the pods that were to be deleted."""
         self.pods = {k: p for k, p in self.pods.items() if "deletionTimestamp" not in p["metadata"]}
 
 

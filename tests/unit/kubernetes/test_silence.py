@@ -85,7 +85,7 @@ def forbidden(what: str) -> tuple[int, Any]:
 
 
 def healthy(method: str, path: str) -> tuple[int, Any]:
-    """What a server answers that has nothing, and takes everything."""
+    """The answers of a server that has no objects and accepts every write."""
     if "watch=true" in path:
         time.sleep(0.1)
         return 200, ""
@@ -190,7 +190,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr("oasis.kubernetes.api.lease.passed", lambda: self.now)
+        monkeypatch.setattr("oasis.kubernetes.api.lease.steady_seconds", lambda: self.now)
 
 
 def lease_of(api: Any, who: str, told: list[bool] | None = None) -> Lease:
@@ -216,7 +216,7 @@ def test_a_lease_that_runs_out_is_told_at_once(
         clock.now = now
         with pytest.raises(LostAnswerError, match="hangs for"):
             lease._ask()
-        assert lease._hindered(LostAnswerError("GET", "/leases", "hangs")) == pause
+        assert lease._after_error(LostAnswerError("GET", "/leases", "hangs")) == pause
     assert (told, lease.left()) == ([True, False], 0.0)
     lost = [r.getMessage() for r in caplog.records if "lost the lease" in r.getMessage()]
     assert lost == [

@@ -1,4 +1,4 @@
-"""What tests of the offline methods share."""
+"""Fixtures of the tests of the offline methods."""
 
 from __future__ import annotations
 

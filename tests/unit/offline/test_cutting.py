@@ -51,7 +51,7 @@ def separated(monkeypatch: pytest.MonkeyPatch) -> list[FloatArray]:
 
 
 def weight(cut: SlotCut, counts: dict[str, FloatArray]) -> float:
-    """What average counts of workers, at most one each, weigh in a cut."""
+    """Weight in a cut of average counts of workers, at most one each."""
     row = counts["worker"][cut.slot]
     return float(sum(row[k] * weights[1] for k, weights in cut.weights.items()))
 
@@ -109,7 +109,7 @@ def test_a_search_that_took_long_ends_with_what_it_found_and_the_next_one_goes_o
 def rounds(
     monkeypatch: pytest.MonkeyPatch, values: Sequence[float], patience: int, least: float
 ) -> int:
-    """How often the LP is solved if its values are these and there is always another cut."""
+    """Number of LP solves with these values, if there is always another cut."""
     left = list(values)
 
     def refine(self: ColumnGeneration, *_: Any) -> bool:

@@ -21,7 +21,7 @@ def filling() -> Filling:
 
 
 def chosen(*patterns: tuple[float, int]) -> list[int]:
-    """How many servers have each pattern, of these: the capacity and the number of one for each."""
+    """Number of servers with each of these patterns: one class of this capacity and number each."""
     made = filling()
     sizes = [CAPACITY[servers[0], 0] for servers in made.hosts]
     number = [(sizes[k], PATTERNS[sizes[k]].index(row.tolist())) for k, row in made_rows(made)]

@@ -26,7 +26,7 @@ def budget(work: float) -> Budget:
 
 
 def duals_of(instance: oasis.Instance) -> DualValues:
-    """What OASiS's final prices make of each job."""
+    """Payoffs of all jobs at OASiS's final prices."""
     state = SolveState(Budget())
     start = warm_start_of(instance, {}, state, needs_prices=True)
     assert start.prices is not None

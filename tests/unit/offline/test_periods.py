@@ -42,7 +42,7 @@ FULL = {"gpu": 4.0, "bandwidth_gbps": 10.0}
 
 
 def job(name: str, *, arrival: int, work: int, parallel: int, utility: Any) -> Job:
-    """A job of so many worker-slots whose worker takes one GPU."""
+    """A job of this many worker-slots whose worker takes one GPU."""
     return builders.job(
         name,
         arrival,

@@ -21,7 +21,7 @@ RESOURCES = ("gpu", "bandwidth_gbps")
 
 
 def job(name: str, gpus: float, gbps: float = 1.0, of_ps: float = 2.0, most: int = 4) -> Job:
-    """Workers of so many GPUs and Gbit/s, parameter servers of one GPU and `of_ps` Gbit/s."""
+    """Workers take these GPUs and Gbit/s; parameter servers one GPU and `of_ps` Gbit/s."""
     worker = {"gpu": gpus, "bandwidth_gbps": gbps}
     ps = {"gpu": 1.0, "bandwidth_gbps": of_ps}
     return Job(name, 0, 1, most, 1, 1.0, 0.0, worker, ps, Constant(1.0))

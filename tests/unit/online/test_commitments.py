@@ -24,7 +24,7 @@ LOOKAHEAD = 8
 
 
 def job(name: str, slots: int, value: float = 20.0) -> Job:
-    """Takes all four GPUs for so many slots."""
+    """A job that takes all four GPUs for this many slots."""
     return builders.job(name, 0, slots, value, workers=4)
 
 

@@ -85,7 +85,7 @@ def random_schedule(rng: np.random.Generator) -> Schedule:
 
 
 def within_workers(schedule: Schedule) -> bool:
-    """Whether all parameter servers run in slots between the first and the last worker."""
+    """Return whether parameter servers run only between the first and the last worker."""
     slots = schedule.ps[:, 0]
     return bool(((slots >= schedule.start) & (slots <= schedule.completion)).all())
 

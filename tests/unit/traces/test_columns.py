@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,100 @@ def test_common_names_are_guessed_and_told(tmp_path: Path) -> None:
     assert trace.jobs == (PlainJob("x", 0.0, 90.0, 2, "ann", 1.0, 91.0),)
     assert trace.notes == (
         "columns guessed from their names: id=JobID, submitted=submit_time, started=Start Time,"
-        " duration=runtime_min, gpus=num_gpus, owner=User; runtime_min in min"
-        " (--map names others)",
+        " duration=runtime_min, gpus=num_gpus, owner=User (--map names others)",
+        "units guessed from the names of columns: runtime_min in min",
+    )
+
+
+def test_times_since_the_trace_began_have_the_unit_of_their_column(tmp_path: Path) -> None:
+    text = "id,submit_min,begin in h,runtime_ms,gpus\na,0,0.5,60000,1\nb,10,1,90000,2\n"
+    trace = read_plain(written(tmp_path, text))
+    assert trace.jobs == (
+        PlainJob("a", 0.0, 60.0, 1, "", 1800.0, 1860.0),
+        PlainJob("b", 600.0, 90.0, 2, "", 3600.0, 3690.0),
+    )
+    assert trace.notes[-1] == (
+        "units guessed from the names of columns: submit_min in min, begin in h in h, "
+        "runtime_ms in ms"
+    )
+    # Epoch times show their unit themselves, whatever the name of the column says.
+    path = written(
+        tmp_path,
+        text.replace("a,0,0.5", "a,1709280000,1709281800").replace("b,10,1,", "b,1709280600,,"),
+    )
+    trace = read_plain(path)
+    assert [(job.submitted, job.started) for job in trace.jobs] == [(0.0, 1800.0), (600.0, None)]
+    assert trace.notes[-1] == "units guessed from the names of columns: runtime_ms in ms"
+
+
+def test_a_column_of_waiting_says_when_jobs_started(tmp_path: Path) -> None:
+    text = "id,submit,wait_min,runtime,gpus\na,10,1,60,4\nb,20,,60,4\nc,30,-5,60,4\n"
+    trace = read_plain(written(tmp_path, text))
+    assert trace.jobs == (
+        PlainJob("a", 0.0, 60.0, 4, "", 60.0, 120.0),
+        PlainJob("b", 10.0, 60.0, 4),
+    )
+    assert trace.malformed == {"bad wait_min": {"count": 1, "first_row": 4}}
+    assert trace.notes == (
+        "columns guessed from their names: submitted=submit, waiting=wait_min, duration=runtime "
+        "(--map names others)",
+        "units guessed from the names of columns: wait_min in min",
+    )
+    started = text.replace("runtime", "started").replace("60,", "99,").replace("gpus", "gpus,end")
+    path = written(
+        tmp_path, "\n".join(f"{row},200" if k else row for k, row in enumerate(started.split()))
+    )
+    (first, *_) = read_plain(path).jobs
+    assert (first.started, first.duration) == (89.0, 101.0)  # a start goes before it
+
+
+@pytest.mark.parametrize("cell", ['"3,600"', '"1,234,567"'])
+def test_where_commas_separate_a_comma_is_no_sign_of_decimals(cell: str, tmp_path: Path) -> None:
+    trace = read_plain(written(tmp_path, f"id,submitted,duration,gpus\na,0,{cell},1\nb,1,5,1\n"))
+    assert [job.id for job in trace.jobs] == ["b"]
+    assert trace.malformed == {"bad duration": {"count": 1, "first_row": 2}}
+
+
+@pytest.mark.parametrize("delimiter", ["::", "\\t", '"'])
+def test_a_delimiter_is_one_character(delimiter: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "id,submitted,duration,gpus\na,0,5,1\n")
+    with pytest.raises(InstanceError, match=r"^delimiter: expected one character"):
+        read_plain(path, options={"delimiter": delimiter})
+
+
+HEADERS = {  # tables that were made of what sacct says: no output of its own
+    "JobID,User,Submit,Start,End,GPUs": "%Y-%m-%dT%H:%M",
+    '"JobID","User Name","Submit","Start Time","End Time","GPU Count"': "%Y-%m-%dT%H:%M",
+    "JobID;State;Submit Time;Start;End;Number of GPUs": "%d/%m/%Y %H:%M",
+}
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_table_made_of_sacct_is_a_table(header: str, tmp_path: Path) -> None:
+    sign = ";" if ";" in header else ","
+    clock = (datetime(2024, 3, 13, 8, minute) for minute in (0, 10, 40))
+    times = [time.strftime(HEADERS[header]) for time in clock]
+    path = written(tmp_path, header + "\n" + sign.join(["17", "FAILED", *times, "4"]) + "\n")
+    options = {"time_format": HEADERS[header]}
+    (job,) = read_plain(path, options=options).jobs
+    assert (job.id, job.started, job.duration, job.gpus) == ("17", 600.0, 1800.0, 4)
+
+
+def test_a_map_reads_what_sacct_printed_too(tmp_path: Path) -> None:
+    text = "JobID|Submit|Elapsed|ReqTRES|Cards\n7|2024-03-13T08:00:00|60|cpu=1|4\n"
+    path = written(tmp_path, text)
+    (job,) = read_plain(path, format="plain", options={"map": "gpus=Cards"}).jobs
+    assert (job.id, job.duration, job.gpus) == ("7", 60.0, 4)
+
+
+def test_all_columns_that_are_missing_are_named_at_once(tmp_path: Path) -> None:
+    path = written(tmp_path, "Ticket,When,Wall,Cards\n1,0,60,4\n")
+    with pytest.raises(InstanceError) as caught:
+        read_plain(path)
+    assert str(caught.value) == (
+        "columns submitted, duration, gpus: expected these columns, or started and ended for "
+        "duration, once in the header of jobs.csv: Ticket,When,Wall,Cards; --map "
+        "submitted=COLUMN,duration=COLUMN,gpus=COLUMN names others"
     )
 
 
@@ -168,6 +261,39 @@ def test_a_parquet_file_is_read_as_the_same_table(unit: str, tmp_path: Path) -> 
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(InstanceError, match=r"^expected a whole Parquet file"):
         read_plain(path)
+
+
+INDEXES = [["job_id"], ["user", "job_id"]]
+
+
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("ids", [[1, 2, 3], [2**60 + 1, 2**60 + 3, 2**60 + 2]])
+def test_an_index_of_pandas_is_columns_of_the_table(
+    index: list[str], ids: list[int], tmp_path: Path
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    columns = {"job_id": ids, "user": ["a", "b", "c"], "submitted": [0, 1, 2]}
+    frame = pandas.DataFrame({**columns, "duration": 60, "gpus": 1, "script": "one\r\ntwo"})
+    path = tmp_path / "jobs.parquet"
+    frame.set_index(index).to_parquet(path)
+    trace = read_plain(path)
+    assert [(job.id, job.owner) for job in trace.jobs] == [
+        (str(name), user) for name, user in zip(ids, "abc", strict=True)
+    ]
+    assert trace.malformed == {}
+
+
+def test_whole_numbers_of_parquet_stay_whole_beside_missing_ones(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {"submitted": [0, 1, 2], "duration": [60, 60, 60], "gpus": [1, 1, 1]}
+    path = tmp_path / "jobs.parquet"
+    table = arrow.table({"id": arrow.array([2**60 + 1, 2**60 + 2, None], arrow.int64()), **columns})
+    parquet.write_table(table, path)
+    trace = read_plain(path)
+    assert [job.id for job in trace.jobs] == [str(2**60 + 1), str(2**60 + 2)]
+    assert trace.malformed == {"no id": {"count": 1, "first_row": 4}}
 
 
 def test_memory_grows_with_the_jobs_and_not_with_the_columns(tmp_path: Path) -> None:

@@ -57,8 +57,7 @@ def install(
         list[str] | None,
         typer.Option(
             "--argument",
-            help="For `oasis kubernetes run`, such as --policy=fifo; repeatable. "
-            "[default: --policy=recourse]",
+            help="For `oasis kubernetes run`, such as --policy=fifo; repeatable.",
         ),
     ] = None,
     spaces: Namespaced = None,
@@ -82,7 +81,7 @@ def install(
     With --namespaced it has them in these namespaces alone, which must exist, and sees nodes,
     volumes and utility classes of the cluster.
 
-    Example: oasis kubernetes install --argument --policy=recourse | kubectl apply -f -
+    Example: oasis kubernetes install --argument=--slot-seconds=300 | kubectl apply -f -
     """
     for argument in arguments or ():
         if argument.partition("=")[0] in TAKEN:

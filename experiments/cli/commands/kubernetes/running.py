@@ -243,12 +243,15 @@ def policy_maker(
     horizon: int | None,
 ) -> Callable[[], Policy]:
     """Return the function that builds the requested policy."""
-    policy = known_policy(policy or (RECOURSE if bounds is None else OASIS), "--policy")
+    if policy is None:
+        policy = RECOURSE if bounds is None else OASIS
+    policy = known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments).values()
     of = None
     if bounds is not None:
         if policy != OASIS:
-            raise oasis.InputError("--bounds", f"is for {OASIS} alone; the policy is {policy}")
+            expected = f"expected none with policy {policy}: only {OASIS} has prices"
+            raise oasis.InputError("--bounds", expected)
         with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
     return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
