@@ -688,8 +688,9 @@ class Driver(Generic[Spec]):
             # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
-            # those that are to arrive once more: whoever goes on lets them do so
             "entries": [e.state() for e in (*self.entries.values(), *self._arrive_again)],
+            # those that are to arrive once more: whoever goes on lets them do so
+            **({"again": sorted(self.arriving_again)} if self._arrive_again else {}),
         }
 
     def remember(
@@ -726,25 +727,25 @@ class Driver(Generic[Spec]):
         self._wake_at = state["wake_at"]
         self.settled.update(state["settled"])
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
-        # The state of the policy is lost or belongs to other machines: only what was promised to
-        # owners counts, that is arrival, work done and admission.
-        if remake:
-            for found in state["entries"]:
-                spec = specs.get(found["uid"])
-                if spec is not None:
-                    arrived, done, given = (found[name] for name in ("arrived", "done", "given"))
-                    self.remember(spec, arrived, done, given, found.get("form", 0))
-                    again = self._arrive_again[-1]
-                    again.begun = found["given"] is not None
-                    for name in ("admitted", "resizes", "restarts"):
-                        setattr(again, name, found[name])
-            return
-        self.away.update(state["down"])
-        if "calendar" in state:
-            self.closures.come_to(Calendar.from_dict(state["calendar"]), int(self.now), self.site)
+        if not remake:
+            self.away.update(state["down"])
+            if "calendar" in state:
+                calendar = Calendar.from_dict(state["calendar"])
+                self.closures.come_to(calendar, int(self.now), self.site)
         for found in state["entries"]:
-            entry = self.restored(found, specs, as_it_was)
-            self.entries[entry.job.index] = entry
+            uid = found["uid"]
+            if not remake and uid not in state.get("again", ()):
+                entry = self.restored(found, specs, as_it_was)
+                self.entries[entry.job.index] = entry
+            # The state of the policy is lost, belongs to other machines or does not have this job:
+            # only what was promised to owners counts, that is arrival, work done and admission.
+            elif uid in specs:
+                arrived, done, given = (found[name] for name in ("arrived", "done", "given"))
+                self.remember(specs[uid], arrived, done, given, found.get("form", 0))
+                again = self._arrive_again[-1]
+                again.begun = found["given"] is not None
+                for name in ("admitted", "resizes", "restarts"):
+                    setattr(again, name, found[name])
 
     def restored(
         self,

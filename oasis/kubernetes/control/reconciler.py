@@ -97,8 +97,7 @@ class Reconciler:
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
-        # What is not in the checkpoint yet: the last plan, or what began since; None: nothing.
-        self._unsaved: Literal["plan", "starts"] | None = None
+        self._unsaved: Literal["plan", "starts"] | None = None  # what the checkpoint does not have
         self._planning: Planning | None = None
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
@@ -146,9 +145,10 @@ class Reconciler:
         """Statuses by uid of the object."""
         return self.reader.statuses
 
-    def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
+    def read_specs(self, seen: Seen, now: float, ran: Container[str] = ()) -> dict[str, JobSpec]:
         """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
-        specs = self.reader.read(seen, self.driver, now, self.between.held)
+        # At a takeover, `ran` are those that ran before.
+        specs = self.reader.read(seen, self.driver, now, ran or self.between.held)
         ours = self.pods_of(seen)
         self.admission.look(self.places, seen["nodes"], Volumes(seen), seen["pods"])
         self.admission.forget_others(specs)
@@ -313,12 +313,12 @@ class Reconciler:
             ours = self.pods_of(seen) if held else {}
             self.between.end({uid for uid in held if self._is_over(held[uid], ours, now)})
             found = self.rehearsals.look(look, plannable, left, patience, on_end)
-            for uid, begins in found.items():
-                if not begins:
+            for uid in found:
+                if (entry := self.between.held.get(uid)) is None:
                     self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
                 if uid in self.reader.specs:  # it may have failed, or be deleted
-                    self.statuses[uid].begins_early(begins, now)
-            if any(found.values()):
+                    self.statuses[uid].begins_early(entry, self.slot or 0, self.places, now)
+            if found:
                 self._unsaved = "starts"
                 self._save()
 
@@ -475,10 +475,10 @@ class Reconciler:
         self._reports[uid] = reported
 
     def _ended(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
-        found = set(self.reader.complete)
         # The pods of an OasisJob are ours, and no other controller says when they are complete.
         ours_alone = (entry for entry in self.live.values() if not entry.spec.is_existing)
-        return frozenset(found.union(e.spec.uid for e in ours_alone if self._is_over(e, ours, now)))
+        succeeded = {e.spec.uid for e in ours_alone if self._is_over(e, ours, now)}
+        return frozenset(self.reader.complete | succeeded)
 
     def _is_over(
         self, entry: Entry[JobSpec], ours: Mapping[str, Mapping[str, Any]], now: float

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.evaluation.live import cluster_policy
 from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_existing_jobs import job as batch_job
@@ -48,6 +49,9 @@ def test_a_job_begins_at_its_arrival_and_stays_where_it_is(played: InMid) -> Non
     assert played.workers(second) == 4
     assert played.phase(second) == "Running"
     assert (played.said(second, "Placed") or ("", ""))[1] == "BetweenSlots"
+    (planned,) = played.status(second)["plan"]
+    assert (planned["slot"], sum(planned["workers"].values())) == (0, 4)
+    assert played.status(second)["workers"] == 4
     pods, is_staying = dict(played.pods), second in played.reconciler.between.staying
     assert is_staying or played.reconciler.driver.policy.name == "recourse"  # which moves the first
     played.step()
@@ -339,6 +343,24 @@ def test_what_ended_is_told_whatever_comes_before_the_boundary(kind: str, second
     assert done not in played.reconciler.driver.by_uid
 
 
+@pytest.mark.parametrize("is_early", [True, False])
+def test_a_batch_job_that_ends_before_a_takeover_completes(is_early: bool) -> None:
+    played = InMid(policy("fifo"))
+    if is_early:
+        played.step()
+    done = played.submit_batch(batch_job(4), slots=80.0)
+    played.at(0.2) if is_early else played.step()
+    assert played.workers(done) == 4
+    played.part = 0.5
+    played.succeed(done)
+    played.restart()
+    played.settle()
+    played.submit(rigid("other", 4, 1))
+    played.at(0.6)
+    played.step()
+    assert played.phase(done) == "Completed"
+
+
 LAST = 16  # slots of a stream; some jobs are never done
 
 
@@ -346,7 +368,8 @@ class Streamed(InMid):
     """Jobs of both kinds that come at any time, `early` or from boundaries on."""
 
     def __init__(self, name: str, seed: int, early: bool) -> None:
-        super().__init__(policy(name))
+        options = {"rounds": 1} if name == "recourse" else {}
+        super().__init__(cluster_policy(name, options, lookahead=LAST))
         self.early, self.history, self.ends = early, [], {}  # type: ignore[var-annotated]
         self.left: dict[str, float] = {}  # worker-slots of a Job until its pods succeed
         self.begun = 0  # jobs that began before a boundary
