@@ -20,7 +20,7 @@ from oasis.scheduling import (
     placement_named,
 )
 
-LEAST, MOST = 1, 30
+LEAST, MOST = 1, 30  # of workers and of parameter servers: section V-A of the OASiS paper
 
 
 class FixedCounts:
@@ -122,7 +122,7 @@ class Gpus:
     Parameters
     ----------
     site : Site
-        Which says whether there are GPUs at all.
+        The machines; they may have no GPUs at all.
 
     Examples
     --------

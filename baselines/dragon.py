@@ -377,6 +377,7 @@ class Dragon(LocalityAware):
         least = NO_REQUEST if urgent is None else urgent.min_workers
         able, held = self._running.shrinking(), self._running.held
         spare = sum(surplus(job, held[job.index]) for job in able)
+        # In the public code, workers that could be cut keep the queue from being served.
         if spare <= least and self._launch_one(now):
             return True
         idle = sum(row[self._gpu] for row in self._room.free) // self._site.grid
@@ -397,7 +398,7 @@ class Dragon(LocalityAware):
     def _round_of_the_release(self, now: float, before: Changes) -> bool:
         """Cut for the first job in the queue if it is urgent, and launch the first that fits.
 
-        What is cut is free from the next round on. Nobody is launched while cuts do not help.
+        What is cut is free from the next round on. No job is launched while cuts do not help.
         """
         first = min((next(same) for same in self._queue.sizes()), key=by_arrival, default=None)
         changes: Changes = {}

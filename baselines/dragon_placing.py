@@ -117,7 +117,7 @@ class Ladder:
         job : PolicyJob
             The job.
         workers, ps : int
-            What it asks for.
+            Requested numbers of tasks.
         """
         least = job.min_workers
         hosts = room.site.machines_for("worker")
@@ -162,7 +162,7 @@ class FullestStart:
         job : PolicyJob
             The job.
         workers, ps : int
-            What it asks for.
+            Requested numbers of tasks.
         """
         before = room.free.copy()
         machines = range(len(room.free))

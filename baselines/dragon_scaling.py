@@ -30,7 +30,7 @@ def smallest_urgent(
     is_urgent : callable
         Whether a job has waited for longer than theta.
     size : callable
-        What a job asks for, as a number.
+        Size of the request of a job, as a number.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def victims_by_surplus(able: Iterable[PolicyJob], held: Held) -> list[PolicyJob]
     able : iterable of PolicyJob
         Running jobs with a surplus, in order of launch, which decides between equals.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def make_room(
     victims : sequence of PolicyJob
         Those that may be cut, in this order.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     place : callable
         Gives the urgent job room, or says None.
 
@@ -145,7 +145,7 @@ def give_by_count(able: Iterable[PolicyJob], held: Held, need: int) -> Counter[i
     able : iterable of PolicyJob
         Running jobs with a surplus, in order of launch: each gives all of it before the next.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     need : int
         How many workers are enough. It is looked at after a worker is taken: at least one is.
 
@@ -178,11 +178,11 @@ def give_until(
     Parameters
     ----------
     room : Room
-        What is free; it is left as it was.
+        Free capacity; not changed.
     able : iterable of PolicyJob
         Running jobs with a surplus, in order of launch.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     fits : callable
         Whether the urgent job has room, which it may take.
 
@@ -230,11 +230,11 @@ def grow_where_they_run(
     Parameters
     ----------
     room : Room
-        What is free; what is taken is entered.
+        Free capacity; placed tasks are subtracted.
     able : mapping of int to iterable of PolicyJob
         By machine, the jobs there that can use more workers, in order of launch.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     idle : mapping of int to int
         By machine, how much of resource `gpu` has been idle for long enough, in grid units.
     gpu : int
@@ -292,11 +292,11 @@ def grow_beside_servers(room: Room, able: Iterable[PolicyJob], held: Held) -> Ch
     Parameters
     ----------
     room : Room
-        What is free; what is taken is entered.
+        Free capacity; placed tasks are subtracted.
     able : iterable of PolicyJob
         Running jobs that can use more workers, in order of launch.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
 
     Examples
     --------
@@ -327,11 +327,11 @@ def grow_anywhere(room: Room, able: Iterable[PolicyJob], held: Held) -> Changes:
     Parameters
     ----------
     room : Room
-        What is free; what is taken is entered.
+        Free capacity; placed tasks are subtracted.
     able : iterable of PolicyJob
         Running jobs that can use more workers, in order of launch.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
 
     Examples
     --------

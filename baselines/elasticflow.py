@@ -62,13 +62,13 @@ class Claim:
     Parameters
     ----------
     index : int
-        Of the job.
+        Index of the job.
     sizes : tuple of Size
         Those that it may have, each faster than the ones before it.
     left : float
         Work that is left.
     time : float
-        Until its deadline; infinity: it has none.
+        Time until its deadline; infinity: it has none.
     """
 
     index: int
@@ -90,7 +90,7 @@ class FreeSlots:
     totals : mapping of int to int
         What there is of each of `Pools`, in grid units.
     length : float
-        Of a slot.
+        Length of a slot.
     first : float or None
         Until the end of the present slot; None: it begins now.
 
@@ -195,7 +195,7 @@ def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int,
     Returns
     -------
     shapes : dict of int to Shape
-        Of those that meet their deadlines.
+        Shapes of the jobs that meet their deadlines.
     late : list of int
         Indices of those that cannot; a job is admitted if with it there are none.
     """

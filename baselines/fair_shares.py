@@ -165,7 +165,7 @@ class MachineShares:
         return [*shares, tasks * cores / self._cores]
 
 
-NEGLIGIBLE = 1e-12
+NEGLIGIBLE = 1e-12  # relative: what rounding leaves of a share that is used up
 
 
 class Portions:
@@ -414,7 +414,7 @@ class DRF(BasePolicy):
         return how.place(room, job, more, ps_more)
 
 
-LEASED, OFFERED = 0.0, 1.0
+LEASED, OFFERED = 0.0, 1.0  # first part of a rank: jobs with a lease come first
 
 
 class FinishTimeFairness(Ordered):

@@ -157,7 +157,7 @@ class RunningJobs:
     Attributes
     ----------
     held : dict of int to Allocation
-        What each job holds, by its index.
+        Allocation of each job, by index.
 
     Examples
     --------
@@ -250,9 +250,9 @@ def add_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Al
     job : PolicyJob
         The job.
     held : Allocation
-        What it holds.
+        Its allocation.
     machine : int
-        Where the worker goes.
+        Machine of the worker.
 
     Returns
     -------
@@ -299,7 +299,7 @@ def drop_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> A
     held : Allocation
         What it holds: a worker on `machine`, and more than the fewest with which it works.
     machine : int
-        Where the worker goes.
+        Machine of the worker.
 
     Examples
     --------

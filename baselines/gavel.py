@@ -107,16 +107,16 @@ def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int
     Parameters
     ----------
     ways : sequence of Way
-        Of all jobs.
+        Ways to run of all jobs.
     kinds : Kinds
-        Of machines.
+        Kinds of machines.
     totals : sequence of sequence of int
         What each kind has now of each resource, in grid units.
 
     Returns
     -------
     list of float
-        One number a way, 0 to 1.
+        One number per way, 0 to 1.
 
     Examples
     --------

@@ -14,6 +14,8 @@ from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import Plan, PolicyJob, Site, View
 
+# Ends of the levels of service: even steps of the logarithm, because services differ by orders of
+# magnitude.
 HOURS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 

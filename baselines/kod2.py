@@ -176,7 +176,7 @@ def scale_in(
     victims : iterable of PolicyJob
         As `scale_in_order` has them.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     on_node : callable
         Gives the new job room for its minimum on a machine, or says None.
     printed : bool
@@ -229,11 +229,11 @@ def scale_out(
     Parameters
     ----------
     room : Room
-        What is free; what is taken is entered.
+        Free capacity; placed tasks are subtracted.
     able : sequence of PolicyJob
         Running jobs that can use more workers.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     weight, entered : callable
         The weight of a job, and when it entered the waiting queue, which decides between equals.
     printed : bool

@@ -33,7 +33,7 @@ SYNC, ASYNC = "sync", "async"
 LINEAR = (1.0, 0.0, 0.0, 0.0, 0.0)  # n workers are n times as fast as one
 YOUNG = 0.95  # factor on the gain of a job whose speed was never observed
 LEVELS = 50  # of the loss that a fit may tend to
-FEWEST_LOSSES = 3
+FEWEST_LOSSES = 3  # for a curve with three coefficients
 
 
 def terms(workers: int, ps: int, training: str) -> list[float]:
@@ -94,7 +94,7 @@ def work_to_converge(done: Sequence[float], losses: Sequence[float], least_fall:
     done : sequence of float
         Work done at each evaluation, increasing.
     losses : sequence of float
-        What they showed.
+        Loss at each evaluation.
     least_fall : float
         Above 0.
 
@@ -183,7 +183,7 @@ class Known:
     at_work : bool
         Whether it had done work with that before.
     progress : list of (time, work done)
-        At each look.
+        Time and work done at each look.
     """
 
     pairs: dict[Counts, float]

@@ -65,22 +65,22 @@ class Candidate:
 
 
 class Partition:
-    """One MILP.
+    """The MILP of one repartition.
 
     Parameters
     ----------
     site : Site
         The machines.
     free : list of tuple of int
-        Of each machine, what is there for the candidates: what the other jobs hold is gone.
+        Capacity of each machine for the candidates, without what the other jobs hold.
     candidates : sequence of Candidate
         The jobs to decide on.
     most_loss : float
         Limit on the sum of their fairness losses.
     most_changes : int
-        So many of those that run may be resized or moved.
+        Number of running jobs that may be resized or moved.
     down : collection of int
-        Machines that are not there.
+        Machines that are down.
     """
 
     def __init__(

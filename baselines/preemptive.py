@@ -24,7 +24,7 @@ class PreemptiveCapacity:
     site : Site
         The machines.
     placement : Placement
-        Where tasks go.
+        Placement rule.
     view : View
         The present.
     running : iterable of PolicyJob
@@ -134,7 +134,7 @@ class ServiceLevels:
     Attributes
     ----------
     ends : list of float
-        The same in GPUs times units of time.
+        Ends of levels in GPUs times units of time.
     """
 
     def __init__(self, hours: tuple[float, ...], site: Site) -> None:
@@ -364,7 +364,7 @@ class SRSF(Ordered):
 
 
 ARRIVAL, RUNNING_FIRST = "arrival", "running-first"
-RUNS, WAITS = 0, 1
+RUNS, WAITS = 0, 1  # within a queue, running jobs come before waiting ones
 
 
 class LAS(Ordered):

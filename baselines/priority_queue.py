@@ -72,7 +72,7 @@ def scale_down(
     victims : iterable of PolicyJob
         Running jobs, in the order in which they give.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     on_node : callable
         Gives the new job room on one machine, or says None.
     place : callable
@@ -125,7 +125,7 @@ def scale_down_as_printed(
 ) -> Changes | None:
     """Scale down, with the loops as they are printed.
 
-    Each running job, in order of launch, gives at most one worker a machine (line 18), and whether
+    Each running job, in order of launch, gives at most one worker per machine (line 18). Whether
     the job fits on a machine is looked at before a worker is taken there (line 7), and once more on
     the last machine of all (line 22). Nothing is launched: success is all that is returned. The
     printed loop also takes workers from machines where the job has none; only those where it has
@@ -138,7 +138,7 @@ def scale_down_as_printed(
     running : sequence of PolicyJob
         All running jobs, in order of launch.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     fits : callable
         Whether the job for which room is made fits on a machine.
 
@@ -166,7 +166,7 @@ def scale_down_as_printed(
     last: int | None = None
     for job in running:
         now, spare = held[job.index], held[job.index].worker_count - job.min_workers
-        # Lines 7 and 18: looked at before a worker is taken, and one worker a machine at most.
+        # Lines 7 and 18: looked at before a worker is taken, and one worker per machine at most.
         for last, _ in held[job.index].workers:
             if fits(last):
                 return changes
@@ -193,11 +193,11 @@ def scale_up(room: Room, able: Iterable[PolicyJob], held: Held, rank: Weighting)
     Parameters
     ----------
     room : Room
-        What is free; what is taken is entered.
+        Free capacity; placed tasks are subtracted.
     able : iterable of PolicyJob
         Running jobs that can use more workers.
     held : mapping of int to Allocation
-        What each holds.
+        Allocation of each job, by index.
     rank : callable
         The place of a job in the order of the queue.
 

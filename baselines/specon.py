@@ -31,14 +31,14 @@ class Container:
     job : PolicyJob
         The job.
     observed : bool
-        Whether anybody looks at its evaluation function.
+        Whether its evaluation function is observed.
 
     Attributes
     ----------
     home : int or None
         The machine where all of it runs; None if it waits or is spread over several.
     category : Category
-        Of Algorithm 1.
+        Category by Algorithm 1.
     value, growth : float
         Value and growth (1) of the evaluation function when it was last looked at.
     largest : float
@@ -99,7 +99,7 @@ class Container:
         Parameters
         ----------
         value : float
-            Of the evaluation function.
+            Value of the evaluation function.
         alpha : float
             A growth below this part of the largest value so far is slow.
         now : float
@@ -357,7 +357,7 @@ class SpeCon(GangController):
     Attributes
     ----------
     log : list of Move
-        What the manager decided.
+        Decisions of the manager.
 
     Examples
     --------

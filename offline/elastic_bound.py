@@ -3,7 +3,7 @@
 Relaxed: a job works at the best speed that its workers can have, wherever they are and whoever is
 beside them; a change costs nothing; the machines are one pool, whatever their labels are, in which
 parameter servers take no room; time is divided as finely as one likes within a slot; and everything
-is known from the start. Whatever a policy does is one configuration a job, a form, a slot of
+is known from the start. Whatever a policy does is one configuration per job: a form, a slot of
 completion and the worker-time in each slot up to it, and is worth no more there. So the optimum of
 the LP
 
@@ -36,7 +36,7 @@ from oasis.simulator.elastic import ElasticWorkload
 from oasis.simulator.speed import Load
 from oasis.solvers.lp import ColumnLp, LpColumn
 
-MOST_ROUNDS = 200
+MOST_ROUNDS = 200  # the bound holds after any number of them
 GAP = 1e-3  # the bound is within this part of the LP's optimum, unless the rounds are used up
 ROUNDING = 1e-9  # of a time: more than a run loses when it adds and subtracts times
 
@@ -386,7 +386,7 @@ def pool(made: ElasticWorkload) -> tuple[FloatArray, list[FloatArray]]:
     -------
     totals : (resources,) float array
     demands : list of (forms, resources) float array
-        By job.
+        Demands of a worker, by job.
 
     Examples
     --------
@@ -539,7 +539,7 @@ def shortest_first(arrivals: Sequence[float], work: Sequence[float]) -> float:
     Parameters
     ----------
     arrivals, work : sequence of float
-        Of each job on one machine, in seconds.
+        Arrival and work of each job on one machine, in seconds.
 
     Examples
     --------

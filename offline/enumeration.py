@@ -192,7 +192,7 @@ def fitting_counts(
     Parameters
     ----------
     jobs : sequence of Job
-        Whose workers are counted.
+        Jobs whose workers are counted.
     most : sequence of int
         Most workers of each job in a slot.
     cluster : Cluster

@@ -92,7 +92,7 @@ class PatternPool:
     number : (C,) int array
         Servers of each class.
     demand : (I, R) float array
-        Of one unit of each item.
+        Demands of one unit of each item.
     most : (I,) int array
         Most units of each item in a slot.
 
@@ -238,7 +238,7 @@ class Cut:
     Parameters
     ----------
     weights : (I,) float array
-        By job of the master, non-negative.
+        Non-negative weight of a unit of each job of the master.
     """
 
     weights: FloatArray
@@ -256,7 +256,7 @@ class CutGenerator:
     pool : PatternPool
         The servers and their patterns; it grows.
     params : CutParams
-        How long to look.
+        Parameters of the search for patterns.
     """
 
     def __init__(self, pool: PatternPool, params: CutParams) -> None:

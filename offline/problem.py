@@ -60,7 +60,7 @@ class Method(ABC, Generic[P]):
     Attributes
     ----------
     name : str
-        As users call it.
+        Name of the method for users.
     kind : type
         Class of its parameters.
     needs_prices : bool
@@ -88,7 +88,7 @@ class Method(ABC, Generic[P]):
         stop : Budget
             Time or work of the solve.
         rng : numpy.random.Generator
-            Of all random choices.
+            Generator of all random choices.
         """
 
     def assist(

@@ -121,7 +121,7 @@ class Helper:
     state : SolveState
         Learns what the process finds and proves; its budget is that of the solve.
     task : ProcessTask
-        What the process works on.
+        The task of the process.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ class OfflineResult(Summarised):
     schedules : mapping of str to Schedule
         Schedule of each admitted job, by job id.
     method : str
-        How it was found.
+        Method that was used.
     seconds : float
         Wall-clock time taken.
     parameters : mapping of str to plain data

@@ -38,6 +38,7 @@ from oasis.model.rounding import FloatArray, IntArray
 from offline.elastic_bound import ROUNDING, shortest_first
 
 STEPS = 48  # of the prices of a busy period
+# One scale does not fit all periods: prices that are right in proportion may be too high or low.
 MULTIPLES = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25)
 ROUNDS = 60  # of the search for better prices
 SEARCHED = 1_500  # jobs of a busy period that decide in it
@@ -54,7 +55,7 @@ def rigid_mean_bound(
     Parameters
     ----------
     arrivals, durations : (jobs,) float array
-        In seconds.
+        Arrival and duration of each job, in seconds.
     gpus : (jobs,) integer array
         GPUs that each job holds while it runs.
     total : float

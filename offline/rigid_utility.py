@@ -56,7 +56,7 @@ def rigid_utility_bound(
     Parameters
     ----------
     arrivals, durations : (jobs,) float array
-        In seconds.
+        Arrival and duration of each job, in seconds.
     gpus : (jobs,) integer array
         GPUs that each job holds while it runs.
     worth : UtilityColumns

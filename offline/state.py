@@ -86,7 +86,7 @@ class SolveState:
     Attributes
     ----------
     budget : Budget
-        The same.
+        Budget of the solve.
     incumbent : float or None
         Value of the best verified schedules, None before the first.
     bound : float
@@ -170,7 +170,8 @@ class SolveState:
     def saw(self, progress: SolveProgress) -> None:
         """Pass on the progress of a running solver; its solution counts once it is `found`.
 
-        When it says so depends on the machine, so a result that must repeat does not record it.
+        The time of a report depends on the machine, so a result that must repeat does not record
+        it.
         """
         if self.budget.is_repeatable:
             self._report()

@@ -103,7 +103,7 @@ class Checked:
     kind : str
         What it is: the name of the command that wrote it, or "schedules".
     schedules : int
-        How many were checked against (2)-(13).
+        Number of schedules checked against (2)-(13).
     totals : mapping of str to float
         The recomputed total utilities (1), by the name that the document has for them.
     """

@@ -87,7 +87,7 @@ class Comparison(Summarised):
         return "Comparison", [("jobs", f"{self.about.get('jobs')}"), *done, *more]
 
     def to_frame(self) -> Any:
-        """Figures as a pandas DataFrame: a row a policy, a column for each single number.
+        """Figures as a pandas DataFrame: one row per policy, one column per single number.
 
         Returns
         -------
@@ -363,7 +363,7 @@ def replay_each(
     Parameters
     ----------
     workload : Workload
-        Of rigid or elastic jobs.
+        Rigid or elastic jobs.
     policies : mapping of str to mapping
         The options of each policy that differ from their defaults, by its name.
     on_settled : callable, optional
@@ -546,7 +546,7 @@ def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
     Parameters
     ----------
     comparison : Comparison
-        On an instance.
+        Comparison on an instance.
     offline : OfflineResult
         Of one solve of the same instance. It must not be worse than any of the runs: start it from
         the best of them (``warm_start``).

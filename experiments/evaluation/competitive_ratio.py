@@ -258,7 +258,7 @@ def competitive_ratio(
         When the offline solve ends, as in `offline.solve`, default after 60 seconds. Without a
         proof by then, or by Ctrl-C, the ratio is an interval.
     seed : int
-        Of the offline solve.
+        Seed of the offline solve.
     scheduler : OASiS or any policy, optional
         A fresh one for `instance`; default ``OASiS.from_instance(instance)``.
     on_progress : callable, optional

@@ -24,11 +24,11 @@ class OfferedLoad:
     Parameters
     ----------
     group : TaskGroup
-        Of which servers.
+        Group of the servers.
     resource : str
         The resource.
     capacity : float
-        What all servers of the group have together.
+        Capacity of all servers of the group together.
     wanted : ndarray
         Shape (T,): the demand of `Description`.
     """
@@ -83,7 +83,7 @@ class StandaloneRun:
     completion : int or None
         Slot in which it would complete; None if the horizon is too short.
     utility : float
-        What that is worth; 0 without completion.
+        Utility of that completion; 0 without one.
     form : int
         The form of the job in which it could.
     """
@@ -166,7 +166,7 @@ class Description:
     instance : Instance
         The instance.
     alone : tuple of StandaloneRun
-        For each job, in the order of the instance.
+        Each job on an empty cluster, in the order of the instance.
     demand : mapping of str to ndarray
         By group: shape (T, R), amounts in use in each slot if every job ran from
         its arrival on with as many workers as it could have alone, however full the servers.
@@ -210,7 +210,7 @@ class Description:
         return sorted(found, key=lambda load: -load.mean)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; loads by group and resource, with one number a slot."""
+        """Plain data; loads by group and resource, with one number per slot."""
         instance, jobs = self.instance, self.instance.jobs
         forms = [job.in_form(one.form) for job, one in zip(jobs, self.alone, strict=True)]
         work = [form.work(instance.slot_seconds) for form in forms]

@@ -46,9 +46,9 @@ class BySlots:
     Parameters
     ----------
     seconds : Utility
-        By seconds.
+        Utility by the delay in seconds.
     length : float
-        Of a slot, seconds.
+        Length of a slot, seconds.
     first : float
         Seconds from the true arrival to the end of the slot in which the job arrives.
 
@@ -146,6 +146,7 @@ class ElasticModel:
                 raise InstanceError(f"jobs[{k}].utility", expected)
         self.made, self.length = made, float(slot_seconds)
         real = made.workload.site
+        # On the real machines: the model splits parameter servers, which machines cannot.
         self._empty = EmptyCluster(real, BestFit)
         machines = tuple(
             Machine(
@@ -211,6 +212,7 @@ class ElasticModel:
 
     def _demand(self, job: PolicyJob) -> Mapping[str, float]:
         counts = range(job.min_workers, job.max_workers + 1)
+        # The largest number per worker: then parameter servers fit beside any number of workers.
         servers = max(job.ps_needed(workers) / workers for workers in counts)
         machines = range(len(self.site.machines))
         if not any(admits(job.worker, k) and admits(job.ps, k) for k in machines):
@@ -287,9 +289,9 @@ class Slotted:
     Parameters
     ----------
     policy : Policy
-        What plans.
+        The policy that plans.
     model : ElasticModel
-        How it sees the machines and the jobs.
+        The model of the machines and the jobs that it sees.
     """
 
     slotted = False
@@ -339,6 +341,7 @@ class Slotted:
             }
             self._carry_out(view, plan)
             self._slot += 1
+        # Without a job there is nothing to plan: slots would be counted for ever.
         if self.seen or self._new:
             plan.wake_at = self._slot * self.model.length
         return plan
@@ -407,6 +410,7 @@ def _in(form: int, found: Allocation) -> Allocation:
 
 def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
     """Place `workers`, or the fewest, by best fit; nothing if they do not fit."""
+    # A smaller gang now is better than the planned one in a later slot.
     for count in dict.fromkeys((max(workers, job.min_workers), job.min_workers)):
         found = BestFit().place(room, job, count, job.ps_needed(count))
         if found is not None:
@@ -446,11 +450,11 @@ def elastic_policy(
     Parameters
     ----------
     name : str
-        Of the registry.
+        Name in the registry.
     options : mapping
         Its options that differ from their defaults.
     made : ElasticWorkload
-        What it will run on.
+        The jobs that it will run on.
     slot_seconds : float
         Length of the slots of OASiS and recourse.
 

@@ -32,7 +32,7 @@ def planning_policy(
     Parameters
     ----------
     name : {"oasis", "recourse"}
-        Of the registry.
+        Name in the registry.
     options : mapping
         Its options that differ from their defaults; OASiS heeds ``scale`` alone, the others are
         part of the bounds.
@@ -143,7 +143,7 @@ def cluster_policy(
     Parameters
     ----------
     name : str
-        Of the registry.
+        Name in the registry.
     options : mapping
         Its options that differ from their defaults.
     lookahead : int

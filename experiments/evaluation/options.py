@@ -46,14 +46,14 @@ class Option:
     Parameters
     ----------
     name : str
-        As in Python.
+        Name in Python.
     kind : type
         Its annotation: bool, int, float, str, a `Literal` of texts or a tuple of numbers, each of
         them also with None.
     default : object
         Its value unless another is given.
     help : str
-        What it does, without a full stop.
+        Effect in words, without a full stop.
     denial : str
         Flag of the command line that sets an option to False which otherwise is True, and what it
         then does, in one text such as ``--raw-units: prices in raw units``.
@@ -127,7 +127,7 @@ def described(default: Any, text: str, *, denial: str = "") -> Any:
     default : object
         Value unless another is given.
     text : str
-        What the option does, without a full stop.
+        Effect of the option in words, without a full stop.
     denial : str
         As in `Option`.
     """

@@ -347,9 +347,9 @@ class PolicyEntry:
     Parameters
     ----------
     name : str
-        What users call it.
+        Name for users.
     options : mapping of str to Option
-        What can be set.
+        Options that can be set.
     check : callable
         Is called with all options as keyword arguments, and raises ValueError for wrong ones.
     build : callable

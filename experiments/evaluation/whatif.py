@@ -70,7 +70,7 @@ class JobColumns:
     ids : tuple of str
         Their names.
     submitted, durations : (jobs,) float array
-        In seconds.
+        Submission and duration of each job, in seconds.
     gpus : (jobs,) integer array
         GPUs that each holds while it runs.
     owners : tuple of str
@@ -108,6 +108,7 @@ class JobColumns:
         (('b', 'a'), ('ann', 'bob'), [1, 0])
         """
         rows = sorted(jobs, key=lambda job: job.submitted)
+        # Numbers in place of names: parts are then counted by `bincount`, a million jobs at once.
         owners = sorted({job.owner or NO_OWNER for job in rows})
         place = {name: k for k, name in enumerate(owners)}
         started = np.array([math.nan if job.started is None else job.started for job in rows])
@@ -153,6 +154,7 @@ class JobColumns:
         """
         if load == 1.0:
             return self
+        # At another load the jobs would not have started when they did.
         unknown = np.full(len(self), math.nan)
         return replace(self, submitted=self.submitted / load, started=unknown, ended=unknown)
 
@@ -224,7 +226,7 @@ def machine_list(text: str) -> tuple[int, ...]:
     ----------
     text : str
         ``16x8`` for 16 machines of 8 GPUs, several of these with commas between, or the name of a
-        CSV file with a row a machine: a column ``gpus`` (or ``gpu``, ``num_gpus``), and perhaps
+        CSV file with one row per machine: a column ``gpus`` (or ``gpu``, ``num_gpus``), and perhaps
         ``count``, how many such machines there are. Machines without GPUs are passed over.
 
     Raises
@@ -292,7 +294,7 @@ class Times:
         Seconds without GPUs, and from submission to the end; a job that did not finish has no
         completion, which is NaN.
     started : (jobs,) float array
-        When it first had GPUs; NaN if never.
+        Time at which each job first had GPUs; NaN if never.
     moves, preemptions : int
         How often jobs were moved, and resumed after they had been preempted.
     queue, in_use : tuple of (float array, float array)
@@ -318,6 +320,7 @@ class _Queue:
         self.times, self.changes = array("d"), array("b")
 
     def note(self, progress: JobProgress) -> None:
+        # A job waits from its arrival on; what it holds there, it holds from the same time on.
         waits = True
         self._change(progress.job.arrival, 1)
         for time, held in progress.history:
@@ -434,7 +437,7 @@ def figures(jobs: JobColumns, times: Times, gpus: int) -> dict[str, Any]:
     jobs : JobColumns
         The jobs that `times` are of.
     times : Times
-        What became of them.
+        Their times in the run.
     gpus : int
         GPUs of all machines, of which shares in use are.
 
@@ -462,6 +465,7 @@ def figures(jobs: JobColumns, times: Times, gpus: int) -> dict[str, Any]:
     done = np.isfinite(times.completion)
     sizes = np.searchsorted([least for least, _, _ in SIZES], jobs.gpus, side="right") - 1
     begin = float(jobs.submitted[0])
+    # One part: the mean over the whole run.
     held = float(_means(times.in_use, begin, times.until, 1)[0])
     found: dict[str, Any] = {
         "finished": int(done.sum()),
@@ -532,6 +536,7 @@ def _by_part(
     done = np.isfinite(times.completion)
     counts, finished = np.bincount(part, minlength=parts), np.bincount(part[done], minlength=parts)
     slow = slowdowns(times.completion[done], jobs.durations[done])
+    # Sorted once by part and waiting: a percentile is then one place in each part.
     order = np.lexsort((times.waiting, part))
     last = np.cumsum(counts)
     places = last - counts + np.maximum(np.ceil(0.95 * counts - 1e-9).astype(int), 1) - 1

@@ -233,7 +233,7 @@ class PartChange:
     jobs : int
         Its jobs.
     gpu_hours : float
-        What they use.
+        GPU-hours of these jobs.
     before, after : float
         Mean waiting under the reference and under the policy, seconds.
     """
@@ -265,9 +265,9 @@ def changes(before: Row, after: Row, names: Sequence[str], by: str) -> list[Part
     before, after : mapping
         Figures of the reference and of the policy.
     names : sequence of str
-        Of the parts, in their order.
+        Names of the parts, in their order.
     by : {"by_owner", "by_size"}
-        Which parts.
+        Kind of the parts.
     """
     one, other = before[by], after[by]
     columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])

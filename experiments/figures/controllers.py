@@ -108,7 +108,7 @@ def at_load(
     Parameters
     ----------
     recorded : sequence of Recorded
-        In order of submission.
+        Recorded jobs in order of submission.
     load : float
         To be offered.
     seed : int

@@ -144,7 +144,7 @@ class PublishedFigure:
     name : str
         Its name, such as ``fig3``.
     title : str
-        What it shows.
+        Title of the picture.
     grid : callable
         From `FigureSettings` to the configuration of a sweep.
     table : callable
@@ -242,7 +242,7 @@ class DirectFigure:
     name : str
         Its name, such as ``dragon-7``.
     title : str
-        What it shows.
+        Title of the picture.
     cases : callable
         From the number of seeds, and the trace if it takes one, to what is to be run, each as plain
         data.
@@ -356,9 +356,9 @@ def reproduce(
     Parameters
     ----------
     figure : PublishedFigure or DirectFigure
-        Which.
+        The figure.
     settings : FigureSettings
-        How many seeds, how large.
+        Number of seeds, and size.
     directory : Path
         Where the files go; it is made if it does not exist.
     suffix : str

@@ -34,7 +34,7 @@ class Judgement:
     figure : str
         Such as ``fig3``.
     says : str
-        What the paper says.
+        Statement of the paper.
     policy : str
         Whom it is about: a form of OASiS, or a rival.
     agrees : bool

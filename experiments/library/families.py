@@ -99,7 +99,7 @@ class Problem:
     utilities : str
         One of `experiments.library.families.UTILITIES`.
     seed : int
-        Of the generator.
+        Seed of the generator.
 
     Examples
     --------

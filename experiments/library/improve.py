@@ -109,7 +109,7 @@ def improve(
     library : Library
         What is known; its directory may be empty or missing.
     effort : Effort
-        How hard to try.
+        Limits of the pass.
     on_progress : callable, optional
         Called with the progress of each solve.
 
@@ -238,7 +238,7 @@ class HandedIn:
     problem : Problem
         The instance.
     instance : Instance
-        The same, generated.
+        The generated instance.
     value : float
         Total utility of the schedules, recomputed.
     bound : float or None
@@ -246,7 +246,7 @@ class HandedIn:
     result : OfflineResult
         The schedules and, if it has one, the bound, in the form in which the library takes them.
     known : LibraryEntry or None
-        What the library has.
+        Entry of the library.
     """
 
     problem: Problem

@@ -131,9 +131,9 @@ class LibraryEntry:
     Parameters
     ----------
     name : str
-        Of the instance.
+        Name of the instance.
     family : str
-        Of the instance.
+        Family of the instance.
     fingerprint : str
         First 16 digits of the digest of the instance (`instance_digest`).
     value : float
@@ -141,9 +141,9 @@ class LibraryEntry:
     bound : float
         No schedules are worth more; rounded up to as many digits.
     value_by, bound_by : str
-        How each was found or proved.
+        Methods that found the value and proved the bound.
     value_date, bound_date : str
-        When, as in 2026-01-31.
+        Dates of both, such as 2026-01-31.
     schedules : str
         Digest of the file of the stored schedules.
 

@@ -218,9 +218,9 @@ def share_axes(ax: Axes, what: str, title: str, *, top: float = 1.0, columns: in
     ax : Axes
         With its lines drawn.
     what : str
-        Of what the share is in use, for the y axis.
+        Resource whose share is in use, for the y axis.
     title : str
-        Of the axes.
+        Title of the axes.
     top : float
         Upper end of the y axis.
     columns : int

@@ -108,7 +108,7 @@ def ratio_page(
     Parameters
     ----------
     results : mapping of str to CompetitiveRatio
-        By name, such as the instance's.
+        Ratios by name, such as the instance's.
     jobs : sequence of JobComparison, optional
         Of the one result: `experiments.evaluation.job_comparison.compare_jobs`.
     """

@@ -43,7 +43,7 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
     Parameters
     ----------
     results : mapping of str to CompetitiveRatio
-        By name, such as the instance's.
+        Ratios by name, such as the instance's.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 
@@ -238,7 +238,7 @@ def plot_rents(
     bound : ConfigurationBound
         Of `instance`.
     group : {"worker", "ps"}
-        Which servers.
+        Group of the servers.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 

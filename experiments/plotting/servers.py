@@ -42,7 +42,7 @@ class Group:
     Parameters
     ----------
     title : str
-        What its servers are.
+        Name of its servers.
     names : tuple of str
         Their ids.
     used : (T, S, R) float array
@@ -179,9 +179,9 @@ def plot_utilisation(
     schedules : mapping of str to Schedule
         By job id: ``run.schedules`` of a run, or those of `offline.solve`.
     group : {"worker", "ps"}
-        Which servers.
+        Group of the servers.
     resource : str, optional
-        Of which resource; left out, of the resource that is fullest on each server and slot.
+        Name of the resource; default: on each server and slot the fullest one.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 
@@ -234,9 +234,9 @@ def plot_prices(
     instance : Instance
         The problem.
     run : Run
-        Of a policy that prices resources.
+        Run of a policy that prices resources.
     group : {"worker", "ps"}
-        Which servers.
+        Group of the servers.
     resource : str, optional
         Of which resource; left out, of the one of which most is used.
     ax : Axes, optional

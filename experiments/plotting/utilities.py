@@ -48,7 +48,7 @@ def plot_utilities(
     instance : Instance
         The problem; curves are drawn at whole delays, up to the horizon.
     schedules : mapping of str to Schedule, optional
-        By job id.
+        Schedules by job id.
     class_of : callable, optional
         Class of a job by name, for more than 40 jobs; default as in `plot_schedule`.
     ax : Axes, optional

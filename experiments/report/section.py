@@ -77,7 +77,7 @@ class ReportTable:
     Parameters
     ----------
     title : str
-        What they are.
+        Title of the table.
     columns : tuple of (str, bool)
         Headings, and whether a column holds numbers.
     rows : tuple of tuple of str
@@ -101,7 +101,7 @@ class Picture:
     svg : str
         An ``<svg>`` element, without references to anything outside of it.
     caption : str
-        What it shows, in a sentence.
+        One sentence on what the picture shows.
     """
 
     svg: str
@@ -117,27 +117,27 @@ class Section:
     name : str
         Name of the file that it is from.
     title : str
-        What it is, in words.
+        Title in words.
     was_run : list of (str, str)
         What was run on what: policy, options, instance, version.
     facts : list of (str, str)
-        What came out.
+        Results as names and texts.
     tables : tuple of ReportTable
-        The same in rows.
+        Results in rows.
     proofs : list of (str, str)
-        What is proven or checked, and how.
+        Proofs and checks, as names and texts.
     again : tuple of str
         Commands that make it again.
     picture : str
         An ``<svg>`` element, without references to anything outside of it; empty without a picture.
     notes : tuple of str
-        What is missing, and why.
+        Missing parts, and the reasons.
     answer : tuple of str
-        What came out, in sentences.
+        Results in sentences.
     pictures : tuple of Picture
         Narrow pictures, side by side where there is room.
     remarks : tuple of str
-        What words and marks of the tables mean.
+        Meaning of words and marks in the tables.
     """
 
     name: str
@@ -179,7 +179,7 @@ def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> s
     sections : sequence of Section
         One a result, in the order of the page.
     title : str
-        Of the page.
+        Title of the page.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def whatif_section(
     changed : tuple of str
         Files that are not any more what they were, in sentences.
     number : int
-        Which section of the page it is.
+        Number of the section on the page.
     """
     pictures = tuple(
         Picture(inline_svg(draw(), f"p{number}-{k}-", caption), caption)

@@ -113,7 +113,7 @@ class Cell:
     Parameters
     ----------
     source : InstanceSource
-        Where the instance comes from.
+        Source of the instance.
     policy : str or None
         Name of the policy; None in a cell that others share (`shared_cell`).
     policy_options : mapping
@@ -121,7 +121,7 @@ class Cell:
     seed : int
         Draws the instance and the policy's fixed counts.
     task : CellTask
-        What is done.
+        The task.
     options : Options
         Options of the task.
     code : str
@@ -207,6 +207,8 @@ class PolicyMaker:
         name = self.cell.policy
         if name is None:
             raise InputError(f"task {self.cell.task.name}", "a shared cell has no policy")
+        # The seed of the cell is the default: a seed among the options of the policy takes its
+        # place.
         seed = {SEED: self.cell.seed} if SEED in entry_of(name).options else {}
         return make_policy(name, self.instance, **seed | dict(self.cell.policy_options))
 

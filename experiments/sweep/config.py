@@ -265,7 +265,7 @@ class SweepConfig(ConfigTable):
     instances : list of InstanceGrid
         Each entry is the product of its axes.
     policies : list of PolicyGrid
-        The same.
+        Entries of ``policies``.
     seeds : list of int
         Draw the instances, and the fixed counts of policies that have them. A file may give how
         many there are, from 0 on, as the ``--seeds`` of the command line does.

@@ -105,7 +105,7 @@ def check_cluster(address: str, seconds: float) -> None:
     address : str
         Such as ``tcp://10.0.0.1:8786``.
     seconds : float
-        How long to try, in all.
+        Time to try, in seconds.
 
     Raises
     ------
@@ -191,7 +191,7 @@ class Local:
     Parameters
     ----------
     jobs : int
-        How many; -1 for one a core.
+        Number of processes; -1 for one per core.
     """
 
     jobs: int = -1

@@ -68,11 +68,11 @@ class SweepResult:
     progress : SweepProgress
         Counts of cells.
     task : CellTask
-        What was done with each.
+        The task done with each cell.
     table : pyarrow.Table
-        Content of the file: one row a cell, in the order of the grid.
+        Content of the file: one row per cell, in the order of the grid.
     frame : pandas.DataFrame
-        The same as a data frame.
+        The content as a data frame.
     """
 
     output: Path

@@ -45,7 +45,7 @@ class CellResult:
     error : str or None
         Why it failed, in one line.
     traceback : str or None
-        Where it failed.
+        Traceback of the error.
     """
 
     status: str
@@ -90,6 +90,7 @@ class ResultStore:
     def save(self, key: str, identity: Mapping[str, Any], record: CellResult) -> None:
         """Write a record in one step."""
         content = {"format": FORMAT, "cell": dict(identity), **asdict(record)}
+        # A record that was edited or torn must not pass for a result.
         document = {**content, "digest": _digest(content)}
         self.prepare()
         write_text(self.path(key), json.dumps(document, indent=1) + "\n")
@@ -112,20 +113,21 @@ class ResultStore:
         # Somebody may have edited it, or a disk may have lost a part: the cell is run again then.
         if not isinstance(document, dict) or document.pop("digest", None) != _digest(document):
             raise DamagedRecordError(f"{path}: damaged record")
+        # The name of a file is a hash of its identity, and somebody may have renamed it.
         if document.pop("format") != FORMAT or document.pop("cell") != dict(identity):
             raise DamagedRecordError(f"{path}: record of something else")
         return CellResult(**document)
 
 
 def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Table:
-    """One row a cell, in the order of `cells`: parameters, status, figures, measured times last.
+    """One row per cell, in the order of `cells`: parameters, status, figures, measured times last.
 
     Parameters
     ----------
     cells : sequence of Cell
         The grid.
     records : mapping of str to CellResult
-        By key of the cell; all must be there.
+        Records by key of the cell; all must exist.
     """
     rows = [(cell, records[cell.key]) for cell in cells]
     parameters = [cell.columns for cell, _ in rows]
@@ -150,7 +152,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 
 def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Result of a sweep as a data frame, one row a cell."""
+    """Result of a sweep as a data frame, one row per cell."""
     return pd.read_parquet(path)
 
 

@@ -57,11 +57,11 @@ class CellTask:
     Parameters
     ----------
     name : str
-        What a configuration calls it.
+        Name in configurations.
     function : callable
         From a `Case` to its figures; top-level in an importable module.
     options : type of Options
-        What a configuration may set.
+        Options that a configuration may set.
     headline : tuple of str
         Figures that a summary shows.
     shared : CellTask, optional

@@ -103,7 +103,7 @@ class RatioOptions(Options):
         before there were any. Any gap is small enough if `gap` is infinite; the cell then has the
         key with None, because records are JSON, which has no infinity.
     seed : int
-        Of the offline solve.
+        Seed of the offline solve.
     method : str
         As in `offline.solve`.
     params : mapping, optional

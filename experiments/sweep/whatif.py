@@ -116,7 +116,7 @@ def cells_of(
     jobs : JobColumns
         The jobs of the trace.
     scenarios : sequence of Scenario
-        On what they run.
+        Scenarios that they run in.
     policies : mapping of str to mapping
         The options of each policy that differ from their defaults, by its name.
     each : bool
@@ -157,11 +157,11 @@ def run_until_interrupted(
     Parameters
     ----------
     cells : sequence of Cell
-        What to run.
+        Cells to run.
     executor : Executor
-        Where.
+        Executor of the cells.
     store : ResultStore, optional
-        Where each record is kept as soon as it is there; those that are there already are taken.
+        Store that receives each record at once; records that it has already are used.
     on_done : callable, optional
         Called with each cell that is done, and all records that there are.
     on_note : callable, optional

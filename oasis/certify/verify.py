@@ -41,7 +41,7 @@ def suspects(
     jobs : mapping of job id to Job
         At least those that have a schedule.
     schedules : mapping of job id to Schedule
-        What runs where.
+        Schedules by job id.
 
     Examples
     --------

@@ -110,8 +110,8 @@ class EarlyStarts(Generic[Spec]):
         """Start the jobs that a rehearsal placed, as far as capacity is free now.
 
         A job begins on the machines of the next plan if they are free. Otherwise it begins on
-        others, if it `may_leave` them before the boundary: to whoever gets them then, they must be
-        as free as if no job had been there.
+        others, if it `may_leave` them before the boundary: the job that gets them then must find
+        them free.
         """
         driver = self._driver
         room, there = Room(driver.site, driver.free, driver.down), list(driver.entries.values())

@@ -41,7 +41,7 @@ class Tracked(Protocol):
     has_form : bool
         Whether it has held anything: it stays in that form, unless it may switch.
     allocation : Allocation
-        What it holds.
+        Its allocation.
     complete : bool
         Whether it can work with that.
     waiting_since : float or None
@@ -129,7 +129,7 @@ class BooksView:
     Parameters
     ----------
     books : Books
-        As they stand now.
+        The present records.
     policy : str
         Name of the policy that looks.
     told_remaining : bool
@@ -262,7 +262,7 @@ def choose_forms(
     view : BooksView
         What the policy is going to see; jobs enter its `arrived` and `finished`.
     books : Books
-        As they stand.
+        The present records.
     empty : EmptyCluster
         The empty cluster.
     again : bool

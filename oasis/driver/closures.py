@@ -30,7 +30,7 @@ class Closures:
     Attributes
     ----------
     calendar : Calendar
-        What is known beforehand.
+        Windows that are known beforehand.
     closed : frozenset of int
         Machines that are closed now.
     kept : dict of int to tuple of int
@@ -80,6 +80,7 @@ class Closures:
 
         The longest waiting job decides, because it is unknown which job the policy would start.
         """
+        # A policy that plans around the calendar keeps clear of windows by itself.
         if not self.calendar or self.plans_around:
             return frozenset()
         waiting = (entry for entry in entries.values() if not entry.complete)
@@ -87,6 +88,8 @@ class Closures:
 
     def leave(self, calendar: Calendar, entries: Entries, slot: int) -> None:
         """Take jobs off the machines that are closed in `slot`, also when the policy fails."""
+        # Only machines that are closed to all: what is reserved for some stays in use until the
+        # policy works again.
         closed = calendar.closed(slot, shared=False)
         for index, entry in entries.items():
             if entry.allocation.machines & closed:
@@ -111,6 +114,7 @@ class Closures:
                 raise PolicyError(policy, "is closed", job=entry.job.id, server=where)
         kept = self.held_back(entries.values(), site)
         for entry in entries.values() if kept else ():
+            # The owner of a reservation may use it, and all other free capacity as well.
             if self.calendar.users_of(entry.job.id):
                 continue
             demands = (entry.job.worker, entry.job.ps)
@@ -125,6 +129,7 @@ class Closures:
 def slots_needed(entry: Entry[Any]) -> int:
     """Slots that a job takes with the workers that it has, or is likely to get."""
     held = entry.allocation.worker_count
+    # The most cautious guess where nothing is known: fewer workers take more slots.
     workers = held or entry.job.initial_workers or entry.job.min_workers
     return math.ceil(entry.remaining / workers - TOLERANCE)
 

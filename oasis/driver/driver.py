@@ -46,7 +46,7 @@ class Driver(Generic[Spec]):
     Parameters
     ----------
     policy : Policy
-        What decides.
+        The policy that decides.
     site : Site
         The machines.
     minimum_run : int
@@ -340,7 +340,7 @@ class Driver(Generic[Spec]):
     def _again(self, facts: Facts[Spec], outcome: Decided[Spec]) -> list[Entry[Spec]]:
         """Return the jobs that arrive once more: those that still exist and have work left.
 
-        The policy does not know them, so it is not told of those that are done.
+        The policy does not know them, so it is not informed about the complete ones.
         """
         again, self._arrive_again = self._arrive_again, []
         anew = []

@@ -23,21 +23,21 @@ class Submitted(Protocol):
     Attributes
     ----------
     uid : str
-        What tells it from all others, also from a later job of the same name.
+        Identity, which a later job of the same name does not share.
     generation : int
-        It changes with every edit.
+        A number that changes with every edit.
     job : Job
         The job of the model, arriving in slot 0.
     initial_workers : int or None
         Workers that its owner asked for.
     ps_count : int or None
-        So many parameter servers beside any number of workers; None: by bandwidth.
+        Number of parameter servers beside any number of workers; None: by bandwidth.
     resize : {"elastic", "restart"}
         Whether tasks come and go one by one, or all of them are started again.
     on_rejection : {"fail", "retry"}
-        What becomes of it if the policy does not admit it.
+        Whether it fails or is tried again if the policy does not admit it.
     ends_itself : bool
-        Whether it says itself when it is complete, whatever work is counted: then the work is an
+        Whether it reports its completion itself, whatever work is counted: then the work is an
         estimate, which is extended as often as it is used up.
     """
 
@@ -70,7 +70,7 @@ class Entry(Generic[Spec]):
     Attributes
     ----------
     spec : Submitted
-        What its owner wants.
+        The job as its owner wants it.
     job : PolicyJob
         As the policy may know it, in the form that it is in.
     arrived : int
@@ -82,7 +82,7 @@ class Entry(Generic[Spec]):
     done : float
         Worker-slots done.
     allocation : Allocation
-        What it is to hold in the present slot.
+        Its allocation in the present slot.
     held : int
         Slots in which it held something.
     waiting_since : int or None
@@ -92,7 +92,7 @@ class Entry(Generic[Spec]):
     given : int or None
         Workers that it held last; None if it never ran.
     settled : Allocation
-        What it held at the end of the last boundary.
+        Its allocation at the end of the last boundary.
     begun : bool
         Whether it ever held anything.
     resizes, restarts : int
@@ -304,11 +304,11 @@ class Decided(Generic[Spec]):
     retried : dict of str to int
         Rejected jobs that are tried again, and in which slot.
     changed : list of str
-        Jobs that hold something else now.
+        Jobs whose allocation has changed.
     late : list of str
         Jobs whose promised completion cannot be kept, those that were given up for it included.
     entries : dict of str to Entry
-        Of the jobs that completed.
+        Entries of the jobs that completed.
     failed : dict of str to Exception
         Jobs that cannot be planned, and the error that each of them causes. They hold nothing any
         more; their specs are not to be among the facts before they change.

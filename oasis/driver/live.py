@@ -54,9 +54,9 @@ def remembered(name: str, making: Mapping[str, Any], state: Mapping[str, Any]) -
     Parameters
     ----------
     name : str
-        Of the policy, one of `KNOWN`.
+        Name of the policy, one of `KNOWN`.
     making, state : mapping
-        What its `making` and `state` gave.
+        Data of its `making` and `state`.
     """
     policy = KNOWN[name].made(making)
     policy.reset(site_of(cluster_from_dict(state["cluster"])))
@@ -70,7 +70,7 @@ class JournaledService:
     Parameters
     ----------
     policy : Policy
-        What decides: any policy of slots.
+        The policy that decides: any policy of slots.
     cluster : Cluster
         Servers and the length of a slot.
 
@@ -142,7 +142,7 @@ class JournaledService:
         InstanceError
             If a live job has a utility that the file format does not know.
         OasisError
-            If the policy holds something that cannot be written down.
+            If the policy has an attribute that cannot be saved.
         """
         self._check_usable()
         policy = self.service.policy
@@ -168,7 +168,7 @@ class JournaledService:
         path : str or path-like
             The file.
         policy : Policy, optional
-            One of the same making that was never used; OASiS and recourse are made by themselves.
+            An unused policy with the same options; OASiS and recourse need none.
 
         Raises
         ------

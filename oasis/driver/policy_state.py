@@ -56,14 +56,14 @@ def encode(policy: Any, live: Container[int]) -> Any:
     Parameters
     ----------
     policy : Policy
-        It stays as it is.
+        The policy; it is not changed.
     live : container of int
         Indices of the live jobs: whoever reads the state has them. Others are written out.
 
     Raises
     ------
     InputError
-        If it holds something that cannot be written down; names the attribute.
+        If an attribute cannot be saved; names the attribute.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], si
     Parameters
     ----------
     policy : Policy
-        Of the same making; changed.
+        A policy made in the same way; it is changed.
     state : object
         From `policy_state`.
     jobs : mapping of int to PolicyJob

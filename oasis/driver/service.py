@@ -108,7 +108,7 @@ class Service:
     Parameters
     ----------
     policy : Policy
-        What decides; it is reset.
+        The policy that decides; it is reset.
     cluster : Cluster
         Servers and the length of a slot.
 
@@ -398,9 +398,9 @@ class Effect:
     Parameters
     ----------
     answer : Decision, Progress or Change
-        What the caller is told.
+        The answer to the caller.
     change : Change
-        What it did to the other jobs.
+        Effects on the other jobs.
     totals : Totals
         The counts after it.
     """

@@ -16,7 +16,7 @@ class CalendarEntry:
     Parameters
     ----------
     name : str
-        By which it is named as a cause.
+        Name of the window as a cause.
     begin, end : int
         The first slot that it is for, and the first after it.
     machines : mapping of int to tuple of float or None

@@ -120,7 +120,7 @@ class Decision(Summarised):
     completion : int or None
         Slot in which the last work is done; None if the job is rejected or not done in time.
     schedule : Schedule or None
-        Where it runs.
+        Its placements.
     reason : str or None
         Why the job was rejected, or why it earned nothing although it was admitted.
     rejection : Rejection or None

@@ -72,11 +72,11 @@ class InputError(OasisError, ValueError):
     field : str
         Path of what is wrong, such as ``jobs[3].worker.bandwidth_gbps`` or ``discount``.
     expected : str
-        What was expected there.
+        Description of the expected value.
     got : object, optional
         The value that was found; the attribute has its description.
     hint : str
-        What may help, to be put behind.
+        Advice to put behind the message.
 
     Examples
     --------
@@ -212,9 +212,9 @@ class PolicyError(OasisError):
     policy : str
         Name of the policy.
     detail : str
-        What is wrong.
+        The fault in words.
     job, server, resource : str, optional
-        Where.
+        Place of the violation.
     time : float, optional
         When: slots on an instance, seconds in a replay.
 

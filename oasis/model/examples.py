@@ -21,7 +21,7 @@ class Example:
     file : str
         Its name.
     about : str
-        What it is.
+        Description of the file.
     command : str
         What to do with it first, as arguments of ``oasis``.
     """

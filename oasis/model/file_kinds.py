@@ -305,7 +305,7 @@ class FileKind:
     name : str
         Such as ``instance``, ``run`` (a result of ``oasis run``), ``slurm`` or ``csv``.
     looks : str
-        The same in words, with an article.
+        The kind in words, with an article.
     takes : str
         Which commands take such a file, which they call FILE; empty if none does.
     """
@@ -363,7 +363,7 @@ def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str, 
     wanted : collection of str
         Names of kinds.
     expected : str
-        What is wanted, in words.
+        The wanted kinds, in words.
     file : str
         How the user named it; stands for FILE in the commands that are named.
 

@@ -251,6 +251,7 @@ class InForms:
             raise InstanceError("speeds", "expected either speeds or forms, not both")
         label = self.speeds.label
         for value, speed in self.speeds.values.items():
+            # The machines of a speed are further limited by what the job requires anyway.
             known = self.requires.get(label, (value,))
             if value not in known:
                 expected = f"expected one of the values that requires.{label} admits"

@@ -58,7 +58,7 @@ def read_json(path: str | os.PathLike[str], kinds: Collection[str] = (), expecte
         What it may be, by the names of `oasis.model.file_kinds`. A file that looks like another
         kind is refused with the command that takes it; empty: it may be any JSON.
     expected : str
-        The same in words.
+        The expected kinds, in words.
     """
     return parse_json(read_content(path), kinds, expected, os.fspath(path))
 

@@ -29,7 +29,7 @@ from oasis.model.summary import Facts, Summarised
 from oasis.model.utility import UTILITY, Constant, Deadline, Utility
 from oasis.model.validation import LARGEST_AMOUNT, integer, number
 
-GBIT_PER_MB = 8e-3
+GBIT_PER_MB = 8e-3  # 8 Gbit in 1000 MB
 SIZE = Number(maximum=LARGEST_AMOUNT)
 MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are still finite
 

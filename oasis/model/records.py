@@ -256,7 +256,7 @@ class Variant(Kind):
     records : mapping of str to type
         Classes by kind.
     meaning : str
-        Of all of them.
+        Meaning of the whole variant.
     accepts : callable, optional
         Whether the constructor takes a value that is of no such class.
     """
@@ -324,7 +324,7 @@ def entry(kind: Kind, meaning: str = "", default: Any = MISSING, *, absent: Any 
     Parameters
     ----------
     kind : Kind
-        What may stand in it.
+        Kind of its values.
     meaning : str
         A sentence for the schema.
     default : object, optional

@@ -18,11 +18,11 @@ def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) ->
     Parameters
     ----------
     utility : Utility
-        By the delay from the true arrival.
+        Utility by the delay from the true arrival.
     elapsed : int
         Slots since then.
     slots : int
-        So many delays are kept; beyond them the value is that of the last.
+        Number of delays that are kept; beyond them the value is that of the last.
     end : int, optional
         From this delay on, counted from now, a completion is worth nothing.
 
@@ -39,6 +39,7 @@ def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) ->
         return utility
     if elapsed == 0 and end is None:
         return utility
+    # Two points at least, as a piecewise utility needs them.
     delays = np.arange(max(2, slots + 1))
     values = np.asarray(utility(delays + elapsed), dtype=np.float64)
     if end is not None:
@@ -54,7 +55,7 @@ def remaining_job(job: Job, remaining: int, now: int, slots: int, end: int | Non
     Parameters
     ----------
     job : Job
-        As it arrived.
+        The job as it arrived.
     remaining : int
         Worker-slots that are left.
     now : int

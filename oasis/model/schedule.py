@@ -18,7 +18,7 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import check_unique, integer
 
-SLOT, SERVER, COUNT = 0, 1, 2
+SLOT, SERVER, COUNT = 0, 1, 2  # columns of the rows of a schedule
 
 
 def placements(rows: npt.ArrayLike) -> IntArray:

@@ -25,7 +25,7 @@ class Completion:
     slot : int
         The last slot in which it ran.
     utility : float
-        What it earned.
+        Utility that it earned.
 
     Examples
     --------

@@ -15,7 +15,7 @@ def largest_assignment(weight: IntArray) -> IntArray:
     Parameters
     ----------
     weight : (n, n) int array
-        What each row earns in each column.
+        Weight of each row in each column.
 
     Returns
     -------

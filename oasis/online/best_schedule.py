@@ -33,7 +33,7 @@ class BestSchedule(Summarised):
     completion : int or None
         Slot in which the last work is done.
     schedule : Schedule or None
-        Where the workers and parameter servers run.
+        Placements of the workers and parameter servers.
     reason : str or None
         Why there is no schedule.
     breakdown : Cost or None

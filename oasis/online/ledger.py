@@ -362,7 +362,7 @@ class LedgerHistory:
     begin : callable
         Builds the initial ledger, a new one at each call.
     bounds : PriceBounds
-        Of the prices.
+        Bounds of the prices.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ from oasis.model.validation import number
 from oasis.online.completions import completions_by_form
 
 DEFAULT_MIN_UTILITY_FRACTION = 0.7  # chosen by a study: docs/floor
-LARGEST_LOG = 709.0
+LARGEST_LOG = 709.0  # e^710 is no double
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

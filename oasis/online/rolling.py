@@ -122,7 +122,7 @@ def live_to_dict(live: LiveJob) -> dict[str, Any]:
 def live_from_dict(
     entry: Mapping[str, Any], cluster: Cluster, end: int, grid: dict[str, float], floor: float
 ) -> LiveJob:
-    """The inverse of `live_to_dict`; `end` and `floor` are those of that call."""
+    """The inverse of `live_to_dict`; `end` and `floor` are those that the job was made with."""
     job, form = job_from_dict(entry["job"]), entry.get("form", 0)
     several = len(job.in_forms) > 1  # of what is left of a job that had several, `form` is the one
     live = LiveJob.of(entry["key"], job, cluster, end, grid, floor, 0 if several else form)

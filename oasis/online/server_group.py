@@ -23,9 +23,9 @@ class Share:
     Parameters
     ----------
     amount : (R, T, C) float array
-        What is kept on one server of each column.
+        Reserved amount on one server of each column.
     used : (R, T, C) float array
-        What is committed there to these jobs, be it more or less.
+        Amount committed there to these jobs, which may be more or less than that.
     """
 
     amount: FloatArray
@@ -70,16 +70,16 @@ class ServerGroup:
         Units of resource r that are free on all servers together, or somewhat more; None where
         it is not counted.
     lost : set of int
-        Servers that are not there.
+        Servers that are lost.
     is_even : bool
         Whether all servers cost the same in each slot, whatever is committed. Servers are then
         filled in the order of their index, and no costs need to be sorted.
     kept : (R, T, C) float array or None
-        What a calendar keeps from all jobs on one server of the column; None: nothing.
+        Capacity that a calendar keeps from all jobs on one server of the column; None: nothing.
     closed : (T, C) bool array or None
-        Where a calendar lets no task run, not even one that asks for nothing; None: nowhere.
+        Places where a calendar lets no task run, whatever it asks for; None: nowhere.
     shares : dict of tuple of str to Share
-        What a calendar keeps for some jobs, by `oasis.scheduling.calendar.CalendarEntry.users`.
+        Capacity that a calendar keeps for some jobs, by `oasis.model.calendar.CalendarEntry.users`.
     """
 
     capacity: FloatArray
@@ -133,7 +133,7 @@ class ServerGroup:
         return margin
 
     def _taken(self, users: tuple[str, ...] = ()) -> FloatArray:
-        """Capacity, committed or reserved, that jobs other than `users` hold, (R, T, C)."""
+        """Capacity that jobs of `users` cannot have: committed, or kept for others, (R, T, C)."""
         taken = self.used if self.kept is None else self.used + self.kept
         for key, share in self.shares.items():
             if key != users:
@@ -447,7 +447,7 @@ class ServerGroup:
     def is_crowded(self, slots: IntArray, servers: IntArray, users: tuple[str, ...] = ()) -> bool:
         """Whether more is committed at one of these places than the calendar leaves.
 
-        Jobs of `users` that have no more than is kept for them are in nobody's way.
+        Jobs of `users` that use no more than is reserved for them crowd out no job.
         """
         columns = self._column(servers)
         most = self.capacity[:, columns] * (1 + SPARE_MARGIN)

@@ -47,7 +47,7 @@ def held_back(
     Parameters
     ----------
     held : iterable of pair of PolicyJob and Allocation
-        What all jobs hold now.
+        All jobs with their present allocations.
     """
     found: dict[int, Row] = {}
     nothing, held = (0,) * len(site.resources), list(held)

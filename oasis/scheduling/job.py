@@ -143,7 +143,7 @@ class TrainingCurve:
 class PsRule(Protocol):
     """The number of parameter servers by the number of workers.
 
-    `per_worker` and `fixed` describe the rule to whoever needs it as linear inequalities: `n`
+    `per_worker` and `fixed` describe the rule as linear inequalities: `n`
     workers, at least one, need ``ceil(per_worker * n) + fixed`` of them.
 
     Examples
@@ -248,11 +248,11 @@ class LimitedDemand(Sequence[tuple[int, int]]):
     Parameters
     ----------
     amounts : tuple of (resource index, amount)
-        What it reserves, in grid units.
+        Reserved amounts, in grid units.
     machines : frozenset of int
         Those that admit it, by their index in `Site.machines`.
     requires : Requirement
-        What it asks of their labels.
+        Labels that it requires of the machines.
     unmet : str or None
         A label that no machine has as it must be; None if some machine admits the task.
 

@@ -125,13 +125,13 @@ def own_error(
     Parameters
     ----------
     error : BaseException
-        What was raised.
+        The exception that was raised.
     policy : Policy or type
         Whose method it came out of; the class, if that was its constructor.
     where : str
         Name of the method.
     time : float, optional
-        When it was called.
+        Time of the call.
 
     Returns
     -------

@@ -22,6 +22,7 @@ class GangChange(StrEnum):
     @classmethod
     def of(cls, before: Allocation, after: Allocation, started: bool) -> GangChange:
         """The change from `before` to `after`; `started`: it has worked before."""
+        # What it held before does not matter once it has given that up: it starts or resumes.
         if not before.workers:
             return cls.RESUME if started else cls.START
         same = before.worker_count == after.worker_count and before.ps_count == after.ps_count

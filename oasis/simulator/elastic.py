@@ -83,11 +83,11 @@ class ElasticWorkload(Summarised):
     workload : Workload
         The machines and the jobs.
     speed : Speed
-        How fast the jobs work.
+        Speed model.
     costs : ChangeCosts
-        What changes cost them.
+        Costs of changes of allocations.
     observation : Observation or None
-        How their training is looked at.
+        Sampling of their training curves.
     document : mapping
         The plain data of the file that all this was made from.
 
@@ -489,6 +489,7 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
     rows = [machine.capacity for machine in found.machines]
     forms = [form for job in found.jobs for form in job.in_forms]
     rows += [amounts for form in forms for amounts in (form.worker, form.ps or {})]
+    # One grid for all machines and demands: amounts then add up exactly, in any order.
     grid = grid_for(amount for row in rows for amount in row.values())
     site = Site(
         found.resources,
@@ -518,6 +519,7 @@ def _speed(found: ElasticFile) -> TrainingSpeed:
     """Build the speed model of the file, leaving out parts that have no effect."""
     machines, forms = found.machines, [form for job in found.jobs for form in job.in_forms]
     tables = {job.id: job.speedup for job in found.jobs if job.speedup}
+    # A part without effect would only slow the simulation down: speeds would depend on neighbours.
     linked = any(one.link_gbps for one in machines) and any(form.gradient_mb for form in forms)
     shared = any(machine.cpu_cores for machine in machines)
     loss = found.crowding_loss

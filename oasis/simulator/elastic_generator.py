@@ -65,7 +65,7 @@ def generate_elastic(
     resize_seconds : float
         Time without work when a job is resized, moved or resumed.
     seed : int
-        The same seed gives the same workload.
+        Seed; the same seed gives the same workload.
 
     Examples
     --------

@@ -22,13 +22,13 @@ class Execution:
     Parameters
     ----------
     state : State
-        Of the run.
+        State of the run.
     agenda : Agenda
-        Of the run.
+        Agenda of the run.
     speed : Speed
-        How fast jobs work.
+        Speed model.
     costs : Costs
-        What changes cost in time.
+        Costs of changes in time.
     on_settled : callable, optional
         Called for each job that finished or was rejected.
 

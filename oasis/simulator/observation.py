@@ -53,7 +53,7 @@ class Samples:
     job : PolicyJob
         A job with a `curve`.
     how : Observation
-        When it is looked at, and how exactly.
+        Times and precision of the samples.
     """
 
     __slots__ = ("_how", "_job", "_next", "_pieces", "_rng", "_values")

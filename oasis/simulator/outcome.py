@@ -36,7 +36,7 @@ class JobTimes(Summarised):
     job_id : str
         The job.
     arrival : float
-        When it came.
+        Time of arrival.
     start, end : float or None
         When it first held all it needs and when its work ended; None if it never did.
     waiting, running, overhead : float
@@ -138,7 +138,7 @@ class MachineUse:
     Parameters
     ----------
     state : State
-        Of the run.
+        State of the run.
     """
 
     def __init__(self, state: State) -> None:
@@ -178,9 +178,9 @@ class Outcome(Summarised):
     Parameters
     ----------
     jobs : tuple of JobTimes
-        In order of arrival, as far as they arrived.
+        Times of the jobs that arrived, in order of arrival.
     site : Site
-        Where it ran.
+        Machines of the run.
     timeline : tuple of (float, tuple of int)
         Amounts in use from each time on, in grid units (`Site.grid`): resource by resource for
         worker tasks, then for parameter servers.
@@ -189,7 +189,7 @@ class Outcome(Summarised):
         ever happen, it is later by the time that they would need one after another
         (`Engine.finish`).
     calls : int
-        How often the policy was asked.
+        Number of calls of the policy.
     policy_seconds, simulator_seconds : float
         Measured time inside the policy and outside it.
     policy : str

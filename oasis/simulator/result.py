@@ -36,7 +36,7 @@ class Run(Summarised):
     parameters : mapping
         Its parameters.
     decisions : tuple of Decision
-        In order of arrival.
+        Decisions in order of arrival.
     bounds : PriceBounds or None
         Price bounds the policy used, if it prices resources.
     decision_seconds : tuple of float
@@ -133,7 +133,7 @@ class Run(Summarised):
         return "Run", facts
 
     def to_frame(self) -> Any:
-        """Decisions as a pandas DataFrame: a row a job in order of arrival.
+        """Decisions as a pandas DataFrame: one row per job in order of arrival.
 
         Returns
         -------

@@ -188,7 +188,7 @@ class ScalingTable:
         return speed
 
 
-MB_PER_GBIT = 125.0
+MB_PER_GBIT = 125.0  # 1000 MB in 8 Gbit
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +305,9 @@ class TrainingSpeed:
     scaling : Speed
         What the workers do on one machine that they have for themselves.
     communication : Communication or None
-        What the network costs; None: nothing.
+        Time on the network; None: it costs nothing.
     sharing : CpuSharing or None
-        What sharing cores costs; None: nothing.
+        Slowdown through shared cores; None: it costs nothing.
 
     Examples
     --------

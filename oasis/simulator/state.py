@@ -82,7 +82,7 @@ class JobProgress:
     checkpoints : Checkpoints or None
         What it goes back to then; None: it loses no work.
     samples : Samples or None
-        What has been seen of its training.
+        Samples of its training curve.
     """
 
     __slots__ = (
@@ -358,7 +358,7 @@ class State:
     load : Load
         What is on each machine, kept if the speed model asks for it.
     saving : Saving
-        What jobs that have left still keep busy.
+        Machines that are busy with the saving of jobs.
     """
 
     def __init__(self, site: Site) -> None:

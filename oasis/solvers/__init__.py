@@ -11,7 +11,7 @@ from enum import StrEnum
 
 __all__ = ["PROOF", "TRUST", "Solution", "SolveProgress", "Status", "relative_gap"]
 
-TINY = 1e-9
+TINY = 1e-9  # in place of an objective of 0, by which no gap can be divided
 
 # Solution and bound that agree this far (relative) prove each other optimal.
 PROOF = 1e-6
@@ -59,7 +59,7 @@ class SolveProgress:
     gap : float
         `relative_gap` of the two; infinite without an incumbent.
     phase : str
-        What it is doing, such as "configuration LP".
+        Present phase, such as "configuration LP".
     """
 
     elapsed: float

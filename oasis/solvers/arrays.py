@@ -25,7 +25,7 @@ FORGIVEN = 1e-9  # by which a row without variables may miss its limits, as in H
 
 
 def blocks(rows: Sequence[Sequence[Numbers | None]]) -> FloatArray:
-    """The table that blocks make, as `numpy.block` does; None is a block of zeros.
+    """Assemble a table from blocks, as `numpy.block` does; None is a block of zeros.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class RowArrays:
     Parameters
     ----------
     starts : (M + 1,) int array
-        Where the entries of each row begin.
+        Index of the first entry of each row.
     columns, values : (E,) arrays
         Variable and coefficient of each entry.
     lower, upper : (M,) arrays
@@ -139,15 +139,15 @@ class ArrayModel:
     Parameters
     ----------
     names : list of str
-        Of the N variables.
+        Names of the N variables.
     costs : (N,) array
         Coefficients of the objective.
     constant : float
-        What the objective has besides.
+        Constant term of the objective.
     lower, upper : (N,) arrays
         Limits of the variables, infinite where there are none.
     is_whole : (N,) bool array
-        Which variables are whole numbers.
+        Mask of the integer variables.
     rows : RowArrays
         The rows.
     maximise : bool

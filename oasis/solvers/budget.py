@@ -21,7 +21,7 @@ LEAST_PROGRESS = 1e-3
 class Stopping:
     """Criteria of one solve; it ends as soon as one of them is met.
 
-    Whoever asks says how much has been spent, in seconds or in units of work; it reads the clock
+    The caller says how much has been spent, in seconds or in units of work; it reads the clock
     for a deadline alone.
 
     Parameters
@@ -32,7 +32,7 @@ class Stopping:
         Amount after which to end, if until then the interval between solution and bound has not
         become shorter by a thousandth of itself; None or inf is no such criterion.
     now : float
-        What has been spent when the solve begins.
+        Amount spent when the solve begins.
 
     Raises
     ------
@@ -81,7 +81,7 @@ class Stopping:
         bound : float
             The best bound.
         now : float
-            What has been spent.
+            Amount spent.
         verified : float or None
             Value of the best solution that is at hand and verified: the gap is that of it alone.
         """

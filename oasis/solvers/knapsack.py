@@ -58,7 +58,7 @@ def knapsack(
     values : (I,) float array
         Value of one unit of each item, positive.
     shares : (I, R) float array
-        What one unit takes of each resource.
+        Share of each resource that one unit takes.
     upper : (I,) int array
         Most units of each item.
     limit : float

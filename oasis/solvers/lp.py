@@ -72,7 +72,7 @@ def _most(factors: FloatArray, lower: FloatArray, upper: FloatArray) -> list[flo
 
 
 _MODEL = highspy.HighsModelStatus
-_DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4
+_DUAL_SIMPLEX, _PRIMAL_SIMPLEX = 1, 4  # HiGHS's own numbers
 NO_ITERATION_LIMIT = 2**31 - 1  # HiGHS's own default
 
 # Work of one solve and of one simplex iteration in it, in units of about a second, measured.

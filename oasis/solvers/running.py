@@ -63,13 +63,13 @@ class RunningSolve:
     highs : highspy.Highs
         With the model; it starts at once.
     scale : float
-        What its objective is multiplied by.
+        Factor on its objective.
     read : callable
         Returns the solution once HiGHS has ended.
     worst : float
         The bound as long as there is none: infinite.
     budget : Budget
-        What the work is charged to.
+        Budget that the work is charged to.
     check_work : float
         Work between two of HiGHS's checks whether it should stop.
     is_whole_problem : bool
@@ -83,7 +83,7 @@ class RunningSolve:
     Attributes
     ----------
     progress : SolveProgress or None
-        What HiGHS has told so far.
+        Last report of HiGHS.
     """
 
     def __init__(

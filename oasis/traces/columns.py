@@ -150,6 +150,7 @@ def columns_of(
                 found[name] = _there(header, given[name], name, file)
         elif name in preset:
             found[name] = _there(header, preset[name], name, file)
+        # A known format is not guessed at: a column of a likely name may mean something else there.
         elif not preset and not (name == "waiting" and "started" in found):
             column = _guess(header, name, {*found.values(), *given.values()})
             if column:
@@ -206,6 +207,7 @@ def _guess(header: Sequence[str], name: str, taken: set[str]) -> str:
     """The column with the likeliest name, empty if there is none."""
     if name in header:
         return name
+    # Known names outermost: a likelier name wins, wherever its column stands.
     for known in KNOWN[name]:
         for column in header:
             plain = _base(column)[0] if name in TIMED else _plain(column)

@@ -36,6 +36,7 @@ def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, An
         if high in given and low not in given:
             more[low] = 0
         elif low in given and high not in given:
+            # A lower limit above the default of the upper one would leave out every job.
             more[high] = max(defaults[high], given[low])
     if "horizon" in given and "arrival_slots" not in given:
         more["arrival_slots"] = min(defaults["arrival_slots"], given["horizon"])
@@ -122,7 +123,7 @@ def ps_counts(window: Window, jobs: Sequence[Job]) -> dict[str, int]:
 def busiest(records: Sequence[JobRecord], amount: Callable[[JobRecord], float]) -> float:
     """The most of `amount` that the runs of `records` hold at one time.
 
-    A run begins when the trace says so, or else at submission; one that ends makes room for one
+    A run begins when the trace says, otherwise at submission; one that ends makes room for one
     that begins at the same time.
 
     Examples

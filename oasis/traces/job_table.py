@@ -49,7 +49,7 @@ class JobTrace:
     read : callable
         Makes a `TraceTable` of `TraceRow` of a `TraceSource` and the options.
     about : mapping of str to str
-        What the metadata of the instance say of it.
+        Entries about the trace in the metadata of the instance.
     options : type
         Class of its options.
     """

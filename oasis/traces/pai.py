@@ -100,11 +100,13 @@ def _read(source: TraceSource, options: PaiOptions) -> TraceTable[TraceRow]:
         run = runs.get(row["job_name"])
         if run is None:
             raise MalformedError("no task of this job in the table of tasks")
+        # Without an end of all parts, the duration would be too short.
         if run.goes_on:
             raise MalformedError(NOT_ENDED)
         submitted = clock.read(row["start_time"], "start_time")
         if run.ended <= run.started:
             raise MalformedError(NEVER_RAN)
+        # Whole GPUs: the simulated machines do not share one between jobs.
         gpus = ceil(run.percent / PERCENT - 1e-9)
         job = PlainJob(
             *(row["job_name"], submitted, run.ended - run.started, gpus, row["user"]),

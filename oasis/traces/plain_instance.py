@@ -156,6 +156,7 @@ class _TableReader:
         if started is None:
             started = self._after_waiting(row, submitted)
         duration = self._duration(row, started, ended)
+        # Such a job was cancelled before it ran; it takes nothing and would count as served.
         if duration == 0:
             raise MalformedError(NEVER_RAN)
         if started is not None and started < submitted:
@@ -185,6 +186,7 @@ class _TableReader:
         worth = 1.0 if column is None else real(self._number(row[column]), column)
         if due is None:
             return Constant(worth)
+        # A deadline before the submission cannot be met: the job is worth nothing, but is there.
         return Deadline(worth, due - submitted) if due >= submitted else Constant(0.0)
 
     def _time(self, row: Mapping[str, str], name: str) -> float | None:

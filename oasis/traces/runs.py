@@ -21,9 +21,9 @@ class JobRun:
     Parameters
     ----------
     id : str
-        Of the job.
+        Name of the job.
     line : int
-        Where it stands in the file.
+        Line of the file.
     submitted, duration : float
         Seconds.
     gpus : int
@@ -31,7 +31,7 @@ class JobRun:
     labels : mapping of str to str
         As in `TraceRow`.
     started : float or None
-        When it began, if the file says.
+        Time of its start, if the file has it.
     has_ended : bool
         Whether its duration is known.
     cluster : str

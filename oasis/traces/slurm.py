@@ -95,7 +95,7 @@ def resources_of(text: str) -> Resources:
     """Read a list of trackable resources (TRES) or of generic ones (GRES).
 
     The list is split at commas outside of brackets, and each entry is read as a whole. The GPUs are
-    those of the entries without a type, which count all types, or else the sum over types.
+    those of the entries without a type, which count all types, otherwise the sum over types.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def layout_of(source: TraceSource, columns: str = "", delimiter: str = "") -> Ro
     Parameters
     ----------
     source : TraceSource
-        What sacct printed, but for JSON.
+        Output of sacct, but no JSON.
     columns : str
         The names of the columns with commas between, if the file has no header; else empty.
     delimiter : str

@@ -45,7 +45,7 @@ class TraceSource:
     lines : tuple of str
         Its lines without their ends; blank ones at its end are left out.
     path : str
-        As the caller named it.
+        Path as the caller named it.
     """
 
     name: str
@@ -231,9 +231,9 @@ class TraceTable(Generic[Row]):
     notes : list of str
         Notes on how the rows were read, which affect what the numbers mean.
     clock : TraceTimes or None
-        How the times of the file were read.
+        Reader of the times of the file.
     unit : {"row", "entry"}
-        What the file consists of.
+        Word for one record of the file.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -372,7 +372,7 @@ def check_usable(table: TraceTable[Any], name: str, *, allow_malformed: bool = F
     Parameters
     ----------
     table : TraceTable
-        What was read.
+        The table that was read.
     name : str
         The file's.
     allow_malformed : bool

@@ -102,7 +102,7 @@ def rule_text(rule: str, options: Mapping[str, Any], start: str = "") -> str:
     options : mapping
         The options of the importer.
     start : str
-        Where the window begins.
+        Begin of the window.
 
     Examples
     --------

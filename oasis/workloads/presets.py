@@ -49,7 +49,7 @@ STEPS_PER_SECOND: Mapping[str, tuple[float, float, float]] = {
     "CycleGAN": (0.505, 2.403, 4.426),
 }
 KINDS_SHAPE = (4, 32, 244.0)  # GPUs, vCPUs and memory of each machine, chosen
-KINDS_PS_SHAPE = (0, 32, 128.0)
+KINDS_PS_SHAPE = (0, 32, 128.0)  # without GPUs, which parameter servers do not use
 
 
 def draw_servers(
@@ -66,6 +66,7 @@ def draw_servers(
 
 def testbed_servers(worker_servers: int, ps_servers: int) -> tuple[tuple[Server, ...], ...]:
     """Machines of section V-B; the same share of worker machines has a GPU at any size."""
+    # Rounded up, so that there is a GPU machine at any size.
     with_gpu = int(np.ceil(TESTBED_GPU_SHARE * worker_servers))
     workers = tuple(
         _server(f"w{h}", (int(h < with_gpu), 32, 80), 600.0, TESTBED_BANDWIDTH_GBPS)

@@ -91,7 +91,7 @@ Draw = Callable[[IntArray], tuple[Columns, npt.NDArray[np.bool_]]]
 # Drawing is much faster in arrays: many candidates at once, and the first good one is taken.
 CANDIDATES = 32768  # drawn in one round, for all jobs together
 MAX_PER_JOB = 2048  # drawn in one round for one job
-MAX_ROUNDS = 100
+MAX_ROUNDS = 100  # a job without a good candidate by then has next to none
 
 
 def exchange_slots(
@@ -238,6 +238,7 @@ def redraw(size: int, draw: Draw) -> Columns | None:
     for _ in range(MAX_ROUNDS):
         if not pending.size and columns:
             return columns
+        # The fewer jobs are left, the harder they are to fit: each gets more candidates.
         each = int(np.clip(CANDIDATES // max(pending.size, 1), 1, MAX_PER_JOB))
         drawn, good = draw(np.repeat(pending, each))
         table = good.reshape(pending.size, each)

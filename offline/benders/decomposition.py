@@ -70,9 +70,9 @@ class Decomposition:
     parts : Parts
         The master, its cuts, and the searches for schedules.
     params : BendersParams
-        How the time is spent.
+        Division of the time.
     stop : Budget
-        What may be spent.
+        Time or work that may be spent.
     """
 
     def __init__(self, parts: Parts, params: BendersParams, stop: Budget) -> None:

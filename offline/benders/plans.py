@@ -67,7 +67,7 @@ def close_plan(
     budget : Budget
         When to stop; no plan takes longer than ``params.plan_limit``.
     params : PrimalParams
-        That.
+        Limits of a plan.
     rows : sequence of RowArrays
         Further rows: what the plan must be worth, or how much room it may use.
     gap : float
@@ -120,7 +120,7 @@ class PlanComparison(NamedTuple):
         What a unit of each variable counts: 0 for fixed variables, and for counts above 0 in the
         known plan, whose changes have variables of their own.
     moved : float
-        What the limits change in any case.
+        Size of the changes that the limits enforce.
     scale : float
         What all units of the known plan count together.
     """
@@ -143,7 +143,7 @@ class PlanComparison(NamedTuple):
         known : mapping of str to float
             Values of the variables, by name, for whole counts.
         size_of : mapping of str to float
-            Of a unit of each count, by its name.
+            Size of a unit of each count, by its name.
         """
         sizes = np.array([size_of.get(name, 0.0) for name in model.names])
         now = np.array([round(known.get(name, 0.0)) for name in model.names], float)

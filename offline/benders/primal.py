@@ -58,15 +58,15 @@ class PrimalHeuristic:
     model : CountModel
         The master.
     separation : Separation
-        Of its cuts.
+        Finds and adds its cuts.
     best : BestSolution
-        Where schedules go.
+        Receives better schedules.
     duals : DualValues
         For jobs that no plan wants, or that found no place.
     rng : numpy.random.Generator
-        Of the order of those.
+        Generator of their random order.
     params : PrimalParams
-        How long, and how often.
+        Limits of plans and placements.
     shortfall : ShortfallParams, optional
         What steers the search for places of the work that a plan's jobs lack.
     """
@@ -106,7 +106,7 @@ class PrimalHeuristic:
         near : mapping of str to (float, float)
             Which plans are close enough: limits of variables of the master, by name.
         budget : Budget
-            When to stop.
+            Time or work that may be spent.
         gain : float, optional
             How much more than the best schedules a plan must be worth; without a `radius`, it is
             then the one that changes the fewest of their counts. By default, it is the best plan,
@@ -178,8 +178,8 @@ class PrimalHeuristic:
 
         A slot with the counts of the best schedules has the places that it has there. With
         `seconds`, any other is placed for so long, or until what it holds is proven to be most.
-        Without, it is placed by few changes of what the best schedules have there, else by patterns
-        alone, and jobs that lack work look for it in other slots.
+        Without, it is placed by few changes of what the best schedules have there, otherwise by
+        patterns alone, and jobs that lack work look for it in other slots.
 
         Returns
         -------

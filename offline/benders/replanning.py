@@ -61,15 +61,15 @@ class Replanning:
     model : CountModel
         The master.
     separation : Separation
-        Of its cuts.
+        Finds and adds its cuts.
     primal : PrimalHeuristic
         Plans in whole numbers, and places the plans.
     best : BestSolution
         Where to start, and where better schedules go.
     duals : DualValues
-        What the prices make of each job.
+        Payoff of each job at the prices of the bound.
     rng : numpy.random.Generator
-        Of all choices.
+        Generator of all random choices.
     params : ReplanningParams
         Sizes and times.
 
@@ -172,9 +172,9 @@ class Replanning:
         Parameters
         ----------
         plan : mapping of int to int
-            When each job completes that does, by form.
+            Completion slots of the jobs that run, by form.
         budget : Budget
-            When to stop.
+            Time or work that may be spent.
         """
         if self.is_whole:
             self._slots = range(self.model.arrays.horizon)

@@ -38,7 +38,7 @@ class SlotModel:
     model : CountModel
         The master.
     params : CutParams
-        How patterns are looked for.
+        Parameters of the search for patterns.
     """
 
     def __init__(self, model: CountModel, params: CutParams) -> None:
@@ -75,11 +75,11 @@ class SlotModel:
         most : (I,) int array
             Most workers of each job, at most its ``parallel``.
         weights : (I,) float array
-            Of one worker of each job, positive.
+            Weight of one worker of each job, positive.
         known : mapping of str to (I, S) int array
             Units that fit, the start.
         budget : Budget
-            When to stop.
+            Time or work that may be spent.
         gap : float
             Share of the lightest worker's weight by which heavier workers may be missed.
 
@@ -176,7 +176,7 @@ class Fill:
     Parameters
     ----------
     units : list of mapping of str to (I, S) int array
-        By slot and group.
+        Units in each slot, by group.
     due : (I,) int array
         The slot by which a job is to complete, -1 for jobs that do not run.
     workers : (T, I) int array
@@ -216,7 +216,7 @@ class Shortfall:
     rng : numpy.random.Generator
         Of the order of slots, and of small differences between weights.
     params : ShortfallParams
-        How long, and how weights grow.
+        Limits of the search, and the growth of weights.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class Shortfall:
         Parameters
         ----------
         start : Fill
-            What was placed of a plan; it is not changed.
+            The placed part of a plan; not changed.
         least : float
             What the jobs that are due must be worth more than together.
         budget : Budget

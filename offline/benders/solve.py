@@ -103,7 +103,7 @@ class ScheduleSearch:
     parts : Parts
         The searches, and what they work with.
     params : BendersParams
-        How the time is spent.
+        Division of the time.
     partner : Partner
         The other process.
     """

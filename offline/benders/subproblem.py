@@ -118,15 +118,15 @@ def place(
     Parameters
     ----------
     capacity : (S, R) float array
-        Of each server.
+        Capacities of each server.
     demand : (I, R) float array
-        Of one unit of each item.
+        Demands of one unit of each item.
     counts : (I,) int array
         Units wanted.
     budget : Budget
-        When to stop.
+        Time or work that may be spent.
     params : CutParams
-        How patterns are looked for.
+        Parameters of the search for patterns.
     worth : (I,) float array, optional
         What one unit of each item is worth, positive: where not all fit, which should; 1 each.
 
@@ -263,7 +263,7 @@ class Separation:
     model : CountModel
         The master; every new row is added to it.
     params : CutParams
-        How cuts are looked for.
+        Parameters of the search for cuts.
     """
 
     def __init__(self, model: CountModel, params: CutParams) -> None:

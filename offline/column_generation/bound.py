@@ -119,7 +119,7 @@ def configuration_bound(
         When to end after OASiS's run, as in `offline.solve`; by default, when the LP is solved.
         The gap is that to the warm start.
     params : ColumnGenerationParams or mapping, optional
-        How the LP is solved.
+        Parameters of the column generation.
     warm_start : WarmStart or mapping of str to Schedule, optional
         A feasible solution, default OASiS's own; the LP ends as soon as the bound proves it
         optimal.

@@ -32,7 +32,7 @@ class CutSearch:
     arrays : OfflineArrays
         The problem.
     params : CuttingParams
-        How cuts are looked for.
+        Parameters of the search for cuts.
 
     Attributes
     ----------
@@ -140,9 +140,9 @@ def cut_configuration_lp(
     state : SolveState
         Receives every better bound.
     budget : Budget
-        When to stop.
+        Time or work that may be spent.
     params : CuttingParams
-        How it goes.
+        Parameters of the procedure.
 
     Raises
     ------

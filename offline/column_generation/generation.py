@@ -74,12 +74,12 @@ class ColumnGeneration:
     arrays : OfflineArrays
         The problem.
     budget : Budget
-        When to stop.
+        Time or work that may be spent.
     state : SolveState
         Receives every better bound; its incumbent, if it has one, ends the generation as soon as
         the bound proves it optimal.
     params : ColumnGenerationParams
-        How it goes.
+        Parameters of the procedure.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class ColumnGeneration:
     columns : list of Column
         Schedules of the last restricted master.
     weights : float array
-        Of the first of them.
+        Weights of the first columns in the solution.
     rounds : list of Iterate
         All prices tried.
     """

@@ -33,7 +33,7 @@ class MergedServers(ServerGroup):
     Parameters
     ----------
     capacity : (R, C) float array
-        Of all servers of each class together.
+        Capacity of all servers of each class together.
     used, price, server, copies, spare
         As in `ServerGroup`; nothing is used, and a column stands for the whole class.
     each : (S, R) float array
@@ -138,7 +138,7 @@ def price(
     Parameters
     ----------
     job : Job
-        What to run.
+        The job.
     ledger : Ledger
         Prices, and what others use: nothing for the bounds, their schedules for the heuristics.
     surcharges : sequence of (T, N_i + 1) float array or None, optional
@@ -189,7 +189,7 @@ class StabilityCentre:
     Parameters
     ----------
     params : ColumnGenerationParams
-        How the smoothing changes.
+        Parameters of the smoothing.
     worker_prices, ps_prices : (T, H, R) and (T, K, R) float arrays
         Prices that prove `bound`.
     bound : float

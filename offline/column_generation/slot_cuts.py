@@ -30,7 +30,7 @@ class SlotCut:
     Parameters
     ----------
     slot : int
-        Where it is a row.
+        The slot whose counts the cut limits.
     weights : mapping of int to (N_i + 1,) float array
         phi_i(0..N_i) of the forms that have any weight: 0 at first, never falling.
     """

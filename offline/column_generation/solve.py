@@ -32,11 +32,11 @@ class Heuristics:
     problem : OfflineProblem
         With an incumbent; its state receives better ones, and has those of another process.
     params : ConfigurationParams
-        How the time is spent.
+        Division of the time.
     stop : Budget
-        What may be spent.
+        Time or work that may be spent.
     rng : numpy.random.Generator
-        Of all random choices.
+        Generator of all random choices.
     """
 
     def __init__(

@@ -144,7 +144,7 @@ class BestSolution:
     start : PartialSolution
         A feasible solution.
     state : SolveState
-        Is told of every improvement.
+        Receives every improvement.
     verify : callable
         Returns the value of schedules by job id, and raises `VerificationError` if they break a
         constraint.

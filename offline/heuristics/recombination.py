@@ -37,7 +37,7 @@ class Turn:
     Parameters
     ----------
     phase : str
-        What users see while it runs.
+        Phase that users see while it runs.
     search : callable
         Improves the best solution until a budget is spent, and returns whether it had anything to
         try.
@@ -68,9 +68,9 @@ class Alternation:
     searches : sequence of (str, callable)
         Phase and search. A search that had nothing to try gets no further turn.
     best : BestSolution
-        What they improve.
+        The solution that the searches improve.
     params : AlternationParams
-        How long turns are.
+        Lengths of turns.
     before_turn : callable, optional
         Called before each turn, for example to take up what others have found.
     """
@@ -127,7 +127,7 @@ def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) 
     first, second : PartialSolution
         Solutions of the same problem; they are not changed.
     budget : Budget
-        For HiGHS.
+        Time or work of HiGHS.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def take_up(best: BestSolution, budget: Budget) -> None:
     best : BestSolution
         What to mix them with, if that is from here; it becomes the mix.
     budget : Budget
-        For the mix.
+        Time or work of the mix.
     """
     own, is_own = best.solution, best.is_own
     best.catch_up()

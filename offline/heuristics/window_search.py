@@ -54,9 +54,9 @@ class WindowSearch:
     best : BestSolution
         Where to start, and where better solutions go.
     rng : numpy.random.Generator
-        Of all choices.
+        Generator of all random choices.
     params : WindowParams
-        How much leaves and what is accepted.
+        Sizes of steps, and which of them are accepted.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ def units_that_fit(capacity: FloatArray, demand: FloatArray, most: IntArray) -> 
     capacity : (..., R) float array
         Of each server, or of each server in each slot.
     demand : (I, R) float array
-        Of one unit of each item.
+        Demands of one unit of each item.
     most : (I,) int array
         Most units of each item.
     """

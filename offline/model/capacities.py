@@ -28,7 +28,7 @@ class CapacityLevel:
     Parameters
     ----------
     items : (n,) int array
-        Which items.
+        Indices of the items.
     count : int
         Positive; the units of the items together.
     """
@@ -59,11 +59,11 @@ class Cover:
     Parameters
     ----------
     amounts : (I,) sequence of float
-        What a unit of each item takes.
+        Amount that a unit of each item takes.
     counts : (I,) sequence of int
         The units.
     capacity : float
-        What they do not fit.
+        The capacity that they exceed.
     """
 
     amounts: Sequence[float]
@@ -160,7 +160,7 @@ class Limit:
 def limits_of_server(
     capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
 ) -> Iterator[Limit]:
-    """One limit a resource: what units of these demands (R,) use is at most the capacity (R,).
+    """One limit per resource: what units of these demands (R,) use is at most the capacity (R,).
 
     A limit that cannot bind, whatever the variables are, is left out.
     """

@@ -54,7 +54,7 @@ class CompactModel(ScheduleModel):
     arrays : OfflineArrays
         The problem.
     budget : Budget
-        For building the model.
+        Time or work for building the model.
 
     Raises
     ------
@@ -100,9 +100,9 @@ class ScheduleExchange:
     instance : Instance
         The problem.
     model : CompactModel
-        What HiGHS solves.
+        The model that HiGHS solves.
     state : SolveState
-        Of the solve; others may tell it of schedules meanwhile.
+        State of the solve; other processes may add schedules meanwhile.
     """
 
     def __init__(self, instance: Instance, model: CompactModel, state: SolveState) -> None:

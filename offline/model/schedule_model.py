@@ -26,7 +26,7 @@ class ScheduleModel:
     arrays : OfflineArrays
         The problem.
     name : str
-        Of the model.
+        Name of the model.
     are_merged : bool
         Whether all servers of a group are taken for one, number 0.
 

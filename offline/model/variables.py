@@ -26,7 +26,7 @@ class JobVariables:
     owner : int
         Index i into its jobs.
     form : int
-        Which of the forms of the job it is.
+        Index of the form among those of the job.
     job : Job
         The job in this form.
     work : int
@@ -109,9 +109,9 @@ def variables_of(
     arrays : OfflineArrays
         The problem.
     owner, form : int
-        Which job, and which of its forms.
+        Index of the job, and of the form among its forms.
     problem : pulp.LpProblem
-        Where the variables are added.
+        The problem that receives the variables.
     are_merged : bool
         Whether all servers of a group are taken for one, number 0: the variables are then the
         counts of each slot.

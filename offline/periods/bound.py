@@ -86,14 +86,14 @@ class PeriodBound:
     best : BestSolution
         Incumbent to exceed; its state receives the bounds.
     params : PeriodParams
-        How the time is spent.
+        Division of the time.
 
     Attributes
     ----------
     is_settled : bool
         Whether another round is not worth its time.
     prices : (L,) float array
-        Of the links.
+        Prices of the links.
     """
 
     def __init__(

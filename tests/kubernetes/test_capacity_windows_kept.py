@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS, WINDOWS
 from oasis.kubernetes.cluster.nodes import has_ended
+from oasis.kubernetes.objects.capacity_window import parse_window
 from oasis.kubernetes.objects.conditions import time_text
 from tests.kubernetes.adapter import CLOCK, call, elastic, running_workers
 from tests.kubernetes.cluster import GPU, Cluster
@@ -51,16 +54,79 @@ def planner() -> oasis.Recourse:
     return oasis.Recourse.rolling(80, rounds=3, keep_admitted=True)
 
 
+def conditions(scene: Scene, name: str) -> list[tuple[str, str, str]]:
+    found = scene.admin.get(WINDOWS, name)
+    assert found is not None
+    told = (found.get("status") or {}).get("conditions") or []
+    return [(each["status"], each["reason"], each["message"]) for each in told]
+
+
+def columns(scene: Scene, binary: Path, name: str) -> list[str]:
+    """Columns that ``kubectl get`` prints of a window after its times."""
+    words = ["get", WINDOWS.plural, name, "--no-headers"]
+    config = str(scene.plane.admin.kubeconfig())
+    made = [str(binary), "kubectl", "--kubeconfig", config, *words]
+    return subprocess.run(made, capture_output=True, text=True, check=True).stdout.split()[3:]
+
+
 def explained(scene: Scene, name: str) -> str:
     return " ".join(call(scene, "explain", name, "-n", scene.namespace).split())
 
 
-def test_no_pod_is_there_when_a_window_begins_and_jobs_are_told(scene: Scene) -> None:
+BEGIN, END = "2030-01-31T22:00:00Z", "2030-02-01T02:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"end": BEGIN}, "spec: .*end: expected a time after begin"),
+        ({"end": "2030-01-31T22:00:00+05:30"}, "spec: .*end: expected a time after begin"),
+        ({"begin": "2030-01-31T22:00:00"}, "spec.begin: .*date-time"),
+        ({"begin": "tomorrow"}, "spec.begin: .*date-time"),
+        ({"repeat": "fortnightly"}, 'spec.repeat: Unsupported value: "fortnightly".*"weekly"'),
+        ({"repeat": "weekly", "end": "2030-02-07T22:00:00Z"}, "end: expected less than a week"),
+        ({"nodes": []}, "nodes: expected names of nodes, or nodeSelector"),
+        ({"nodes": [""]}, r"spec.nodes\[0\]: .*at least 1 char"),
+        ({"nodeSelector": {"a": "b"}}, "nodeSelector: expected none where nodes are named"),
+        ({"noticeSeconds": -1}, "spec.noticeSeconds: .*greater than or equal to 0"),
+        ({"noticeSeconds": 1e31}, "spec.noticeSeconds: .*expected a smaller number"),
+        ({"reserve": {"resources": {GPU: -1}}}, "spec.reserve.resources: .*expected amounts >= 0"),
+        ({"reserve": {"resources": {GPU: "-1"}}}, "spec.reserve.resources: .*expected amounts >="),
+        ({"reserve": {"resources": {GPU: "four"}}}, f"spec.reserve.resources.{GPU}: .*match"),
+        ({"reserve": {"resources": {}}}, "spec.reserve.resources: .*at least 1 "),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    cluster: Cluster, spec: dict[str, Any], message: str
+) -> None:
+    given = {"begin": BEGIN, "end": END, "nodes": ["n1"]} | spec
+    with pytest.raises(ApiError, match=message) as error:
+        declare(Scene(cluster.plane, cluster.namespace, CLOCK), "wrong", **given)
+    assert "\n" not in str(error.value)
+
+
+def test_what_makes_sense_is_taken(cluster: Cluster) -> None:
+    scene = Scene(cluster.plane, cluster.namespace, CLOCK)
+    for k, spec in enumerate(
+        (
+            {"nodes": [], "nodeSelector": {"node-role.example/gpu": ""}},
+            {"end": "2030-01-31T22:00:00-00:30", "nodes": ["n1"]},
+            {"end": "2030-02-07T21:59:59Z", "repeat": "weekly", "nodes": ["n1"]},
+            {"reserve": {"resources": {GPU: "1e1", "cpu": 2, "memory": "7.5Gi"}}},
+        )
+    ):
+        declare(scene, f"fine-{k}", **{"begin": BEGIN, "end": END, **spec})
+    for item in scene.admin.list_all(WINDOWS)[0]:
+        parse_window(item)
+        scene.admin.delete(WINDOWS, item)
+
+
+def test_no_pod_is_there_when_a_window_begins_and_jobs_are_told(
+    scene: Scene, controlplane_binary: Path
+) -> None:
     now = int(time.time())
     begin, end = now + 36, now + 50
     during = {"begin": time_text(begin), "end": time_text(end)}
-    with pytest.raises(ApiError, match="end: expected a time after begin"):
-        declare(scene, "wrong", begin=during["end"], end=during["begin"], nodes=["n1"])
     declare(scene, "firmware", **during, nodes=["n1"])
     declare(scene, "demo", **during, nodes=["n0"], reserve={"resources": {GPU: "2"}})
     leaves = f"as maintenance window firmware begins at {during['begin']}"
@@ -69,6 +135,15 @@ def test_no_pod_is_there_when_a_window_begins_and_jobs_are_told(scene: Scene) ->
         scene.submit(elastic(scene, "long", 2, 8, 600.0))
         until(lambda: running_workers(scene) == {"long": 8}, "it has both nodes", 6.0)
         until(lambda: leaves in explained(scene, "long"), "it is told that it leaves n1", 10.0)
+        kept = f"keeps node n1 from {during['begin']} until {during['end']}"
+        until(lambda: conditions(scene, "firmware") == [("True", "Accepted", kept)], "told", 6.0)
+        declare(scene, "odd", **during, reserve={"resources": {"example.org/fpga": 1}})
+        until(lambda: len(conditions(scene, "odd")) == 1, "what cannot be kept is told", 6.0)
+        ((status, reason, message),) = conditions(scene, "odd")
+        assert (status, reason) == ("False", "Invalid")
+        assert "fpga: expected a resource that is planned, nvidia.com/gpu, cpu" in message
+        assert columns(scene, controlplane_binary, "odd") == ["False", "Invalid"]
+        assert columns(scene, controlplane_binary, "firmware") == ['["n1"]', "True", "Accepted"]
     with scene.controller(planner, identity="two"):
         time.sleep(max(0.0, begin - time.time()))
         scene.submit(elastic(scene, "gang", 3, 3, 100.0))

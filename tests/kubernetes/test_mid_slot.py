@@ -1,4 +1,4 @@
-"""What comes in the middle of a slot, and plans that take long, on a real control plane."""
+"""Events in the middle of a slot, and plans that take long, on a real control plane."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from tests.kubernetes.scene import SYSTEM, Scene
 
 USING = (
     *("test_adapter", "test_adapter_faults", "test_existing", "test_cluster_controllers"),
-    *("test_frameworks_of_existing", "test_tenants"),
+    *("test_frameworks_of_existing", "test_tenants", "test_capacity_windows_kept"),
 )
 
 

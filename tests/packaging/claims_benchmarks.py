@@ -1,4 +1,4 @@
-"""What the benchmark pages say in numbers, computed from the tables of the runs (page_numbers)."""
+"""Numbers of the benchmark pages, computed from the tables of the runs (page_numbers)."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def is_first(size: str, method: str) -> bool:
 
 
 def objectives(size: str, method: str) -> dict[str, float]:
-    """What the best schedule after a minute is worth, by seed."""
+    """Value of the best schedule after a minute, by seed."""
     found = (row for row in solves(size, method) if row["seconds each"] == "60")
     return {row["seed"]: float(row["objective"]) for row in found}
 

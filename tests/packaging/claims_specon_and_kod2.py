@@ -1,4 +1,4 @@
-"""What the pages of the SpeCon and the KOD2 paper say in numbers (page_numbers).
+"""Numbers of the pages of the SpeCon and the KOD2 paper (page_numbers).
 
 The numbers come from the CSV files beside the pictures, which the commands on the pages write;
 ``tests/unit/experiments`` tests that the files are still what the commands give.
@@ -152,7 +152,7 @@ def run(figure: str, policy: str = "specon") -> Row:
 
 
 def above(figure: str, column: str, policy: str = "specon") -> float:
-    """How far a mean is above the published number, as a share of it."""
+    """Distance of a mean above the published number, as a share of it."""
     return float(run(figure, policy)[column] / run(figure, policy)[f"{column}_published"] - 1)
 
 
@@ -181,7 +181,7 @@ def printed3(name: str) -> list[str]:
 
 
 def is_ordinary(rows: Iterable[Row], published: str = "overall_published") -> bool:
-    """Whether each published mean lies in the middle 95 % of the draws."""
+    """Return whether each published mean lies in the middle 95 % of the draws."""
     return all(each["one_draw_low"] < each[published] < each["one_draw_high"] for each in rows)
 
 

@@ -1,4 +1,4 @@
-"""What the pages on traces and simulators say in numbers, and what makes it true (page_numbers).
+"""Numbers of the pages on traces and simulators, and their proofs (page_numbers).
 
 Claims about the public traces are computed from the traces, where these lie.
 """
@@ -95,7 +95,7 @@ def network_seconds() -> float:
 
 
 def las_finishes(threshold: float | None = None) -> int:
-    """How many jobs of the shipped example LAS finishes."""
+    """Number of jobs of the shipped example that LAS finishes."""
     policy = LAS() if threshold is None else LAS(thresholds=(threshold,))
     return len(oasis.simulate(congested(), policy).outcome.completions)
 

@@ -1,4 +1,4 @@
-"""What the pages on theory, recourse, Kubernetes and the code say in numbers (page_numbers).
+"""Numbers of the pages on theory, recourse, Kubernetes and the code (page_numbers).
 
 Most are constants and defaults: a page cannot name another one than the code uses. The pages of
 figures have files of their own (claims_figures and its neighbours).
@@ -66,7 +66,7 @@ SIMULATION, TESTBED = PRESETS["paper"], PRESETS["testbed"]
 
 
 def number(value: float) -> str:
-    """As a page prints it."""
+    """A number as a page prints it."""
     return f"{value:g}"
 
 
@@ -94,7 +94,7 @@ def holds(page: str, sentence: str, condition: Callable[[], bool]) -> Claim:
 
 
 def parts(whole: float, share: float) -> bool:
-    """Whether `share` is one of so many parts of a whole."""
+    """Return whether `share` is one of this many parts of a whole."""
     return math.isclose(share, 1 / whole)
 
 
@@ -115,7 +115,7 @@ def largest(name: str, column: str) -> str:
 
 
 def twins(columns: Sequence[str], *figures: str) -> bool:
-    """Whether what the cluster gave agrees with the simulator in these columns."""
+    """Return whether the cluster agrees with the simulator in these columns."""
     for figure in figures:
         rows = read_csv(ROOT / "docs/figures/kubernetes" / f"{figure}.csv")
         found: dict[str, list[list[float]]] = {}
@@ -185,6 +185,11 @@ def drawing_is_the_run() -> bool:
     return shown == drawn
 
 
+def unused_gpu() -> float:
+    """What the first slot of a GPU costs at prices that are computed from the jobs."""
+    return float(OASiS.from_instance(worked_example()[0]).ledger.worker_prices[0, 0, 0])
+
+
 def computed_prices() -> Run:
     instance = worked_example()[0]
     return oasis.simulate(instance, OASiS.from_instance(instance))
@@ -194,7 +199,7 @@ PROBLEM_CLAIMS = [
     holds(PROBLEM, "Jobs A, B and D on four GPUs and on a host", drawing_is_the_run),
     holds(
         PROBLEM,
-        "Here each job needs four worker-slots and has at most two workers at once",
+        "Each job needs four worker-slots and has at most two workers at once",
         lambda: {(job.work(3600.0), job.chunks) for job in worked_example()[0].jobs} == {(4, 2)},
     ),
     *(
@@ -294,8 +299,12 @@ PROBLEM_CLAIMS = [
     ),
     Claim(
         PROBLEM,
-        "C is admitted, D finds no room, and the ratio is @",
-        lambda: [f"{worked_example()[3] / computed_prices().total_utility:.3f}"],
+        "computes lower prices, @ for an unused GPU: C is admitted, D finds no room, and the ratio "
+        "is @",
+        lambda: [
+            f"{unused_gpu():.2f}",
+            f"{worked_example()[3] / computed_prices().total_utility:.3f}",
+        ],
         lambda: [made.admitted for made in computed_prices().decisions] == [True] * 3 + [False],
     ),
 ]
@@ -616,7 +625,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "docs/architecture.md": {"20 a second as it comes": "a default of Kubernetes"},
     "docs/training.md": {
-        "at most 40 characters": "tests/unit/kubernetes/test_frameworks.py",
+        "more than 40 characters": "tests/unit/kubernetes/test_frameworks.py",
         "from 0, anew": DEFINED,
         "when worker 0, where the others meet": DEFINED,
         "three workers prints its line, such as `rank 2 of 3`. Worker 2": "its variables are below",

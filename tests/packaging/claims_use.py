@@ -1,4 +1,4 @@
-"""What the pages for users say in numbers, and what makes it true (page_numbers)."""
+"""Numbers of the pages for users, and their proofs (page_numbers)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.cli.commands import whatif as whatif_command
 from experiments.cli.options import limits_of
 from experiments.evaluation import intervals
 from experiments.evaluation.limits import read_share
-from experiments.evaluation.whatif import SHORTEST, machine_list
+from experiments.evaluation.whatif import machine_list
 from experiments.figures.oasis import FIG8
 from experiments.library import Library
 from experiments.library.store import BETTER
@@ -30,6 +30,7 @@ from oasis.model.job import Job
 from oasis.model.validation import LARGEST_AMOUNT
 from oasis.solvers import PROOF
 from oasis.solvers.budget import LEAST_PROGRESS
+from oasis.traces import PlainOptions
 from oasis.workloads import PRESETS
 from oasis.workloads import presets as machines
 from oasis.workloads.presets import (
@@ -62,7 +63,7 @@ PAGES: tuple[str, ...] = (
 
 
 def has(page: str, pattern: str) -> bool:
-    """Whether a cell of a page, or a file, has what a sentence says of it."""
+    """Return whether a cell of a page, or a file, has what a sentence says of it."""
     return re.search(pattern, text_of(page)) is not None
 
 
@@ -96,7 +97,7 @@ def late_job(priority: float | None = None) -> Job:
 
 @cache
 def quoted(priority: float | None = None) -> oasis.Decision:
-    """What `oasis quote` answers for that job."""
+    """Answer of `oasis quote` for that job."""
     job = late_job(priority)
     scheduler = oasis.OASiS.from_instance(congested())
     for known in congested().jobs_by_arrival():
@@ -106,7 +107,7 @@ def quoted(priority: float | None = None) -> oasis.Decision:
 
 
 def refused() -> oasis.Rejection:
-    """What the tutorial's job lacks."""
+    """Rejection of the tutorial's job."""
     found = quoted().rejection
     assert found is not None
     return found
@@ -167,7 +168,7 @@ START = [
     Claim(TUTORIAL, "schedule for all @ jobs", lambda: (spelled(len(congested().jobs)),)),
     Claim(TUTORIAL, "and the exit code is @", lambda: (exit_codes.LIMIT,)),
     Claim(TUTORIAL, "The cheapest schedule completes in slot @ and", lambda: (cheapest_slot(),)),
-    Claim(TUTORIAL, "(here @)", lambda: (fixed(refused().utility_factor or 0.0, 2),)),
+    Claim(TUTORIAL, "grow by a factor of @,", lambda: (fixed(refused().utility_factor or 0.0, 2),)),
     Claim(
         TUTORIAL,
         "so a job worth twice as much is admitted:",
@@ -182,6 +183,7 @@ START = [
 # --- the gallery --------------------------------------------------------------------------------
 
 FIRST, OWN = "docs/gallery/first-ratio.md", "docs/gallery/own-policy.md"
+OWN_TRACE = "docs/gallery/own-trace.md"
 
 
 def lines_of_the_policy() -> int:
@@ -237,6 +239,28 @@ NOTEBOOKS = [
         lambda: has("docs/gallery/price-of-commitment.md", r"for seed in range\(3\)"),
     ),
     Claim("docs/gallery/sweep-on-dask.md", "with @ % confidence", lambda: (confidence(),)),
+    Claim(
+        OWN_TRACE,
+        "and @ machines have @ GPUs each",
+        lambda: ("five", spelled(PlainOptions().gpus_per_server)),
+        lambda: has(OWN_TRACE, "worker_servers=5,"),
+    ),
+    Claim(
+        OWN_TRACE,
+        "at most @ jobs of @ to @ GPUs and half an hour to @ hours are taken: @ with one GPU",
+        lambda: (
+            PlainOptions().max_jobs,
+            PlainOptions().min_gpus,
+            PlainOptions().max_gpus,
+            spelled(int(PlainOptions().max_duration / 3600)),
+            spelled(len(range(0, 16, 4))),
+        ),
+        lambda: (
+            PlainOptions().min_duration == 1800.0
+            and has(OWN_TRACE, r"range\(16\)")
+            and has(OWN_TRACE, r"2 \*\* \(k % 4\)")
+        ),
+    ),
 ]
 
 
@@ -293,14 +317,12 @@ def seconds(value: float) -> str:
 
 
 COMMANDS = [
-    Claim(WHAT_IF, "durations below @ s count as @ s", lambda: (f"{SHORTEST:g}",) * 2),
     Claim(WHAT_IF, "the fewest machines of @ GPUs that hold", lambda: (str(whatif_command.SIZE),)),
     Claim(
         WHAT_IF,
-        "@ machines of @ GPUs; a CSV",
+        "here on @ machines of @ GPUs.",
         lambda: (len(machine_list("16x8")), machine_list("16x8")[0]),
     ),
-    Claim(WHAT_IF, "divided by duration, at least @", lambda: ("1",)),
     Claim(CLI, "once they have taken @ seconds", lambda: (seconds(console.PATIENCE_SECONDS),)),
     Claim(CLI, "at most one line a second", holds=lambda: progress.LOG_SECONDS == 1.0),
     Claim(CLI, "report every @ seconds", lambda: (seconds(sweep_command.LOG_SECONDS),)),
@@ -627,7 +649,7 @@ CLAIMS: list[Claim] = [*START, *NOTEBOOKS, *CHOICES, *COMMANDS, *DRAWN, *RESULTS
 # page -> words of the page with a number that cannot be wrong -> why it cannot
 ALLOWED: dict[str, dict[str, str]] = {
     WHAT_IF: {
-        "The 40 jobs of the example": "its output says how many",
+        "With the 40 jobs that come along": "its output says how many",
         "load x 1.5 | The same jobs, with the times between submissions divided by 1.5": (
             "a definition"
         ),
@@ -681,5 +703,5 @@ ALLOWED: dict[str, dict[str, str]] = {
         "`5` is the seeds": "the claim of its seeds",
     },
     "docs/own-policy.md": {"`job.utility` is 1 at": "a definition; test_policy_check looks at it"},
-    "docs/gallery/own-trace.md": {"Above 100 %": "what a percentage is"},
+    "docs/gallery/own-trace.md": {"above 100 %": "what a percentage is"},
 }

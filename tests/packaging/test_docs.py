@@ -67,8 +67,8 @@ def test_readme_transcript_is_real_output() -> None:
     assert MEASURED.sub("", found) == MEASURED.sub("", printed)
 
 
-def test_readme_snippets_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+def test_readme_snippets_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)  # the picture lands there
     snippets = blocks(README, "python")
     assert snippets
     for snippet in snippets:

@@ -44,7 +44,7 @@ def pool_times(jobs: Sequence[tuple[float, float]], workers: int, loss: float = 
     jobs : sequence of (float, float)
         Arrival and work on its own of each, in seconds, in order of arrival.
     workers : int
-        How many.
+        Number of workers.
     loss : float
         What crowding costs: with n jobs for each worker, more than one, each runs at
         1 / (n (1 + loss (n - 1))) of its speed.
@@ -89,7 +89,7 @@ def pooled_mean(jobs: Iterable[tuple[float, float]], workers: int, loss: float =
     jobs : iterable of (float, float)
         Arrival and work on its own of each, in seconds.
     workers : int
-        How many.
+        Number of workers.
     loss : float
         What crowding costs, as for `pool_times`.
 
@@ -114,7 +114,7 @@ def default_times(
     arrivals, work : sequence of float
         Of each job, in order of arrival: seconds, and seconds on its own.
     workers : int
-        How many.
+        Number of workers.
     loss : float
         What crowding costs, as for `pool_times`.
 
@@ -150,9 +150,9 @@ class Draw:
     Parameters
     ----------
     seed : int
-        That it was drawn with.
+        Seed of the draw.
     arrivals, work : tuple of float
-        Of each job: seconds, and seconds on its own.
+        Arrival of each job, and its seconds on its own.
     models : tuple of str
         Its model.
     median : float
@@ -184,7 +184,7 @@ class Draw:
         Parameters
         ----------
         workers : int
-            How many.
+            Number of workers.
         number : int
             Which draw it is, from 0 on: decides what saving and resuming costs.
         bend, floor : float
@@ -215,9 +215,9 @@ def candidate(schedule: PublishedSchedule, seed: int, most_loss: float = LOSS) -
     Parameters
     ----------
     schedule : PublishedSchedule
-        Which.
+        The published experiment.
     seed : int
-        Of the draw.
+        Seed of the draw.
     most_loss : float
         Upper end of the range from which the loss is drawn.
 
@@ -291,9 +291,9 @@ def as_published(figure: str, number: int, most_loss: float = LOSS) -> Draw:
     Parameters
     ----------
     figure : {"5", "6", "7", "12"}
-        Of the paper.
+        Figure of the paper.
     number : int
-        Which of the draws that are.
+        Number among the accepted draws.
     most_loss : float
         As for `candidate`; 0 for draws in which crowding costs nothing.
 

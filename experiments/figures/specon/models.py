@@ -31,7 +31,7 @@ class DefaultRun:
     job : int
         The job whose completion time is printed, from 1 on.
     time : float
-        That time.
+        Completion time.
     """
 
     mean: float
@@ -69,7 +69,7 @@ class PublishedSchedule:
     Parameters
     ----------
     jobs, workers : int
-        How many of each.
+        Numbers of jobs and workers.
     window : float
         Seconds in which all jobs arrive.
     fixed : bool
@@ -149,7 +149,7 @@ def overhead(seed: int, point: int = 0) -> float:
     Parameters
     ----------
     seed : int
-        Of the run.
+        Seed of the run.
     point : int
         Which of the measurements of Figs. 2 and 3; 0 for whole schedules, in which it is the same
         for each move.
@@ -226,7 +226,7 @@ def on_workers(
     jobs : sequence of dict
         As `job_of` makes them.
     workers : int
-        How many.
+        Number of workers.
     costs : float
         Seconds that it takes to save a container and to resume it, half of them each.
     look : float

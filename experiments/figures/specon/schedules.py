@@ -101,9 +101,9 @@ def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **opti
     draw : Draw
         The jobs.
     number : int
-        Which draw it is.
+        Number of the draw.
     workers : int
-        How many.
+        Number of workers.
     choice : Choice or None
         A reading of SpeCon; None: the default scheduler.
     **options : float

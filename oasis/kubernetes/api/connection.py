@@ -162,7 +162,7 @@ class Connection:
     configuration : kubernetes.client.Configuration
         Server and credentials.
     params : RetryParams, optional
-        How requests are repeated.
+        Settings of repeated requests.
     on_attempt : callable, optional
         Called with method, status and seconds of each attempt, for metrics; status 0: no answer.
     """

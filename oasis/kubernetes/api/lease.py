@@ -37,7 +37,7 @@ class Lease(Asker):
 
     A lease of another counts as free when it has not changed for its whole duration on our own
     clock; the clocks of two machines are never compared. We stop acting on it a third of the
-    duration before anybody else may begin. `on_change` is called with whether we hold it.
+    duration before another controller may begin. `on_change` is called with whether we hold it.
     """
 
     def __init__(

@@ -186,9 +186,9 @@ class Objects:
         more = {"fieldValidation": "Ignore"}
         return self._change("PATCH", kind, found, patch, "json-patch+json", more)
 
-    def merge_patch(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
+    def merge_patch(self, kind: ResourceKind, body: Mapping[str, Any], sub: str = "") -> Object:
         """Merge `body` into the object that its metadata names; it may name the uid too."""
-        return self._change("PATCH", kind, body, body, "merge-patch+json")
+        return self._change("PATCH", kind, body, body, "merge-patch+json", sub=sub)
 
     def apply(self, kind: ResourceKind, body: Mapping[str, Any], sub: str = "") -> Object:
         """Server-side apply with our field manager: fields that `body` lacks are removed."""

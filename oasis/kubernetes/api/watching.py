@@ -13,8 +13,8 @@ from oasis.kubernetes.api.resources import Object, Objects, ResourceKind
 Key = tuple[str, str]
 WATCH_SECONDS = 300  # after which the server is asked to end a watch
 QUIET_SECONDS = 90.0  # after which we end one that hangs: the server sends a word each minute
-PAUSE = 0.2
-ABSENT_SECONDS = 60.0
+PAUSE = 0.2  # seconds after an error, so that a server in trouble is not flooded
+ABSENT_SECONDS = 60.0  # to the next look for a kind that is not installed
 NEWEST = 1 << 63  # no version is newer
 REFUSED_SECONDS = 30.0  # so long rights may be missing before we give up
 SILENT_SECONDS = 3.0  # so long a question may be without answer before it is said

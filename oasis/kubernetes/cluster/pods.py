@@ -273,7 +273,7 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
 def target_node(pod: Mapping[str, Any]) -> str | None:
     """Node whose capacity one of our pods takes: where it is bound, or its open gate sends it.
 
-    Of a pod that is not ours the annotation says nothing: anybody can write one.
+    Of a pod that is not ours the annotation says nothing: any user can write one.
     """
     bound = pod["spec"].get("nodeName")
     if bound:
@@ -326,7 +326,7 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
 def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
     """Uid of the job of `pod`, which we or the controller of its job created.
 
-    Anybody can copy labels and annotations, so that no single mark counts: ours is a pod in the
+    Any user can copy labels and annotations, so that no single mark counts: ours is a pod in the
     namespace of a job of ours that this job owns and that our field manager made, or opened; or
     that our gate still holds, if another controller makes the pods. Only those may be deleted.
     """

@@ -29,7 +29,7 @@ class _Change:
 class Changes:
     """Seconds of work lost by each change, from its request until the gang is complete.
 
-    A gang of which a part goes on loses that much less. For example, a change from two workers to
+    A gang loses less if a part of it works on. For example, a change from two workers to
     four takes 30 s, and two work on meanwhile: it costs 15 s. A change that is followed by another
     one before its gang was whole is counted with it; one that ends in a pause is not counted.
 
@@ -96,7 +96,7 @@ class Changes:
     def cost(self, uid: str, kind: str) -> float | None:
         """Seconds that a change of a job is expected to take; None if none was measured.
 
-        The median of its own changes if there are `ENOUGH` of them, else that of its kind.
+        The median of its own changes if there are `ENOUGH` of them, otherwise that of its kind.
         """
         own = self._jobs.get(uid, ())
         last = own if len(own) >= ENOUGH else self._kinds.get(kind, ())

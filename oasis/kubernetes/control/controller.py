@@ -317,6 +317,8 @@ class Controller:
         seen = self._seen()
         if begun and self._starts is not None:
             self._starts.forget_others(seen["pods"])
+        if begun:
+            self.writer.write_windows(reconciler.windows.told(seen, self._now()))
         steps = reconciler.steps(seen, self.writer.ending, self._now())
         jobs = reconciler.statuses
         # Of two controllers that meet a new job one gets it, before either makes a pod for it.

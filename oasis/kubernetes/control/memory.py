@@ -132,7 +132,7 @@ def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:
 def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: float) -> float:
     """Begin of slot 0 without a checkpoint: the present slot is later than all in statuses.
 
-    Only an ``OasisJob`` has a say in it, whose status nobody but we may write. The others keep
+    Only the statuses of OasisJobs count, because only controllers may write them. The others keep
     theirs in an annotation, and an edit of one must not move the slots of the whole cluster.
     """
     if settings.first_slot_at is not None:

@@ -80,7 +80,7 @@ class WorkMeter:
     Attributes
     ----------
     changes : Changes
-        What changes of running jobs take.
+        Costs of changes of running jobs.
 
     Examples
     --------

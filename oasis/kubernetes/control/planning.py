@@ -35,7 +35,7 @@ class Asked(Generic[T]):
     Parameters
     ----------
     question : callable
-        It returns the answer.
+        Function that returns the answer.
     """
 
     def __init__(self, question: Callable[[], T]) -> None:

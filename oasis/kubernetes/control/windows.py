@@ -17,8 +17,13 @@ from oasis.kubernetes.control.admission import reach_of
 from oasis.kubernetes.control.machines import Machines, ours
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL
-from oasis.kubernetes.objects.capacity_window import CapacityWindow, Reserve, parse_window
-from oasis.kubernetes.objects.conditions import time_text
+from oasis.kubernetes.objects.capacity_window import (
+    ACCEPTED,
+    CapacityWindow,
+    Reserve,
+    parse_window,
+)
+from oasis.kubernetes.objects.conditions import time_text, with_condition
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
 from oasis.model.calendar import Calendar, CalendarEntry
@@ -31,7 +36,17 @@ log = logging.getLogger("oasis.kubernetes")
 Seen = Mapping[str, list[Any]]
 SLACK = 1e-3  # of a slot: a window may miss a boundary by this much without taking another slot
 SHOWN = 5  # nodes that are named one by one
+NOTHING = "; nothing of it is done"
+FINE = frozenset({ACCEPTED, "Over"})  # reasons that are no news in the log
 PARTS = 1000  # of a reservation without whole things in it, such as GPUs
+
+
+class Said(NamedTuple):
+    """What becomes of a window, as it is told on the object."""
+
+    is_kept: bool
+    reason: str  # in one word
+    message: str
 
 
 class Cause(NamedTuple):
@@ -51,6 +66,13 @@ class _Held:
     entry: CalendarEntry
 
 
+class _Placed(NamedTuple):
+    """What a window keeps of each machine, whatever its pods have of it; None: all."""
+
+    window: CapacityWindow
+    shares: Mapping[int, Amounts | None]
+
+
 class Windows:
     """The capacity windows of a cluster.
 
@@ -65,32 +87,72 @@ class Windows:
     def __init__(self, settings: ControllerSettings, clock: SlotClock) -> None:
         self._settings, self._clock = settings, clock
         self._held: tuple[_Held, ...] = ()
-        self._said: dict[str, str] = {}  # what was logged last about each
+        self.said: dict[str, Said] = {}  # what becomes of each, by name
 
     def calendar(self, seen: Seen, machines: Machines, now: float) -> Calendar:
-        """Calendar of reserved capacity from the slot at `now` on; invalid windows are logged."""
+        """Calendar of reserved capacity from the slot at `now` on; what is not kept is logged."""
         found: list[_Held] = []
-        said: dict[str, str] = {}
+        windows: list[CapacityWindow] = []
+        said: dict[str, Said] = {}
         for item in seen.get(WINDOW_PLURAL, ()):
-            name = item["metadata"]["name"]
             try:
-                window = parse_window(item)
-                held, said[name] = self._placed(window, seen, machines, now)
+                windows.append(parse_window(item))
+            except InstanceError as error:
+                said[item["metadata"]["name"]] = Said(False, "Invalid", f"{error}{NOTHING}")
+        placed: list[_Placed] = []
+        live = [window for window in windows if any(window.times(self._clock.wall(now)))]
+        # Whole nodes are kept first: amounts then go where no other window keeps anything.
+        for window in sorted(windows, key=lambda one: (one.is_partial, one.begin, one.name)):
+            # One that is over still says where others are, which are not to move when it ends.
+            if not any(window.meets(other) for other in live):
+                said[window.name] = self._over(window)
+                continue
+            try:
+                held, said[window.name] = self._placed(window, placed, seen, machines, now)
                 found += held
             except InstanceError as error:
-                said[name] = f"{error}; nothing of it is done"
+                said[window.name] = Said(False, "Invalid", f"{error}{NOTHING}")
         for name in sorted(said):
-            if self._said.get(name) != said[name] and said[name]:
-                log.warning("%s %s: %s", WINDOW_KIND, name, said[name])
+            if self.said.get(name) != said[name] and said[name].reason not in FINE:
+                log.warning("%s %s: %s", WINDOW_KIND, name, said[name].message)
         # In the order in which they begin, in that of their names where it is the same.
         found.sort(key=lambda one: (one.entry.begin, one.window.name))
-        self._said, self._held = said, tuple(found)
+        self.said, self._held = said, tuple(found)
         return Calendar(tuple(one.entry for one in found))
 
+    def told(self, seen: Seen, now: float) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
+        """Windows with the conditions that they are to have, where they have other ones."""
+        mine = self._settings.controller
+        for item in seen.get(WINDOW_PLURAL, ()):
+            before = (item.get("status") or {}).get("conditions") or []
+            wanted = [entry for entry in before if entry.get("controller") != mine]
+            said = self.said.get(item["metadata"]["name"])
+            if said is None:  # it came after the boundary
+                continue
+            # What is to be kept on the nodes of another controller is that one's to tell.
+            if said.reason != "NoNode" or not wanted:
+                own = [entry for entry in before if entry.get("controller") == mine]
+                generation = int(item["metadata"].get("generation", 1))
+                made = with_condition(
+                    own, ACCEPTED, str(said.is_kept), *said[1:], self._clock.wall(now), generation
+                )
+                wanted += [{**entry, "controller": mine} for entry in made]
+            wanted.sort(key=lambda entry: str(entry.get("controller")))
+            if wanted != before:
+                yield item, wanted
+
     def _placed(
-        self, window: CapacityWindow, seen: Seen, machines: Machines, now: float
-    ) -> tuple[list[_Held], str]:
-        """Return the calendar entries of a window, and a message if it cannot hold as declared."""
+        self,
+        window: CapacityWindow,
+        placed: list[_Placed],
+        seen: Seen,
+        machines: Machines,
+        now: float,
+    ) -> tuple[list[_Held], Said]:
+        """Return the calendar entries of a window, and what becomes of it.
+
+        It is added to those that are `placed`.
+        """
         nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
         chosen = [
             k
@@ -100,28 +162,47 @@ class Windows:
         ]
         there = {machines.places[k].node for k in chosen}
         missing = [name for name in window.nodes if name not in there]
-        said = f"expected nodes with a role, found none of {', '.join(missing)}" if missing else ""
-        if not chosen and not missing:
-            said = "no node with a role has its labels"
-        kept: dict[int, tuple[float, ...] | None] = dict.fromkeys(chosen)
-        if window.reserve is not None and window.reserve.resources is not None:
-            kept, part = self._shares(window.reserve, chosen, nodes, machines)
-            if part < 1:
-                said = f"the nodes have {float(part):.0%} of what it reserves, which is kept"
-            theirs = _theirs(window.reserve, seen, machines)
-            for k, amounts in kept.items():
-                use = self._settings.resources.amounts(theirs.get(machines.places[k].node, {}))
-                if amounts is not None:  # what its pods have already is not kept once more
-                    pairs = zip(amounts, use.values(), strict=True)
-                    kept[k] = tuple(max(0.0, amount - used) for amount, used in pairs)
+        lacks = f"expected nodes with a role, found none of {', '.join(missing)}" if missing else ""
+        if not chosen:
+            lacks = lacks or "no node with a role has its labels"
+            return [], Said(False, "NoNode", f"{lacks}{NOTHING}")
+        shares: dict[int, Amounts | None] = dict.fromkeys(chosen)
+        if window.is_partial:
+            others = [one.shares for one in placed if one.window.meets(window)]
+            order = self._in_order(chosen, seen, machines)
+            shares, free = self._shares(window, order, others, nodes, machines)
+            if not shares:
+                lacks = f"its nodes have too little of what it reserves{NOTHING}"
+                return [], Said(False, "NoRoom", lacks)
+            if free < 1:
+                beside = " beside what other windows keep" if any(others) else ""
+                lacks = f"the nodes have {math.floor(100 * free)}% of what it reserves{beside}, "
+                lacks += "which is kept"
+        placed.append(_Placed(window, shares))
+        kept = self._beyond_theirs(window, shares, seen, machines)
         spaces = () if window.reserve is None else window.reserve.namespaces or ()
         users = tuple(f"{name}/" for name in spaces)  # as the ids of their jobs begin
-        slots = ((b, e, *self._slots(window, b, e)) for b, e in window.times(self._clock.wall(now)))
-        return [
+        times = window.times(self._clock.wall(now))
+        slots = ((b, e, *self._slots(window, b, e)) for b, e in times)
+        found = [
             _Held(window, begin, end, CalendarEntry(window.name, first, after, kept, users))
             for begin, end, first, after in slots
-            if kept
-        ], said
+        ]
+        if not found:
+            return [], self._over(window)
+        if lacks:
+            return found, Said(True, "Partly", lacks)
+        return found, Said(True, ACCEPTED, self._keeps(found, machines))
+
+    @staticmethod
+    def _over(window: CapacityWindow) -> Said:
+        return Said(True, "Over", f"it ended at {time_text(window.end)}")
+
+    def _keeps(self, found: Sequence[_Held], machines: Machines) -> str:
+        """What is kept, and when."""
+        one, repeats = found[0], ", and every week from then on" if len(found) > 1 else ""
+        when = f"from {time_text(one.begin)} until {time_text(one.end)}{repeats}"
+        return f"keeps {self._named(one, machines)} {when}"
 
     def _slots(self, window: CapacityWindow, begin: float, end: float) -> tuple[int, int]:
         """First slot of a window, with the notice that pods get, and the first slot after it."""
@@ -131,34 +212,74 @@ class Windows:
         first = math.floor((begin - zero) / seconds + SLACK)
         return first, math.ceil((end - zero) / seconds - SLACK)
 
+    def _in_order(self, chosen: Sequence[int], seen: Seen, machines: Machines) -> list[int]:
+        """Machines from the last worker node on; those that are away now come last."""
+        lost = machines.lost(seen)
+        workers = {k for k in chosen if TaskGroup.WORKER in machines.places[k].hosts}
+        return sorted(chosen, key=lambda k: (k in lost, k not in workers, -k))
+
     def _shares(
         self,
-        reserve: Reserve,
-        chosen: Sequence[int],
+        window: CapacityWindow,
+        order: Sequence[int],
+        others: Sequence[Mapping[int, Amounts | None]],
         nodes: Mapping[str, Mapping[str, Any]],
         machines: Machines,
-    ) -> tuple[dict[int, tuple[float, ...] | None], Fraction]:
-        """Amounts kept of each machine, last worker node first, and which part of the request."""
-        asked = {name: amount for name, amount in (reserve.resources or {}).items() if amount}
-        known = [resource for _, resource, _ in self._settings.resources.entries]
+    ) -> tuple[dict[int, Amounts | None], Fraction]:
+        """Amounts kept of each machine, and which part is kept beside the `others`.
+
+        What does not fit beside them is kept of the same machines: they may be over sooner.
+        """
+        assert window.reserve is not None
+        asked = {
+            name: amount for name, amount in (window.reserve.resources or {}).items() if amount
+        }
+        entries = self._settings.resources.entries
+        known = [resource for _, resource, _ in entries]
         for name in asked.keys() - set(known):
             expected = f"expected a resource that is planned, {', '.join(known)}"
             raise InstanceError(f"spec.reserve.resources.{name}", expected)
-        whole = [int(a) for name, a in asked.items() if "/" in name and a.denominator == 1]
-        parts, left = max(whole, default=PARTS), Fraction(1)
-        is_worker = {k: TaskGroup.WORKER in machines.places[k].hosts for k in chosen}
+        # Whole GPUs, each with its part of the rest: half a GPU is of no use to a pod.
+        gpus = asked.get(entries[0][1], Fraction(0))
+        parts = int(gpus) if gpus and gpus.denominator == 1 else PARTS
+        given: dict[int, Fraction] = {}
+        lacking = [Fraction(1)]  # which part of it is kept nowhere yet
+        for among in (others, ()):
+            left = lacking[-1]
+            for k in order:
+                if not left:
+                    break
+                has, before = _left(k, among, nodes, machines), given.get(k, Fraction(0))
+                fits = min(has.get(name, Fraction(0)) / amount for name, amount in asked.items())
+                part = min(left, Fraction(math.floor((fits - before) * parts), parts))
+                if part > 0:
+                    given[k] = before + part
+                    left -= part
+            lacking.append(left)
+        return {
+            k: {name: amount * part for name, amount in asked.items()} for k, part in given.items()
+        }, 1 - lacking[1]
+
+    def _beyond_theirs(
+        self,
+        window: CapacityWindow,
+        shares: Mapping[int, Amounts | None],
+        seen: Seen,
+        machines: Machines,
+    ) -> dict[int, tuple[float, ...] | None]:
+        """Amounts of the model that are kept of each machine beyond what its pods have already."""
+        theirs: dict[str, Amounts] = {}
+        if window.reserve is not None and window.is_partial:
+            theirs = _theirs(window.reserve, seen, machines)
         kept: dict[int, tuple[float, ...] | None] = {}
-        for k in sorted(chosen, key=lambda k: (not is_worker[k], -k)):
-            place = machines.places[k]
-            has = {n: a * place.share for n, a in allocatable(nodes[place.node]).items()}
-            fits = min(has.get(name, Fraction(0)) / amount for name, amount in asked.items())
-            # Whole GPUs, each with its part of the rest: half a GPU is of no use to a pod.
-            part = min(left, Fraction(math.floor(fits * parts), parts))
-            if part > 0:
-                share = {name: amount * part for name, amount in asked.items()}
-                kept[k] = tuple(self._settings.resources.amounts(share).values())
-                left -= part
-        return kept, 1 - left
+        for k, share in shares.items():
+            if share is None:
+                kept[k] = None
+                continue
+            have = theirs.get(machines.places[k].node, {})
+            rest = {name: max(Fraction(0), a - have.get(name, 0)) for name, a in share.items()}
+            kept[k] = tuple(self._settings.resources.amounts(rest).values())
+        return kept
 
     # -- what jobs are told ------------------------------------------------------------------------
 
@@ -250,6 +371,23 @@ class Windows:
             if reach is not None and one.entry.begin < slot + reach and one.entry.end > slot
         )
         return f"{reason}; planned around {', '.join(told)}" if told else reason
+
+
+def _left(
+    k: int,
+    others: Iterable[Mapping[int, Amounts | None]],
+    nodes: Mapping[str, Mapping[str, Any]],
+    machines: Machines,
+) -> Amounts:
+    """What other windows leave of a machine."""
+    place = machines.places[k]
+    has = {n: a * place.share for n, a in allocatable(nodes[place.node]).items()}
+    for shares in others:
+        share = shares.get(k, {})
+        if share is None:
+            return {}
+        has = {name: amount - share.get(name, 0) for name, amount in has.items()}
+    return has
 
 
 def _placed(entry: Entry[JobSpec], room: Room) -> set[int] | None:

@@ -18,6 +18,7 @@ from oasis.kubernetes.api.resources import (
     OASIS_JOBS,
     PODS,
     SERVICES,
+    WINDOWS,
     Objects,
 )
 from oasis.kubernetes.api.watching import ObjectStore
@@ -49,6 +50,7 @@ class ClusterWriter:
         self._others = others or {}
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
         self.ending: set[str] = set()  # uids of pods whose deletion was asked for
+        self._untold = ""  # why the conditions of a window could not be written, as logged last
 
     def close(self) -> None:
         """Wait for the writes that are under way."""
@@ -84,6 +86,24 @@ class ClusterWriter:
             elif error is not None:
                 self._metrics.job_errors.labels("telling").inc()
                 log.error("a status could not be written; tried again", exc_info=error)
+
+    def write_windows(self, told: Iterable[tuple[Mapping[str, Any], list[Any]]]) -> None:
+        """Write conditions on capacity windows; what is refused is asked at the next boundary."""
+        for done in [self._pool.submit(self._write_window, *each) for each in told]:
+            done.result()
+
+    def _write_window(self, found: Mapping[str, Any], conditions: list[Any]) -> None:
+        # Of two controllers that write at a time, one is refused (409): the list is everybody's.
+        meta = {name: found["metadata"][name] for name in ("name", "resourceVersion")}
+        body = {"metadata": meta, "status": {"conditions": conditions}}
+        try:
+            answer = self._objects.merge_patch(WINDOWS, body, "status")
+            self._others[WINDOWS.plural].put(WINDOWS.kept(answer))
+        except (ApiError, LostAnswerError) as error:
+            is_changed = isinstance(error, ApiError) and error.status == 409
+            if not is_changed and str(error) != self._untold:
+                self._untold = str(error)
+                log.warning("%s; what becomes of the window is only in this log", error)
 
     def _try(self, action: Action) -> Failure | None:
         kind = action_word(action)

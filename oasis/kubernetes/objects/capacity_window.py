@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL, WINDOW_SINGULAR
-from oasis.kubernetes.objects.quantities import Amounts, quantity
+from oasis.kubernetes.objects.quantities import QUANTITY, Amounts, quantity
 from oasis.kubernetes.objects.schema import (
+    TIME,
+    conditions_schema,
+    names_schema,
     number_schema,
     object_schema,
     resource_definition,
@@ -25,6 +28,7 @@ Object = Mapping[str, Any]
 WEEK = 7 * 86400.0  # seconds
 REPEATS = ("weekly",)
 AHEAD = 53  # weeks for which a window that repeats is foreseen
+ACCEPTED = "Accepted"  # the condition that says whether it is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,11 @@ class CapacityWindow:
         """Reason that conditions give for it."""
         return "Maintenance" if self.reserve is None else "Reserved"
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether it keeps amounts of resources, and no whole nodes."""
+        return self.reserve is not None and self.reserve.resources is not None
+
     def concerns(self, name: str, labels: Mapping[str, str]) -> bool:
         """Return whether the window applies to the node with this name and these labels."""
         if self.nodes:
@@ -87,6 +96,22 @@ class CapacityWindow:
         first = max(0, math.floor((now - self.end) / WEEK) + 1)
         for week in range(first, first + AHEAD):
             yield self.begin + week * WEEK, self.end + week * WEEK
+
+    def meets(self, other: CapacityWindow) -> bool:
+        """Return whether both hold at some time, in any of their repetitions.
+
+        Examples
+        --------
+        >>> night = CapacityWindow("night", begin=0.0, end=9.0, weekly=True, nodes=("n1",))
+        >>> once = CapacityWindow("once", begin=WEEK + 8.0, end=WEEK + 10.0, nodes=("n1",))
+        >>> night.meets(once), once.meets(night), night.meets(night)
+        (True, True, True)
+        """
+        one, two = sorted((self, other), key=lambda each: each.begin)
+        if not one.weekly:
+            return two.begin < one.end
+        begin, _ = next(one.times(two.begin))
+        return begin < two.end
 
 
 def parse_window(found: Object) -> CapacityWindow:
@@ -121,7 +146,8 @@ def parse_window(found: Object) -> CapacityWindow:
         if not isinstance(labels, Mapping):
             raise InstanceError("nodeSelector", "expected labels with their values", labels)
         for key, value in labels.items():
-            text(value, f"nodeSelector.{key}")
+            if not isinstance(value, str):  # which may be empty
+                raise InstanceError(f"nodeSelector.{key}", "expected a string", value)
         if nodes and labels:
             raise InstanceError("nodeSelector", "expected none where nodes are named", labels)
         reserve = _reserve(spec.get("reserve"))
@@ -145,11 +171,14 @@ def _time(value: Any, path: str) -> float:
     expected = "expected a time with its zone, as 2030-01-31T22:00:00Z"
     try:
         made = datetime.fromisoformat(text(value, path))
+        seconds = made.astimezone(UTC).timestamp()  # as messages tell it
     except ValueError:
         raise InstanceError(path, expected, value) from None
+    except OverflowError:
+        raise InstanceError(path, "expected a year before 10000 in UTC", value) from None
     if made.tzinfo is None:
         raise InstanceError(path, expected, value)
-    return made.timestamp()
+    return seconds
 
 
 def _reserve(data: Any) -> Reserve | None:
@@ -186,50 +215,62 @@ def window_resource() -> dict[str, Any]:
         ("End", "string", ".spec.end"),
         ("Repeat", "string", ".spec.repeat"),
         ("Nodes", "string", ".spec.nodes"),
+        ("Accepted", "string", f".status.conditions[?(@.type=='{ACCEPTED}')].status"),
+        ("Reason", "string", f".status.conditions[?(@.type=='{ACCEPTED}')].reason"),
     ]
     names = {"plural": WINDOW_PLURAL, "singular": WINDOW_SINGULAR, "kind": WINDOW_KIND}
     meaning = "When some nodes, or a part of them, are not for the jobs that are planned here."
-    return resource_definition(names, "Cluster", meaning, columns, _spec_schema())
+    told = conditions_schema("What each controller makes of it.", by_controller=True)
+    status = object_schema("Written by the controllers.", {"conditions": told})
+    return resource_definition(names, "Cluster", meaning, columns, _spec_schema(), status)
 
 
-def _spec_schema() -> dict[str, Any]:
-    time = {"type": "string", "format": "date-time"}
-    reserve = object_schema(
+def _reserve_schema() -> dict[str, Any]:
+    return object_schema(
         "Makes it a reservation. Without it nothing that is planned here runs on the nodes.",
         {
             "resources": {
                 "type": "object",
+                "minProperties": 1,
+                "maxProperties": 64,
                 "additionalProperties": {
                     "anyOf": [{"type": "integer"}, {"type": "string"}],
+                    "pattern": f"^{QUANTITY}$",
                     "x-kubernetes-int-or-string": True,
                 },
+                "x-kubernetes-validations": [
+                    {
+                        "rule": "self.all(name, type(self[name]) == int ? self[name] >= 0"
+                        " : !self[name].startsWith('-'))",
+                        "message": "expected amounts >= 0",
+                    }
+                ],
                 "description": "How much is kept, on all these nodes together. Default: all.",
             },
-            "namespaces": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "Whose jobs and pods it is kept for. Default: all pods that are "
-                "not planned here.",
-            },
+            "namespaces": names_schema(
+                "Whose jobs and pods it is kept for. Default: all pods that are not planned here."
+            ),
         },
     )
+
+
+def _spec_schema() -> dict[str, Any]:
+    def some(field: str) -> str:
+        return f"(has(self.{field}) && size(self.{field}) > 0)"
+
     return object_schema(
         "Which nodes, and when.",
         {
-            "begin": {**time, "description": "When it begins."},
-            "end": {**time, "description": "When the nodes are there again."},
+            "begin": {**TIME, "description": "When it begins."},
+            "end": {**TIME, "description": "When the nodes are there again."},
             "repeat": text_schema("Whether it comes again. Default: once.", *REPEATS),
-            "nodes": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "Names of nodes.",
-            },
+            "nodes": names_schema("Names of nodes."),
             "nodeSelector": {
                 "type": "object",
                 "additionalProperties": {"type": "string"},
                 "description": "Labels of the nodes, instead of their names.",
             },
-            "reserve": reserve,
+            "reserve": _reserve_schema(),
             "noticeSeconds": number_schema(
                 "Pods end so long before it begins. Default: the length of a slot."
             ),
@@ -238,10 +279,18 @@ def _spec_schema() -> dict[str, Any]:
         [
             {"rule": "self.begin < self.end", "message": "end: expected a time after begin"},
             {
-                "rule": "has(self.nodes) || has(self.nodeSelector) || "
+                "rule": "!has(self.repeat) || self.end - self.begin < duration('168h')",
+                "message": "end: expected less than a week after begin, as it repeats weekly",
+            },
+            {
+                "rule": f"{some('nodes')} || {some('nodeSelector')} || "
                 "(has(self.reserve) && has(self.reserve.resources))",
                 "message": "nodes: expected names of nodes, or nodeSelector, or resources of a "
                 "reserve",
+            },
+            {
+                "rule": f"!({some('nodes')} && {some('nodeSelector')})",
+                "message": "nodeSelector: expected none where nodes are named",
             },
         ],
     )

@@ -30,6 +30,7 @@ CLUSTER_RIGHTS = (
     (GROUP, f"{PLURAL}/status", ("patch",)),
     (GROUP, CLASS_PLURAL, ("list", "watch")),
     (GROUP, WINDOW_PLURAL, ("list", "watch")),
+    (GROUP, f"{WINDOW_PLURAL}/status", ("patch",)),
     *(
         (kind.api_version.partition("/")[0], kind.where.plural, ("list", "watch", "patch"))
         for kind in EXISTING
@@ -219,13 +220,13 @@ def everything(
     Parameters
     ----------
     namespace : str
-        Of the controller.
+        Namespace of the controller.
     image : str
-        Of its container.
+        Image of its container.
     arguments : sequence of str
         For ``oasis kubernetes run``.
     name : str
-        Of the controller, and of its objects.
+        Name of the controller, and of its objects.
     monitored : bool
         With a ServiceMonitor, a kind of the Prometheus operator.
 

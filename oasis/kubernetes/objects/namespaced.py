@@ -10,14 +10,16 @@ from oasis.kubernetes.names import CLASS_PLURAL, WINDOW_PLURAL
 
 Object = dict[str, Any]
 
-IN_NO_NAMESPACE = frozenset({"nodes", "persistentvolumes", CLASS_PLURAL, WINDOW_PLURAL})
+IN_NO_NAMESPACE = frozenset(
+    {"nodes", "persistentvolumes", CLASS_PLURAL, WINDOW_PLURAL, f"{WINDOW_PLURAL}/status"}
+)
 
 
 def namespaced(installed: Iterable[Object], namespaces: Sequence[str]) -> list[Object]:
     """Return the manifests with the rights of the ClusterRole limited to the given namespaces.
 
-    What is in no namespace, such as nodes, stays readable everywhere. Roles for tenants, which are
-    bound to nobody here, stay as they are.
+    What is in no namespace, such as nodes, stays as it is. Roles for tenants, which have no
+    binding here, stay, too.
 
     Examples
     --------

@@ -67,7 +67,7 @@ class SlotClock:
         worker that runs for the rest of the slot has done a worker-slot. It is never credited with
         more than one worker-slot a slot.
     epoch : float
-        When slot 0 began, in seconds since 1970.
+        Begin of slot 0, in seconds since 1970.
     drift : float
         Seconds by which the clock on the wall was set since the controller began: so much later
         are the times that people read.

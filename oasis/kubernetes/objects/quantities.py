@@ -33,9 +33,8 @@ _SUFFIX = {
 }
 # ASCII digits only, as Kubernetes reads them, and three
 # digits of exponent: 10**999999999 would fill the memory.
-_FORM = re.compile(
-    r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII
-)
+QUANTITY = r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)"
+_FORM = re.compile(QUANTITY, re.ASCII)
 
 
 def quantity(value: Any, path: str) -> Fraction:

@@ -63,6 +63,12 @@ def text_schema(description: str, *among: str, default: str | None = None) -> Sc
     return found
 
 
+def names_schema(description: str) -> Schema:
+    """The schema of a list of names."""
+    items = {"type": "string", "minLength": 1}
+    return {"type": "array", "items": items, "description": description}
+
+
 def _rule(rule: str, message: str) -> dict[str, str]:
     return {"rule": rule, "message": message}
 
@@ -370,7 +376,7 @@ def _spec() -> Schema:
 
 def _condition() -> Schema:
     return object_schema(
-        "One side of the job's state.",
+        "One side of its state.",
         {
             "type": text_schema("Which side."),
             "status": text_schema("Whether it is so.", "True", "False", "Unknown"),
@@ -381,6 +387,22 @@ def _condition() -> Schema:
         },
         ("type", "status", "reason", "message", "lastTransitionTime"),
     )
+
+
+def conditions_schema(description: str, by_controller: bool = False) -> Schema:
+    """The schema of conditions, one of each type, or one of each type and controller."""
+    item, keys = _condition(), ["type"]
+    if by_controller:
+        item["properties"]["controller"] = text_schema("Who says so, as namespace/name.")
+        item["required"].append("controller")
+        keys.append("controller")
+    return {
+        "type": "array",
+        "items": item,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": keys,
+        "description": description,
+    }
 
 
 def _counts(description: str) -> Schema:
@@ -422,13 +444,7 @@ def _status() -> Schema:
         "What became of the job; written by the adapter alone.",
         {
             "phase": text_schema("Where it is; Running: its gang works.", *PHASES),
-            "conditions": {
-                "type": "array",
-                "items": _condition(),
-                "x-kubernetes-list-type": "map",
-                "x-kubernetes-list-map-keys": ["type"],
-                "description": "Its sides.",
-            },
+            "conditions": conditions_schema("Its sides."),
             "observedGeneration": _integer("Generation of the spec that was read last.", 0),
             "controller": text_schema(
                 "The controller that schedules it, as namespace/name; others leave it alone."
@@ -491,7 +507,7 @@ def resource_definition(
     names : mapping
         Its plural, singular and kind.
     scope : {"Namespaced", "Cluster"}
-        Where its objects live.
+        Scope of its objects.
     meaning : str
         Description of its objects.
     columns : sequence of tuple of str

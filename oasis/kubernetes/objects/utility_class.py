@@ -13,6 +13,7 @@ from oasis.kubernetes.names import (
 )
 from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, JobSpec
 from oasis.kubernetes.objects.schema import (
+    names_schema,
     number_schema,
     object_schema,
     resource_definition,
@@ -99,11 +100,15 @@ def parse_class(found: Object) -> UtilityClass:
             spec, ("maximum",), ("kinds", "namespaces", "default", "overrunFactor", "budget")
         )
         kinds = tuple(check_list(spec.get("kinds", list(UTILITY_FIELDS)), "kinds"))
-        if not kinds or not set(kinds) <= set(UTILITY_FIELDS):
+        if not kinds or any(kind not in list(UTILITY_FIELDS) for kind in kinds):
             raise InstanceError("kinds", f"expected some of {', '.join(UTILITY_FIELDS)}", kinds)
         namespaces = spec.get("namespaces")
         if namespaces is not None:
+            namespaces = check_list(namespaces, "namespaces")
             namespaces = tuple(text(name, "namespaces") for name in namespaces)
+        is_default = spec.get("default", False)
+        if not isinstance(is_default, bool):
+            raise InstanceError("default", "expected true or false", is_default)
         factor = number(spec.get("overrunFactor", OVERRUN), "overrunFactor")
         if factor < 1:
             raise InstanceError("overrunFactor", "expected a number >= 1", factor)
@@ -112,7 +117,7 @@ def parse_class(found: Object) -> UtilityClass:
             number(spec["maximum"], "maximum"),
             kinds,
             namespaces,
-            bool(spec.get("default")),
+            is_default,
             factor,
             _budget(spec.get("budget")),
         )
@@ -221,11 +226,9 @@ def _spec_schema() -> dict[str, Any]:
                 "items": text_schema("A kind.", *UTILITY_FIELDS),
                 "description": "Kinds of utility that a job may have. Default: all.",
             },
-            "namespaces": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "Only jobs of these namespaces may be of this class. Default: all.",
-            },
+            "namespaces": names_schema(
+                "Only jobs of these namespaces may be of this class. Default: all."
+            ),
             "default": {
                 "type": "boolean",
                 "description": "Whether it is the class of jobs that name none.",

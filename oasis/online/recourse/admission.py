@@ -95,7 +95,7 @@ class AtPrices:
         phi: only completions worth at least this much of a job's best are promised. A job that
         would be late takes room from others that would not; refusing it early is cheap.
     memory : int
-        So many of the last arrivals give the default bounds.
+        Number of last arrivals that give the default bounds.
     """
 
     promise_share: float | None = None

@@ -18,11 +18,11 @@ from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.recourse.live_job import LiveJob, grid_of
 from oasis.online.recourse.working_plan import WorkingPlan
 
-DEFAULT_SAMPLES = 8
+DEFAULT_SAMPLES = 8  # with `MOST_JOBS`, 320 insertions in a decision at most
 EARLIEST = 4  # if this many futures agree, no others are drawn
 TIE = 1e-9  # share of the utility below which a gain is a rounding error
-MOST_JOBS = 20
-MEMORY = 100
+MOST_JOBS = 20  # of a future: each costs two insertions, with the newcomer and without it
+MEMORY = 100  # jobs: enough to draw from, few enough to follow a load that changes
 ENOUGH = 10  # known jobs from which on an equal trade is accepted
 DEFAULT_PROMISE_SHARE = 0.8  # chosen on training seeds: docs/recourse
 FIRST_KEY = 2**62  # beyond every key of a job that has arrived
@@ -57,7 +57,7 @@ class SampledFutures:
         its planned completion, so that it can give way to jobs that are in more of a hurry. None
         promises the planned completion.
     memory : int
-        So many of the last arrivals are drawn from.
+        Number of last arrivals that are drawn from.
     most_jobs : int
         Number of jobs after which a future ends.
     seed : int
@@ -189,7 +189,7 @@ class SampledFutures:
         """Return keys of the newcomers that at least half of the sampled futures plan.
 
         In each future its jobs and all newcomers are planned beside the promised jobs, in order of
-        density: the algorithm Consensus of the same book. So many newcomers cost no more plans
+        density: the algorithm Consensus of the same book. All newcomers together cost no more plans
         than one.
         """
         if not newcomers:

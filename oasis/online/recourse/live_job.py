@@ -64,7 +64,7 @@ def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
     return GridJob(**given, original=job)
 
 
-NEVER = -1
+NEVER = -1  # before every slot: no completion counts
 LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay finite
 
 
@@ -138,7 +138,7 @@ class LiveJob:
         It in each form that it may still be planned in, of which nothing changes; empty for a job
         of one form, and once it has run.
     held : Held or None
-        What it holds; None if it does not run.
+        Its allocation; None if it does not run.
     """
 
     key: int

@@ -31,7 +31,7 @@ def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
 def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -> bool:
     """Replan all live jobs in order of density; restore the old plan if it is better.
 
-    Once `is_over` says so, which is asked before each job, the others stay unplanned.
+    `is_over` is asked before each job; once it is true, the other jobs stay unplanned.
     """
     # Plans that grew job by job favour the jobs that came first; this
     # one does not depend on the order of arrival.
@@ -111,7 +111,7 @@ class Planner:
         What is promised: an admitted job completes by the slot planned at its arrival; a job that
         has run completes by the slot planned when it first ran; nothing.
     params : RecourseParams
-        How plans are searched for.
+        Parameters of the search for plans.
     seed : int
         Of the rounds.
     seconds : float, optional
@@ -128,9 +128,9 @@ class Planner:
     plan : WorkingPlan
         Live jobs with their schedules from the present slot on.
     record : PromiseRecord
-        What became of promises and of work that was begun.
+        Counts of broken promises and of wasted work.
     grid : dict of str to float
-        What demands are rounded up to.
+        Step by resource to which demands are rounded up.
     rounds_done : int
         Rounds of ruin and recreate in the last decision.
     rounds_given : int or None

@@ -531,7 +531,7 @@ class Recourse:
     def making(self) -> dict[str, Any] | None:
         """Plain data from which `made` builds the same policy.
 
-        None if admission is a rule of one's own: whoever goes on brings a policy with that rule.
+        None if admission is a user's own rule: the caller then makes the policy with that rule.
         """
         rule, learned, bounds = self._rule, self._learned, self._bounds
         if not (rule["admission"] is None or isinstance(rule["admission"], str)):

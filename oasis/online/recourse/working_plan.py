@@ -32,7 +32,7 @@ class WorkingPlan:
     horizon : int
         Number of slots T.
     params : RecourseParams
-        How completions are counted and searched for.
+        Parameters of the search and of the value of completions.
     bounds : PriceBounds, optional
         Prices of resources. Without them prices are next to nothing: a job then completes as
         early as it can, and works as early as it can.
@@ -45,7 +45,7 @@ class WorkingPlan:
     now : int
         The present slot.
     live : dict of int to LiveJob
-        By key, in order of arrival.
+        Live jobs by key, in order of arrival.
     insertions : int
         Runs of Algorithm 2.
     """

@@ -77,7 +77,7 @@ class Server:
         return {}
 
     def _listed(self, path: str, selector: str | None) -> Iterator[dict[str, Any]]:
-        """Of one namespace, or of all."""
+        """Objects of one namespace, or of all."""
         wanted = [part.partition("=") for part in (selector or "").split(",") if part]
         for there, found in self.objects.items():
             place = there.rpartition("/")[0]

@@ -51,7 +51,7 @@ def pods(**requests: str) -> dict[str, Any]:
 
 
 def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:
-    """An ``OasisJob`` of so many worker-slots; by default like the first one of the tutorial."""
+    """An ``OasisJob`` of this many worker-slots; by default like the first one of the tutorial."""
     return {
         "metadata": {"name": name, "namespace": "ns"},
         "spec": {
@@ -187,7 +187,7 @@ class Played:
             self.most[name] = max(self.most.get(name, 0), self.workers(uid))
 
     def refuses(self, action: Action) -> str | None:
-        """What the API server has against a write; None: it takes it."""
+        """Reason why the API server refuses a write; None if it accepts it."""
         return None
 
     def _carry_out(self, action: Action) -> None:

@@ -8,11 +8,18 @@ from typing import Any
 
 import pytest
 
+from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
+from oasis.kubernetes.api.connection import ApiError
+from oasis.kubernetes.api.resources import WINDOWS, Objects
+from oasis.kubernetes.api.watching import ObjectStore
+from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.windows import Windows
+from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.capacity_window import parse_window, window_resource
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.model.errors import InstanceError
+from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.played import EPOCH, GPU, SLOT, Played, job, pods
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
@@ -30,10 +37,22 @@ class Planned(Played):
 
     def __init__(self, make: Callable[[], Any], *windows: dict[str, Any], **settings: Any) -> None:
         self.windows = list(windows)
+        self.told: list[str] = []  # the window of each write of conditions
         super().__init__(make, **settings)
 
     def seen(self) -> dict[str, list[Any]]:
         return {**super().seen(), names.WINDOW_PLURAL: self.windows}
+
+    def step(self) -> None:
+        super().step()
+        for found, conditions in self.reconciler.windows.told(self.seen(), self.now()):
+            found["status"] = {"conditions": conditions}
+            self.told.append(found["metadata"]["name"])
+
+    def accepted(self, k: int = 0) -> tuple[str, str, str]:
+        """Status, reason and message of the only condition of a window."""
+        (found,) = self.windows[k]["status"]["conditions"]
+        return found["status"], found["reason"], found["message"]
 
     def on(self, name: str) -> int:
         """Pods of ours on a node."""
@@ -127,6 +146,185 @@ def test_what_the_pods_of_a_reservation_have_already_is_not_kept_again() -> None
     assert made.on("n1") == 2
 
 
+FOUR, THREE = ({"resources": {GPU: amount}} for amount in ("4", "3"))
+
+
+@pytest.mark.parametrize(
+    ("windows", "left"),
+    [
+        ((window("a", 2, 6, reserve=FOUR), window("b", 2, 6, reserve=FOUR)), (0, 0)),
+        ((window("a", 2, 6, reserve=THREE), window("b", 2, 6, reserve=THREE)), (2, 0)),
+        ((window("b", 2, 6, reserve=FOUR), window("m", 1, 9, nodes=["n1"])), (0, 0)),
+        ((window("a", -9, 4, reserve=THREE), window("b", 3, 9, reserve=THREE)), (2, 0)),
+        (
+            (window("a", 0, 99, reserve=THREE, repeat="weekly"), window("b", 2, 6, reserve=THREE)),
+            (2, 0),
+        ),
+        # there is no other node for it: it has what the other leaves, and all when that is over
+        (
+            (
+                window("a", 2, 6, nodes=["n1"], reserve=THREE),
+                window("b", 2, 6, nodes=["n1"], reserve=THREE),
+            ),
+            (4, 0),
+        ),
+    ],
+)
+def test_windows_of_one_time_keep_what_each_of_them_says(
+    windows: tuple[dict[str, Any], ...], left: tuple[int, int]
+) -> None:
+    made = Planned(policy("recourse"), *windows)
+    made.submit(job("long", slots=100.0))
+    made.run(4)
+    assert (made.on("n0"), made.on("n1")) == left
+
+
+def test_a_reservation_stays_where_it_is_when_another_one_ends() -> None:
+    first, later = window("a", 2, 6, reserve=THREE), window("b", 4, 12, reserve=THREE)
+    made = Planned(policy("recourse"), first, later)
+    made.submit(job("long", slots=100.0))
+    made.run(6)
+    assert (made.on("n0"), made.on("n1")) == (2, 0)
+    made.run(4)
+    assert made.accepted(0)[1] == "Over"
+    assert (made.on("n0"), made.on("n1")) == (2, 3)
+
+
+def test_a_reservation_is_kept_on_a_node_that_is_there() -> None:
+    made = Planned(policy("recourse"), window("b", 2, 6, reserve=FOUR))
+    made.nodes[1]["spec"]["unschedulable"] = True
+    made.submit(job("long", slots=100.0))
+    made.run(4)
+    assert (made.on("n0"), made.on("n1")) == (0, 0)
+
+
+def test_a_reservation_of_gpus_and_bandwidth_keeps_whole_gpus() -> None:
+    kept = {"resources": {GPU: "5", names.BANDWIDTH: "7G"}}
+    made = Planned(policy("recourse"), window("demo", 1, 9, reserve=kept))
+    made.run(2)
+    ((entry,),) = [made.reconciler.driver.closures.calendar.windows]
+    assert [dict(entry.machines)[k][0] for k in (0, 1)] == [1.0, 4.0]
+
+
+def test_what_becomes_of_a_window_stands_on_it() -> None:
+    made = Planned(policy("fifo"), window("firmware", 4, 2, nodes=["n1"]))
+    made.run(2)
+    status, reason, message = made.accepted()
+    assert (status, reason) == ("False", "Invalid")
+    assert message == f"spec.end: expected a time after begin, got '{at(2)}'; nothing of it is done"
+    made.windows[0] |= {"spec": {"begin": at(4), "end": at(6), "nodes": ["n1"]}}
+    made.windows[0]["metadata"] |= {"generation": 2}
+    made.run(3)
+    kept = f"keeps node n1 from {at(4)} until {at(6)}"
+    assert made.accepted() == ("True", "Accepted", kept)
+    assert made.windows[0]["status"]["conditions"][0]["observedGeneration"] == 2
+    made.restart()
+    made.run(3)
+    assert made.accepted() == ("True", "Over", f"it ended at {at(6)}")
+    assert made.told == ["firmware"] * 3, "nothing is written that is there"
+
+
+@pytest.mark.parametrize(
+    ("spec", "condition"),
+    [
+        (
+            {"nodes": ["n1", "n7"]},
+            ("True", "Partly", "expected nodes with a role, found none of n7"),
+        ),
+        (
+            {"nodes": ["n7"], "reserve": FOUR},
+            ("False", "NoNode", "expected nodes with a role, found none of n7; nothing of it is"),
+        ),
+        ({"nodeSelector": {"rack": ""}}, ("False", "NoNode", "no node with a role has its labels")),
+        (
+            {"nodeSelector": {names.HOSTNAME: "n0"}, "repeat": "weekly"},
+            ("True", "Accepted", f"keeps node n0 from {at(2)} until {at(6)}, and every week from"),
+        ),
+        (
+            {"reserve": {"resources": {GPU: "12"}}},
+            ("True", "Partly", "the nodes have 66% of what it reserves, which is kept"),
+        ),
+        (
+            {"reserve": FOUR, "nodes": ["p0"]},
+            ("False", "NoRoom", "its nodes have too little of what it reserves; nothing of it is"),
+        ),
+        (
+            {"reserve": {"resources": {"x.org/fpga": 1}}},
+            ("False", "Invalid", "spec.reserve.resources.x.org/fpga: expected a resource that is"),
+        ),
+    ],
+)
+def test_a_window_says_what_is_kept(spec: dict[str, Any], condition: tuple[str, str, str]) -> None:
+    made = Planned(policy("fifo"), window("w", 2, 6, **spec))
+    made.run(2)
+    *head, message = made.accepted()
+    assert (tuple(head), message[: len(condition[2])]) == (condition[:2], condition[2])
+
+
+def test_a_reservation_beside_another_one_says_what_it_has() -> None:
+    made = Planned(
+        policy("fifo"),
+        window("a", 2, 6, nodes=["n1"], reserve=THREE),
+        window("b", 2, 6, nodes=["n1"], reserve=THREE),
+    )
+    made.run(1)
+    assert made.accepted(0)[1] == "Accepted"
+    said = "the nodes have 33% of what it reserves beside what other windows keep, which is kept"
+    assert made.accepted(1) == ("True", "Partly", said)
+
+
+def test_of_two_controllers_the_one_with_the_nodes_tells() -> None:
+    """Each of two has one node, and a window is for the node of the second."""
+    both = [Planned(policy("fifo"), name=name) for name in ("one", "two")]
+    both[0].nodes, both[1].nodes = ([each, made.nodes[2]] for each, made in zip(
+        both[0].nodes[:2], both, strict=True
+    ))  # fmt: skip
+    shared = [window("w", 2, 6, nodes=["n1"])]
+    for made in both:
+        made.restart()
+        made.windows = shared
+    both[0].run(1)
+    assert both[0].accepted()[1] == "NoNode", "somebody has to say it"
+    both[1].run(1)
+    assert [c["reason"] for c in shared[0]["status"]["conditions"]] == ["NoNode", "Accepted"]
+    both[0].run(2)
+    both[1].run(1)
+    assert both[0].accepted()[1] == "Accepted"
+    assert (both[0].told, both[1].told) == (["w", "w"], ["w"])
+
+
+def test_conditions_are_written_on_a_window_that_is_as_it_was_seen(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    connection, store = FakeConnection(), ObjectStore()
+    writer = ClusterWriter(
+        Objects(connection),
+        ObjectStore(),
+        2,
+        Metrics(),
+        {WINDOWS.plural: store},  # type: ignore[arg-type]
+    )
+    found = {"metadata": {"name": "w", "resourceVersion": "7", "uid": "u"}, "spec": {}}
+    writer.write_windows([(found, [{"type": "Accepted"}])])
+    assert connection.asked == [("PATCH", f"{WINDOWS.path(name='w')}/status")]
+    (kept,) = store.items()
+    assert kept["status"] == {"conditions": [{"type": "Accepted"}]}
+
+    def refuse(status: int) -> Callable[..., Any]:
+        def answer(method: str, path: str, **_: Any) -> Any:
+            raise ApiError(method, path, status, "No", "not you")
+
+        return answer
+
+    with caplog.at_level(logging.WARNING, "oasis.kubernetes"):
+        for status in (409, 403, 403):  # another controller wrote; rights of an older version
+            connection.request = refuse(status)  # type: ignore[method-assign]
+            writer = ClusterWriter(Objects(connection), ObjectStore(), 2, Metrics())  # type: ignore[arg-type]
+            for _ in range(2):
+                writer.write_windows([(found, [])])
+    assert [each.getMessage().count("403") for each in caplog.records] == [1, 1]
+
+
 @pytest.mark.parametrize("resources", [{GPU: "4"}, None])
 def test_jobs_of_a_namespace_have_what_is_kept_for_it(resources: dict[str, str] | None) -> None:
     kept = {"namespaces": ["ours"], **({"resources": resources} if resources else {})}
@@ -155,6 +353,23 @@ def test_a_job_is_told_that_what_it_waits_for_is_kept_for_others() -> None:
     )
 
 
+def test_a_promise_that_a_late_window_breaks_is_told_before_it_is_due() -> None:
+    make = cluster_policy("recourse", {"commitment": "arrival"}, lookahead=40)
+    made = Planned(make)
+    urgent = job("long", slots=48.0)
+    urgent["spec"]["utility"] = {"kind": "deadline", "value": 9, "deadlineSeconds": 9 * SLOT}
+    uid = made.submit(urgent)
+    made.run(2)
+    promised = made.status(uid)["promisedSlot"]
+    made.windows = [window("demo", 2, 12, reserve={"resources": {GPU: "8"}})]
+    made.run(2)
+    assert made.slot < promised
+    late = made.said(uid, "Late")
+    assert late == ("True", "PromiseBroken", "its promised completion cannot be kept")
+    assert made.placed(uid)[0] == "Reserved"
+    assert made.measured("oasis_promises_broken_total") == 1
+
+
 def test_a_reservation_of_more_than_there_is_is_said_and_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -181,6 +396,8 @@ def test_a_reservation_of_more_than_there_is_is_said_and_kept(
         ({"reserve": {"namespaces": "abc"}}, "spec.reserve.namespaces: expected a list"),
         ({"reserve": {"queue": "x"}}, "spec.reserve.queue: unknown key"),
         ({"noticeSeconds": -1}, "spec.noticeSeconds: expected a finite number >= 0"),
+        ({"nodes": [], "nodeSelector": {"a": 1}}, "spec.nodeSelector.a: expected a string, got 1"),
+        ({"end": "9999-12-31T23:59:59-08:00"}, "spec.end: expected a year before 10000 in UTC"),
     ],
 )
 def test_a_window_that_makes_no_sense_names_the_field_and_does_nothing(
@@ -232,10 +449,21 @@ def test_windows_are_rounded_outwards_to_slots_and_repeat() -> None:
     assert len(repeated) == 53
 
 
+def test_offsets_and_labels_without_a_value_make_sense() -> None:
+    spec = {"begin": "2030-01-31T22:00:00Z", "end": "2030-02-01T02:00:00+05:30"}
+    with pytest.raises(InstanceError, match="expected a time after begin"):
+        parse_window({"metadata": {"name": "w"}, "spec": {**spec, "nodes": ["n1"]}})
+    spec |= {"end": "2030-02-01T02:00:00-05:30", "nodeSelector": {"node-role/gpu": ""}}
+    made = parse_window({"metadata": {"name": "w"}, "spec": spec})
+    assert made.end - made.begin == 9.5 * 3600
+    assert made.concerns("n1", {"node-role/gpu": ""})
+    assert not made.concerns("n1", {})
+
+
 def test_the_schema_refuses_what_the_reader_refuses() -> None:
     (version,) = window_resource()["spec"]["versions"]
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert spec["properties"]["begin"]["format"] == "date-time"
     assert [rule["message"].partition(":")[0] for rule in spec["x-kubernetes-validations"]] == [
-        "end", "nodes",
+        "end", "end", "nodes", "nodeSelector",
     ]  # fmt: skip

@@ -36,7 +36,8 @@ def test_the_rights_are_the_same_but_for_where_they_hold() -> None:
     assert rules(made) == rules(whole)
     (everywhere,) = (one for one in made if one["kind"] == "ClusterRole")
     assert {(resource, verb) for _, resource, verb in rules([everywhere])} == {
-        (resource, verb) for resource in CLUSTER_WIDE for verb in ("list", "watch")
+        *((resource, verb) for resource in CLUSTER_WIDE for verb in ("list", "watch")),
+        ("capacitywindows/status", "patch"),
     }
     for space in SPACES:
         own = [one for one in made if one["metadata"].get("namespace") == space]

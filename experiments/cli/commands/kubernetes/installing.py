@@ -76,10 +76,10 @@ def install(
 
     The controller gets exactly these rights: it sees nodes, pods and jobs, makes, opens and
     deletes pods, makes Services, suspends and resumes Jobs, JobSets, TrainJobs and TFJobs, and
-    writes the status of OasisJobs, events, its lease and its checkpoint.
+    writes the status of OasisJobs and CapacityWindows, events, its lease and its checkpoint.
 
     With --namespaced it has them in these namespaces alone, which must exist, and sees nodes,
-    volumes and utility classes of the cluster.
+    volumes, utility classes and capacity windows of the cluster.
 
     Example: oasis kubernetes install --argument=--slot-seconds=300 | kubectl apply -f -
     """

@@ -158,7 +158,8 @@ ADVICE = {
     "LeftToScheduler": "if its pods find no room, see `kubectl describe pod`: the plan may send "
     "them where that keeps them out",
     "PodsNotReady": "mend what the message says; an edit of the job has it tried at once",
-    "PromiseBroken": "a lost node, slow pods or a fault cost more time than there was",
+    "PromiseBroken": "a lost node, a window that was declared late, slow pods or a fault cost "
+    "more time than there was",
     "GivenUp": "it can earn nothing any more; submit it again with a later target",
     "Error": "a fault of the scheduler that this job causes: report it with the log of the "
     "controller; an edit of the job has it tried again",
