@@ -360,7 +360,7 @@ DRAGON_CLAIMS = [
     ),
     says(
         DRAGON_PAGE,
-        "@ workers for @ GPUs within @ s could hardly",
+        "@ workers for @ GPUs within @ s could not",
         sum(ASKED),
         dragon.TESTBED.machines * dragon.TESTBED.gpus,
         f"{DRAGON_ARRIVALS[-1]:.0f}",
@@ -437,7 +437,7 @@ DRAGON_CLAIMS = [
     ),
     holds(
         DRAGON_PAGE,
-        "No pair of the first two calibrated values gives both published numbers",
+        "No pair of the first two calibrated values gives both numbers",
         lambda: (
             not any(
                 gives_both(split(batch, 1 / parts))

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.exceptions import TyperException
+from typer.main import get_command
 
 import oasis
 from experiments.cli import console
@@ -26,10 +28,13 @@ from experiments.cli.commands.kubernetes.cluster import (
     namespaces_of,
     of_controller,
 )
+from experiments.cli.commands.kubernetes.running import chosen_policy, policy_maker, run
 from experiments.cli.options import AsJson
+from experiments.cli.usage import usage_error
 from oasis.kubernetes import names
 from oasis.kubernetes.objects.manifests import IMAGE, LABELS, MONITORING, everything
 from oasis.kubernetes.objects.namespaced import namespaced
+from oasis.model.errors import located_at
 
 if TYPE_CHECKING:
     from oasis.kubernetes.api.resources import Objects
@@ -83,9 +88,9 @@ def install(
 
     Example: oasis kubernetes install --argument=--slot-seconds=300 | kubectl apply -f -
     """
-    for argument in arguments or ():
-        if argument.partition("=")[0] in TAKEN:
-            raise oasis.InputError("--argument", f"expected none of {', '.join(TAKEN)}", argument)
+    if not re.fullmatch(r"\S+", image):
+        raise oasis.InputError("--image", "expected a name without blanks", image)
+    _check_arguments(arguments or [])
     within = namespaces_of(spaces)
     arguments = [*(arguments or ()), *([f"--namespaced={','.join(within)}"] if within else ())]
     made = everything(namespace, image, arguments, name, monitored)
@@ -109,6 +114,25 @@ def install(
         console.note(f"{'would apply' if dry_run else 'applied'} {done[-1]}")
     if as_json:
         console.print_json({"applied": [] if dry_run else done, "dry_run": dry_run})
+
+
+def _check_arguments(arguments: list[str]) -> None:
+    """Refuse what `oasis kubernetes run` would refuse, except files, which its container has."""
+    for argument in arguments:
+        if argument.partition("=")[0] in TAKEN:
+            raise oasis.InputError("--argument", f"expected none of {', '.join(TAKEN)}", argument)
+    app = typer.Typer(add_completion=False)
+    app.command()(run)
+    with located_at(source="--argument"):
+        try:
+            given = get_command(app).make_context("oasis kubernetes run", list(arguments)).params
+        except TyperException as error:
+            raise usage_error(error, arguments) from None
+        policy, options = given["policy"], given["assignments"]
+        if given["bounds"] is None:
+            policy_maker(policy, options, None, given["lookahead"], given["horizon"])
+        else:
+            chosen_policy(policy, options, has_bounds=True)
 
 
 def _is_served(objects: Objects, version: str) -> bool:
