@@ -105,7 +105,8 @@ LATE = {  # format -> two runs, of which the second began before it was submitte
     "philly": "["
     + ", ".join(
         f"""{{"jobid": "{name}", "vc": "v", "status": "Pass",
-        "submitted_time": "2017-10-07 00:00:00", "attempts": [{{"start_time": "{start}", "end_time": "2017-10-07 02:00:00",
+        "submitted_time": "2017-10-07 00:00:00", "attempts": [{{
+        "start_time": "{start}", "end_time": "2017-10-07 02:00:00",
         "detail": [{{"ip": "m", "gpus": ["gpu0"]}}]}}]}}"""
         for name, start in (("a", "2017-10-07 01:00:00"), ("b", "2017-10-06 23:00:00"))
     )
