@@ -1,4 +1,4 @@
-"""The policies that OASiS is compared with, one a file."""
+"""The policies that OASiS is compared with, one per file."""
 
 from baselines.dorm import Dorm
 from baselines.dragon import Dragon, LocalityAware

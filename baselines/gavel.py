@@ -116,7 +116,7 @@ def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int
     Returns
     -------
     list of float
-        One number a way, 0 to 1.
+        One number per way, 0 to 1.
 
     Examples
     --------

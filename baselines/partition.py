@@ -65,14 +65,14 @@ class Candidate:
 
 
 class Partition:
-    """One MILP.
+    """The MILP of one repartition.
 
     Parameters
     ----------
     site : Site
         The machines.
     free : list of tuple of int
-        Of each machine, what is there for the candidates: what the other jobs hold is gone.
+        Capacity of each machine for the candidates, without what the other jobs hold.
     candidates : sequence of Candidate
         The jobs to decide on.
     most_loss : float
@@ -80,7 +80,7 @@ class Partition:
     most_changes : int
         Number of running jobs that may be resized or moved.
     down : collection of int
-        Machines that are not there.
+        Machines that are down.
     """
 
     def __init__(

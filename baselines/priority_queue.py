@@ -125,7 +125,7 @@ def scale_down_as_printed(
 ) -> Changes | None:
     """Scale down, with the loops as they are printed.
 
-    Each running job, in order of launch, gives at most one worker a machine (line 18), and whether
+    Each running job, in order of launch, gives at most one worker per machine (line 18). Whether
     the job fits on a machine is looked at before a worker is taken there (line 7), and once more on
     the last machine of all (line 22). Nothing is launched: success is all that is returned. The
     printed loop also takes workers from machines where the job has none; only those where it has
@@ -166,7 +166,7 @@ def scale_down_as_printed(
     last: int | None = None
     for job in running:
         now, spare = held[job.index], held[job.index].worker_count - job.min_workers
-        # Lines 7 and 18: looked at before a worker is taken, and one worker a machine at most.
+        # Lines 7 and 18: looked at before a worker is taken, and one worker per machine at most.
         for last, _ in held[job.index].workers:
             if fits(last):
                 return changes

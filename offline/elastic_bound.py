@@ -3,7 +3,7 @@
 Relaxed: a job works at the best speed that its workers can have, wherever they are and whoever is
 beside them; a change costs nothing; the machines are one pool, whatever their labels are, in which
 parameter servers take no room; time is divided as finely as one likes within a slot; and everything
-is known from the start. Whatever a policy does is one configuration a job, a form, a slot of
+is known from the start. Whatever a policy does is one configuration per job: a form, a slot of
 completion and the worker-time in each slot up to it, and is worth no more there. So the optimum of
 the LP
 

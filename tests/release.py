@@ -1,4 +1,4 @@
-"""Whether a release can be made of this tree: ``make release-check``.
+"""Check that a release can be made of this tree: ``make release-check``.
 
 Builds the source distribution, and the wheel from it; checks their metadata and CITATION.cff;
 installs the wheel with its extras in an empty environment, in a folder where nothing of the tree
@@ -58,7 +58,7 @@ def _check_source(path: Path) -> None:
 
 
 def _check_installed(folder: Path, wheel: Path) -> None:
-    """The main job in an environment that has the wheel and what it asks for, and nothing else."""
+    """Do the main job in an environment that has the wheel and its requirements alone."""
     place, work = folder / "venv", folder / "work"
     work.mkdir()
     venv.create(place, with_pip=True)

@@ -11,10 +11,9 @@ from typer.main import get_command
 
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
 from experiments.cli.help import with_help
-from experiments.cli.usage import usage_message
+from experiments.cli.usage import usage_error
 from experiments.cli.verbose import CommandGroup
 from experiments.cli.version import print_version
-from oasis.model.errors import InputError
 
 COMMANDS = (  # in the order of the help; each is `command` of the module of its name
     *(
@@ -100,12 +99,7 @@ def run_app(words: list[str], app: typer.Typer | None = None) -> int:
         if message.startswith("Usage: "):  # called without a command: the message is the help
             typer.echo(message, err=True)
             return BAD_INPUT
-        context = getattr(error, "ctx", None)
-        place = context.command_path if context else ""
-        known = [name for each in context.command.params for name in each.opts] if context else []
-        better = usage_message(message, words, place, known)
-        hint = f" (see '{place} --help')" if place else ""
-        raise InputError("", f"{better or message}{hint}") from None
+        raise usage_error(error, words) from None
     if code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
         raise KeyboardInterrupt
     return code if isinstance(code, int) else 0

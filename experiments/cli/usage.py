@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
+from typer.exceptions import TyperException
+
 from oasis.model.choices import did_you_mean
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, OasisError
 from oasis.model.file_kinds import NODES, OPENB, TRACES, FileKind
 from oasis.traces.table import read_source
 
+# What typer says of a value, and the words for it here.
+BAD_VALUE = re.compile(r"Invalid value for '(--[\w-]+)': (?:Value error, )?(.*)", re.S)
+EXPECTED = (
+    (r"Input should be a valid integer.*", "expected an integer"),
+    (r"Input should be a valid number.*", "expected a number"),
+    (r"Input should be greater than or equal to (\S+)", r"expected at least \1"),
+    (r"Input should be less than or equal to (\S+)", r"expected at most \1"),
+)
 LISTS = ("--policies", "--job-counts", "--mix", "--priority")  # options whose entries have commas
+
+
+def usage_error(error: TyperException, words: Sequence[str]) -> InputError:
+    """The error of this project for one of typer; `words` is what the user typed."""
+    message = error.format_message().strip()
+    context = getattr(error, "ctx", None)
+    place = context.command_path if context else ""
+    known = [name for each in context.command.params for name in each.opts] if context else []
+    better = usage_message(message, words, place, known)
+    hint = f" (see '{place} --help')" if place else ""
+    return InputError("", f"{better or message}{hint}")
 
 
 def usage_message(message: str, words: Sequence[str], place: str, options: Sequence[str]) -> str:
@@ -29,12 +51,33 @@ def usage_message(message: str, words: Sequence[str], place: str, options: Seque
         Those that this command has.
     """
     if "extra argument" in message or any(f"'{option}'" in message for option in LISTS):
-        return _spaces_for_commas(words)
+        better = _spaces_for_commas(words)
+        if better:
+            return better
     if found := re.match(r"No such option: (\S+)", message):
         return f"{found[0]}{did_you_mean(found[1], options)}"
+    if found := BAD_VALUE.fullmatch(message):
+        return _bad_value(found[1], found[2], words)
     if message.startswith("No such command") and place == "oasis import":
         return _no_format(next((word for word in words[1:] if not word.startswith("-")), ""))
     return ""
+
+
+def _bad_value(option: str, said: str, words: Sequence[str]) -> str:
+    """Name the option, what was expected and what was given, as everywhere else."""
+    for pattern, expected in EXPECTED:
+        if found := re.fullmatch(pattern, said, re.S):
+            return f"{option}: {found.expand(expected)}, got {_given(option, words)!r}"
+    return f"{option}: {said}"
+
+
+def _given(option: str, words: Sequence[str]) -> str:
+    """The last value of an option, which is the one that counts."""
+    return [
+        after if word == option else word.partition("=")[2]
+        for word, after in pairwise([*words, ""])
+        if word.partition("=")[0] == option
+    ][-1]
 
 
 def _spaces_for_commas(words: Sequence[str]) -> str:

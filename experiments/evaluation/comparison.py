@@ -87,7 +87,7 @@ class Comparison(Summarised):
         return "Comparison", [("jobs", f"{self.about.get('jobs')}"), *done, *more]
 
     def to_frame(self) -> Any:
-        """Figures as a pandas DataFrame: a row a policy, a column for each single number.
+        """Figures as a pandas DataFrame: one row per policy, one column per single number.
 
         Returns
         -------

@@ -210,7 +210,7 @@ class Description:
         return sorted(found, key=lambda load: -load.mean)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; loads by group and resource, with one number a slot."""
+        """Plain data; loads by group and resource, with one number per slot."""
         instance, jobs = self.instance, self.instance.jobs
         forms = [job.in_form(one.form) for job, one in zip(jobs, self.alone, strict=True)]
         work = [form.work(instance.slot_seconds) for form in forms]

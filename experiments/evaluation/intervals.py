@@ -88,7 +88,7 @@ def interval_of(values: Sequence[float], scale: str = "any") -> Interval:
     Parameters
     ----------
     values : sequence of float
-        One a seed.
+        One value per seed.
     scale : {"any", "amount", "fraction", "ratio"}
         Any number; none below 0; between 0 and 1; or none below 1, with a geometric mean.
 

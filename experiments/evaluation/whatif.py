@@ -226,7 +226,7 @@ def machine_list(text: str) -> tuple[int, ...]:
     ----------
     text : str
         ``16x8`` for 16 machines of 8 GPUs, several of these with commas between, or the name of a
-        CSV file with a row a machine: a column ``gpus`` (or ``gpu``, ``num_gpus``), and perhaps
+        CSV file with one row per machine: a column ``gpus`` (or ``gpu``, ``num_gpus``), and perhaps
         ``count``, how many such machines there are. Machines without GPUs are passed over.
 
     Raises

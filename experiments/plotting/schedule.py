@@ -178,7 +178,7 @@ def plot_schedule(
     class_of: ClassOf = urgency,
     ax: Axes | None = None,
 ) -> Axes:
-    """Gantt chart: one row a job in order of arrival, darker where it has more workers.
+    """Gantt chart: one row per job in order of arrival, darker where it has more workers.
 
     A job of several forms has the name of the one that runs beside it.
 

@@ -181,7 +181,7 @@ def plot_utilisation(
     group : {"worker", "ps"}
         Group of the servers.
     resource : str, optional
-        Of which resource; left out, of the resource that is fullest on each server and slot.
+        Name of the resource; default: on each server and slot the fullest one.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 WIDTH = 3.9  # inches
 STRIP = 0.52  # inches a policy, in a picture of one row each
 TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0, 8640000.0)  # of a log of time
+MOST_TICKS = 8  # whose labels do not touch
 DAY, HOUR, MINUTE = 86400.0, 3600.0, 60.0
 
 
@@ -86,7 +87,11 @@ def _name_rows(ax: Axes, rows: Mapping[str, Any]) -> None:
 
 def _time_ticks(ax: Axes) -> None:
     low, high = ax.get_xlim()
-    ticks = [tick for tick in TICKS if low <= tick <= high]
+    apart = (high / low) ** (1 / MOST_TICKS)
+    ticks: list[float] = []
+    for tick in TICKS:
+        if low <= tick <= high and (not ticks or tick >= ticks[-1] * apart):
+            ticks.append(tick)
     ax.xaxis.set_major_locator(FixedLocator(ticks))
     ax.xaxis.set_minor_locator(FixedLocator([]))
     # A job that waits for less than a second is drawn at one.
@@ -157,7 +162,7 @@ def owners_figure(found: WhatIf, policies: Sequence[str]) -> Figure:
         for name in policies
     }
     length, unit = _unit(max(max(row) for row in values.values()))
-    figure = new_figure(WIDTH, 1.3 + (0.14 + 0.16 * len(policies)) * len(owners))
+    figure = new_figure(WIDTH, 1.5 + (0.14 + 0.16 * len(policies)) * len(owners))
     ax = figure.add_subplot()
     height = 0.8 / len(policies)
     for k, name in enumerate(policies):
@@ -176,14 +181,14 @@ def owners_figure(found: WhatIf, policies: Sequence[str]) -> Figure:
     )
     ax.set_ylim(len(owners) - 0.5, -0.5)
     ax.set_xlim(0.0, max(ax.get_xlim()[1], 1e-9))
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=3))
     ax.tick_params(axis="x", labelsize=SMALL)
     ax.set_xlabel(f"mean waiting ({unit})", fontsize=SMALL)
-    legend_below(ax, len(policies))
+    legend_below(ax, 1)  # names of owners may leave little width
     return figure
 
 
-LINE = 22  # characters of a name, from which it is folded
+LINE = 18  # characters of a name, from which it is folded
 
 
 def _folded(name: str) -> str:

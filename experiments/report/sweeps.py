@@ -31,7 +31,7 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
     Parameters
     ----------
     rows : sequence of mapping
-        Of the Parquet file, one a cell, in its order.
+        Rows of the Parquet file, one per cell, in its order.
 
     Returns
     -------

@@ -70,7 +70,7 @@ class SweepResult:
     task : CellTask
         The task done with each cell.
     table : pyarrow.Table
-        Content of the file: one row a cell, in the order of the grid.
+        Content of the file: one row per cell, in the order of the grid.
     frame : pandas.DataFrame
         The content as a data frame.
     """

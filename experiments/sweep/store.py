@@ -120,7 +120,7 @@ class ResultStore:
 
 
 def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Table:
-    """One row a cell, in the order of `cells`: parameters, status, figures, measured times last.
+    """One row per cell, in the order of `cells`: parameters, status, figures, measured times last.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 
 def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Result of a sweep as a data frame, one row a cell."""
+    """Result of a sweep as a data frame, one row per cell."""
     return pd.read_parquet(path)
 
 

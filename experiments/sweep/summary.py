@@ -38,7 +38,7 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a policy and grid point, in the order of `frame`: the parameters that vary,
+        One row per policy and grid point, in the order of `frame`: the parameters that vary,
         ``seeds`` with a result, ``failed`` cells, and for each figure ``figure`` (the mean, NaN
         without a value), ``figure.low`` and ``figure.high`` (ends of the interval, NaN below two
         values), ``figure.interval`` (what interval it is, as in

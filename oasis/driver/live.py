@@ -54,9 +54,9 @@ def remembered(name: str, making: Mapping[str, Any], state: Mapping[str, Any]) -
     Parameters
     ----------
     name : str
-        Of the policy, one of `KNOWN`.
+        Name of the policy, one of `KNOWN`.
     making, state : mapping
-        What its `making` and `state` gave.
+        Data of its `making` and `state`.
     """
     policy = KNOWN[name].made(making)
     policy.reset(site_of(cluster_from_dict(state["cluster"])))
@@ -168,7 +168,7 @@ class JournaledService:
         path : str or path-like
             The file.
         policy : Policy, optional
-            One of the same making that was never used; OASiS and recourse are made by themselves.
+            An unused policy with the same options; OASiS and recourse need none.
 
         Raises
         ------

@@ -70,16 +70,16 @@ class ServerGroup:
         Units of resource r that are free on all servers together, or somewhat more; None where
         it is not counted.
     lost : set of int
-        Servers that are not there.
+        Servers that are lost.
     is_even : bool
         Whether all servers cost the same in each slot, whatever is committed. Servers are then
         filled in the order of their index, and no costs need to be sorted.
     kept : (R, T, C) float array or None
-        What a calendar keeps from all jobs on one server of the column; None: nothing.
+        Capacity that a calendar keeps from all jobs on one server of the column; None: nothing.
     closed : (T, C) bool array or None
-        Where a calendar lets no task run, not even one that asks for nothing; None: nowhere.
+        Places where a calendar lets no task run, whatever it asks for; None: nowhere.
     shares : dict of tuple of str to Share
-        What a calendar keeps for some jobs, by `oasis.scheduling.calendar.CalendarEntry.users`.
+        Capacity that a calendar keeps for some jobs, by `oasis.model.calendar.CalendarEntry.users`.
     """
 
     capacity: FloatArray

@@ -225,7 +225,7 @@ class BestFit(TaskByTask):
 
 
 class RoundRobin(TaskByTask):
-    """One task a machine, machine after machine, from where the last task was put.
+    """One task per machine, machine after machine, from where the last task was put.
 
     Examples
     --------

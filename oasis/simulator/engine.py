@@ -42,17 +42,16 @@ class Engine:
     policy : Policy
         The policy; it is reset, then asked at every instant.
     speed : Speed
-        How fast jobs work; linear in workers by default.
+        Speed model; linear in workers by default.
     costs : Costs
-        What changes cost in time; nothing by default.
+        Time that changes cost; nothing by default.
     outages : iterable of Outage
         Losses of servers; jobs on a lost server lose all they hold, and of their progress what
         `costs` says.
     on_settled : callable, optional
         Called for each job that finished or was rejected.
     observation : Observation, optional
-        How the evaluation functions of jobs with a training curve are looked at; not at all by
-        default.
+        Sampling of the evaluation functions of jobs with a training curve; none by default.
     record_machines : bool
         Whether to keep what each machine was used for over time, `machine_use`.
 

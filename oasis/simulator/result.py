@@ -133,7 +133,7 @@ class Run(Summarised):
         return "Run", facts
 
     def to_frame(self) -> Any:
-        """Decisions as a pandas DataFrame: a row a job in order of arrival.
+        """Decisions as a pandas DataFrame: one row per job in order of arrival.
 
         Returns
         -------

@@ -25,7 +25,7 @@ FORGIVEN = 1e-9  # by which a row without variables may miss its limits, as in H
 
 
 def blocks(rows: Sequence[Sequence[Numbers | None]]) -> FloatArray:
-    """The table that blocks make, as `numpy.block` does; None is a block of zeros.
+    """Assemble a table from blocks, as `numpy.block` does; None is a block of zeros.
 
     Examples
     --------

@@ -355,6 +355,8 @@ def _pod(row: Mapping[str, str], clock: TraceTimes) -> JobRecord | None:
     if duration <= 0:
         raise MalformedError("deletion_time is not after scheduled_time")
     started = ended - duration
+    if started < submitted:
+        raise MalformedError("scheduled_time is before creation_time")
     record = JobRecord(row["name"], submitted, duration, gpus, workers, demand, started)
     # not in every list of the trace, and empty for most pods
     models = [model for model in row.get("gpu_spec", "").split("|") if model]

@@ -198,7 +198,8 @@ def plain_jobs(
     rows = narrow("max_jobs", f"by max_jobs ({jobs})", rows if jobs is None else rows[:jobs])
     left_out = {rule: count for rule, count in left_out.items() if count}
     if not rows:
-        what = _kept(0, table.malformed, left_out, rules)
+        is_empty = not (table.malformed or left_out)
+        what = "no rows" if is_empty else _kept(0, table.malformed, left_out, rules)
         raise InstanceError(
             "jobs", f"expected at least one job, got none from {source.path}: {what}"
         )

@@ -121,6 +121,8 @@ def add_jobs(table: TraceTable[TraceRow], groups: Iterable[Sequence[JobRun]], ru
                 table.reject(NOT_ENDED, run.line)
             elif run.duration == 0:
                 table.reject(NEVER_RAN, run.line)
+            elif run.started is not None and run.started < run.submitted:
+                table.reject("started before it was submitted", run.line)
             else:
                 job = PlainJob(
                     *(name, run.submitted, run.duration, run.gpus),

@@ -395,7 +395,8 @@ def check_usable(table: TraceTable[Any], name: str, *, allow_malformed: bool = F
         kind if len(named) == 1 else f"{kind} ({_rows(found['count'], table.unit)})"
         for kind, found in named[:MOST_KINDS]
     )
-    more = f"; {len(named) - MOST_KINDS} other kinds" if len(named) > MOST_KINDS else ""
+    others = len(named) - MOST_KINDS
+    more = f"; {others} other kind{'' if others == 1 else 's'}" if others > 0 else ""
     rejected = sum(found["count"] for found in table.malformed.values())
     if good:
         what = f"{count} of the {count + good} {_many(table.unit)} of {name} cannot be used"

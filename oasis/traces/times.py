@@ -312,7 +312,7 @@ class Durations:
     Parameters
     ----------
     unit : {"", "s", "ms", "min", "h"}
-        Of the numbers; empty: seconds, unless `question` finds that they cannot be.
+        Unit of the numbers; empty: seconds, unless `question` finds that they cannot be.
 
     Examples
     --------

@@ -117,7 +117,7 @@ class CountModel(ScheduleModel):
     def forbid(self, group: str, counts: IntArray, slots: Iterable[int]) -> None:
         """Keep the counts of these slots from reaching `counts` (I,) in every job.
 
-        Some job has at least one unit less: a binary variable a job says which.
+        Some job has at least one unit less: one binary variable per job says which.
         """
         items = np.flatnonzero(counts)
         for slot in slots:

@@ -1,6 +1,6 @@
 """The restricted master of the configuration LP (14)-(16): the schedules known so far.
 
-max sum f_i x_il, at most one schedule a job (14), shares of capacity at most 1 in every row
+max sum f_i x_il, at most one schedule per job (14), shares of capacity at most 1 in every row
 (15)(16). Only rows that some column uses exist; all others have the dual 0. Cuts on what runs in
 one slot (`offline.column_generation.slot_cuts`) are rows after those.
 """

@@ -160,7 +160,7 @@ class Limit:
 def limits_of_server(
     capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
 ) -> Iterator[Limit]:
-    """One limit a resource: what units of these demands (R,) use is at most the capacity (R,).
+    """One limit per resource: what units of these demands (R,) use is at most the capacity (R,).
 
     A limit that cannot bind, whatever the variables are, is left out.
     """

@@ -102,7 +102,7 @@ class ScheduleExchange:
     model : CompactModel
         The model that HiGHS solves.
     state : SolveState
-        Of the solve; others may tell it of schedules meanwhile.
+        State of the solve; other processes may add schedules meanwhile.
     """
 
     def __init__(self, instance: Instance, model: CompactModel, state: SolveState) -> None:

@@ -4,7 +4,7 @@ A job that runs in several periods has a part in each. The part says by which sl
 job has completed, how many workers it has, whether it enters the period unfinished and how much
 work it brings along, and whether it leaves the period unfinished and how much work it takes along.
 Of a later part, what enters is at most what leaves the part before: these links are all that the
-periods share. Parameter servers are what workers need of them at least, a fixed ratio a job.
+periods share. Parameter servers are what workers need of them at least, a fixed ratio per job.
 
 Everything here is wider than the problem (1)-(13), so that bounds hold for it: counts may be
 fractions, and completions with nearly the same utility count as one, at the last of their slots and

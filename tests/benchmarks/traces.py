@@ -77,7 +77,7 @@ def ratio(instance: oasis.Instance) -> tuple[str, str, str]:
 
 
 def column(read: Callable[..., tuple[oasis.Instance, TraceOptions]], data: Path) -> Rows:
-    """What each row of a trace is called, and what it is, but for the other seeds."""
+    """Title and content of each row of the table of a trace, without the other seeds."""
     instance, options = read(data)
     found = [*described(instance, options)]
     found += zip(("OASiS", "optimum", "competitive ratio, proven"), ratio(instance), strict=True)

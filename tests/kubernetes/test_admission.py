@@ -217,7 +217,7 @@ def gang(scene: Scene, name: str, spec: dict[str, Any], workers: int, slots: int
 
 
 def reason(scene: Scene, name: str) -> str | None:
-    """Why a job is placed or not, in one word."""
+    """Reason why a job is placed or not, in one word."""
     conditions = scene.statuses()[name].get("conditions") or ()
     return next((c["reason"] for c in conditions if c["type"] == "Placed"), None)
 

@@ -62,7 +62,7 @@ def conditions(scene: Scene, name: str) -> list[tuple[str, str, str]]:
 
 
 def columns(scene: Scene, binary: Path, name: str) -> list[str]:
-    """What ``kubectl get`` prints of a window after its times."""
+    """Columns that ``kubectl get`` prints of a window after its times."""
     words = ["get", WINDOWS.plural, name, "--no-headers"]
     config = str(scene.plane.admin.kubeconfig())
     made = [str(binary), "kubectl", "--kubeconfig", config, *words]

@@ -59,7 +59,7 @@ def networked(scene: Scene, name: str, framework: str, **spec: Any) -> dict[str,
 
 
 def pods_told(scene: Scene, job: str) -> Told:
-    """What the pods of a job are told, as the API server would tell their containers."""
+    """Variables of the pods of a job, as the API server would give them to containers."""
     found: Told = {}
     for pod in scene.admin.list_all(PODS, scene.namespace)[0]:
         meta, spec = pod["metadata"], pod["spec"]

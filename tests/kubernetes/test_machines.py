@@ -1,4 +1,4 @@
-"""What the control plane does with pods whose node is in trouble; each is a fact to plan with."""
+"""Facts to plan with: how the control plane treats pods whose node is in trouble."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the adapter writes and needs: a small cluster in every run, the large one nightly."""
+"""Writes and resources of the adapter: a small cluster in every run, the large one nightly."""
 
 from __future__ import annotations
 

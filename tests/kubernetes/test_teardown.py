@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def scratch(tmp_path, monkeypatch):
-    """Where control planes put their directories, here and in processes that are started."""
+    """Directory in which control planes work, here and in processes that are started."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     yield tmp_path

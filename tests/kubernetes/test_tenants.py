@@ -53,7 +53,7 @@ def utility_class(name: str, **spec: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def installed(shared_plane: ControlPlane) -> Iterator[Objects]:
-    """What tenants meet; it is taken away again, for the other tests know no policies."""
+    """Install the objects for tenants, and remove them: the other tests know no policies."""
     made = [*admission_policies(), *tenant_roles()]
     apply(shared_plane.client, [class_resource()])
     apply(shared_plane.client, made)
@@ -96,7 +96,7 @@ def connection(account: Account) -> Connection:
 
 
 def answer(account: Account, method: str, path: str, body: Any, merge: bool = True) -> str:
-    """What the API server says: empty if it does it."""
+    """Answer of the API server: empty if it accepts the request."""
     content = {"content_type": MERGE} if method == "PATCH" else {}
     if method == "PATCH" and not merge:
         content = {"content_type": "application/json-patch+json"}

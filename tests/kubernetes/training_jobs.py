@@ -95,7 +95,7 @@ class Training:
 
 
 def regression_weights(steps: int, rate: float = regression.RATE) -> np.ndarray[Any, Any]:
-    """What there is after so many steps, by the whole minibatch of each at once."""
+    """Weights after this many steps, computed by the whole minibatch of each at once."""
     weights = np.zeros(regression.SIZE)
     for step in range(steps):
         parts = [regression.data(step, part) for part in range(regression.PARTS)]
@@ -106,7 +106,7 @@ def regression_weights(steps: int, rate: float = regression.RATE) -> np.ndarray[
 
 
 def add_machines(scene: Scene, nodes: ProcessNodes, *gpus: int) -> None:
-    """Nodes with so many GPUs each, and one for parameter servers; pods may report."""
+    """Add nodes with these GPUs, and one for parameter servers; pods may report."""
     apply(scene.plane.client, report_rights(scene.namespace))
     for k, count in enumerate(gpus):
         nodes.add(f"gpu-{k}", {**ROOM, GPU: str(count)}, {NODE_ROLE: "worker"})
@@ -129,7 +129,7 @@ def start_controller(scene: Scene, nodes: ProcessNodes, *words: str) -> Path:
 
 
 def reasons(scene: Scene, name: str) -> set[str]:
-    """Of the events of a job; its Service has others, as nobody can route to 127.x.y.z."""
+    """Reasons of the events of a job, without those of its Service: 127.x.y.z is not routed."""
     found, _ = scene.admin.list_all(EVENTS, scene.namespace)
     job = (KIND, name)
     objects = [(event["involvedObject"], event["reason"]) for event in found]

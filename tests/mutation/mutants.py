@@ -127,7 +127,7 @@ def operators() -> dict[str, Operator]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a mutant can be made: the n-th occurrence of what an operator changes in a module."""
+    """Place of a mutant: the n-th occurrence in a module of what an operator changes."""
 
     part: str
     module: str

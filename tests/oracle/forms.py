@@ -17,7 +17,7 @@ KINDS = ("t4", "a100", "h100")
 
 
 def of_kinds(seed: int, jobs: int = 3, horizon: int = 4) -> Instance:
-    """At most so many jobs, most of them in two or three forms, on machines of two or three kinds.
+    """At most this many jobs, most in two or three forms, on machines of two or three kinds.
 
     Hosts of parameter servers have labels, too; a machine may have none.
     """

@@ -157,7 +157,7 @@ def _free(servers: Sequence[Server]) -> list[tuple[Labels, dict[str, float]]]:
 
 
 def _placed(tasks: Sequence[Tasks], free: list[tuple[Labels, dict[str, float]]]) -> bool:
-    """Whether all tasks find machines: the first one is tried on each, then the others."""
+    """Return whether all tasks find machines: the first one is tried on each, then the others."""
     if not tasks:
         return True
     (demand, count, required), rest = tasks[0], tasks[1:]

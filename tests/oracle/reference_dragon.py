@@ -11,7 +11,7 @@ from controller_pods import drop, fits, one_by_one, one_node, take, workers_of
 
 
 class Reference:
-    """What DRAGON answers at each instant: `sizes` are the machines, as [GPUs, memory]."""
+    """DRAGON's answer at each instant; `sizes` are the machines, as [GPUs, memory]."""
 
     def __init__(self, sizes, theta, patience, scaling=True):
         self.sizes, self.theta, self.patience = sizes, theta, patience

@@ -7,7 +7,7 @@ from controller_pods import fits, gang, idle, one_by_one, one_node, take, worker
 
 
 class Reference:
-    """What KOD2 answers at each instant: `sizes` are the machines, as [GPUs, memory]."""
+    """KOD2's answer at each instant; `sizes` are the machines, as [GPUs, memory]."""
 
     def __init__(self, sizes, limit, printed=False, form="ratio"):
         self.sizes, self.limit, self.printed, self.form = sizes, limit, printed, form

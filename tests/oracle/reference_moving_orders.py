@@ -10,7 +10,7 @@ from reference_running_first import decide
 
 
 class World:
-    """Who is where, since when, and how long each job has run."""
+    """Allocations, their begins, and the run time of each job."""
 
     def __init__(self, jobs, servers):
         self.jobs, self.servers = jobs, servers

@@ -7,7 +7,7 @@ from controller_pods import fits, gang, one_by_one, take, workers_of
 
 
 class Reference:
-    """What the autoscaler answers at each instant: `sizes` are the machines, as [GPUs, memory]."""
+    """The autoscaler's answer at each instant; `sizes` are the machines, as [GPUs, memory]."""
 
     def __init__(self, sizes, printed=False):
         self.sizes, self.printed = sizes, printed

@@ -40,7 +40,7 @@ def ends(jobs, servers, thresholds, fills):
 
 
 def decide(line, jobs, servers, before, fills):
-    """Which jobs run, each with its server; best fit, free room first."""
+    """The jobs that run, each with its server; best fit, free servers first."""
     taken, later, where = [0] * len(servers), dict(before), {}
     for k in line:
         gpus, mine = jobs[k][2], later.pop(k, None)

@@ -41,7 +41,7 @@ def total_work(job: Any, cluster: Any) -> int:
 
 
 def ps_for(job: Any, workers: int) -> int:
-    """(6): the fewest parameter servers that serve so many workers."""
+    """(6): the fewest parameter servers that serve this many workers."""
     b = job.worker.get("bandwidth_gbps", 0.0)
     return round_up(workers * (b / job.ps["bandwidth_gbps"])) if b > 0 else 0
 

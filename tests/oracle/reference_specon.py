@@ -12,7 +12,7 @@ PC, WC, CC = "progressing", "watching", "converged"
 
 
 class Reference:
-    """What SpeCon answers at each instant: `sizes` are the machines, as [GPUs, memory]."""
+    """SpeCon's answer at each instant; `sizes` are the machines, as [GPUs, memory]."""
 
     def __init__(
         self, sizes, alpha, interval, cores, counted="worker", weights=(2.0, 1.5, 1.0), always=False

@@ -82,7 +82,7 @@ def assert_satisfies(model: CountModel, rows: list[pulp.LpConstraint], values: M
 
 
 def placeable(model: CountModel, group: str, counts: tuple[int, ...]) -> bool:
-    """Whether the servers of a group hold these counts, tried unit by unit."""
+    """Return whether the servers of a group hold these counts, tried unit by unit."""
     units = [k for k, n in enumerate(counts) for _ in range(n)]
     capacity, demand = model.capacity(group), model.demand(group)
     for hosts in product(range(len(capacity)), repeat=len(units)):
@@ -186,7 +186,7 @@ def is_possible(
     slot: int,
     counts: tuple[int, ...],
 ) -> bool:
-    """Whether the binaries of the rows can be chosen to allow these counts."""
+    """Return whether the binaries of the rows can be chosen to allow these counts."""
     ones = {v.name: 1.0 for row in rows for v in row}
     known = {
         name: float(counts[k])
@@ -263,7 +263,7 @@ def unaided(patch: pytest.MonkeyPatch) -> None:
 
 
 class Patience:
-    """Follows a solve, and fails after so many changes of phase that it must be endless.
+    """Follows a solve, and fails after too many changes of phase: it must be endless.
 
     Reports say nothing: while a master runs there are more of them on a slower machine.
     """
@@ -287,7 +287,7 @@ def proven(
     reached: Counter[str] | None = None,
     params: BendersParams | None = None,
 ) -> float:
-    """What the method claims without a time limit; it must end, and with a proof.
+    """Value that the method proves without a time limit.
 
     `reached` counts the examples that entered a phase or forbade counts.
     """

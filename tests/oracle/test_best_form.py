@@ -73,7 +73,7 @@ def narrowed(given: Market, form: Job) -> Market | None:
 
 @dataclass
 class Expected:
-    """What enumeration finds: payoff, completion and form; the least costs by completion."""
+    """Result of the enumeration: payoff, completion and form; least costs by completion."""
 
     best: tuple[float, int, int] | None
     costs: dict[int, float]

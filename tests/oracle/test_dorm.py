@@ -94,7 +94,7 @@ class Ledger:
         self.fair = self.fill()
 
     def portions(self, job):
-        """What one worker, and what one parameter server takes of each resource."""
+        """Share of each resource that one worker, and one parameter server, takes."""
         rows = []
         for demand, totals in ((job.worker, self.total[0]), (job.ps, self.total[1])):
             amounts = dict(demand)

@@ -66,7 +66,7 @@ def documents(draw):
 
 
 def gangs(made, forms, totals):
-    """What so many workers of a form demand, and the share of the work that they do in a second."""
+    """Demand of each gang that fits, and the share of the work that it does in a second."""
     found = []
     for form in forms:
         for n, rate in enumerate(best_rates(made, form)):

@@ -103,7 +103,7 @@ def test_it_admits_exactly_the_jobs_that_its_definition_says():
 
 
 def can_be_met(jobs, slots):
-    """Whether any numbers of workers in any slots meet all deadlines: all are tried."""
+    """Return whether any numbers of workers in any slots meet all deadlines: all are tried."""
 
     def ways(job):
         """Shapes that do the work, none with more than another in each slot."""

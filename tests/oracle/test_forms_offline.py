@@ -37,7 +37,7 @@ def in_forms() -> list[int]:
 
 @pytest.fixture(scope="module")
 def optima() -> dict[int, float]:
-    """What the definition says of 150 instances, by seed."""
+    """Optima of 150 instances by definition, by seed."""
     return {seed: defined_optimum(of_kinds(seed)) for seed in in_forms()[:150]}
 
 

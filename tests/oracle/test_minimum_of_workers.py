@@ -1,4 +1,4 @@
-"""Jobs that work with so many workers or more, or with none: the search against enumeration.
+"""Jobs that work with a minimum of workers, or with none: the search against enumeration.
 
 The enumeration shares nothing with the search. It tries every count of workers in every slot, and
 every way to put so many workers and their parameter servers on the servers. Amounts are whole
@@ -95,7 +95,7 @@ def least_cost(count: int, demand: FloatArray, free: FloatArray, prices: FloatAr
 
 
 def slot_costs(given: Market) -> list[dict[int, float]]:
-    """What each allowed count of workers costs in each slot, with its parameter servers."""
+    """Cost of each allowed count of workers in each slot, with its parameter servers."""
     job, cluster = given.job, given.cluster
     worker, ps = (np.array([d.get(name, 0.0) for name in RESOURCES]) for d in (job.worker, job.ps))
     found = []

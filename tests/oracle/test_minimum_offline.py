@@ -40,7 +40,7 @@ def with_a_gang() -> list[int]:
 
 @pytest.fixture(scope="module")
 def optima() -> dict[int, float]:
-    """What the enumeration finds for a hundred instances, by seed."""
+    """Optima of a hundred instances by enumeration, by seed."""
     seeds = [seed for seed in range(200) if any(job.min_workers > 1 for job in gangs(seed).jobs)]
     return {seed: solve(gangs(seed), "bruteforce").objective for seed in seeds[:100]}
 

@@ -23,7 +23,7 @@ Held = tuple[int, int, int]  # form, machine, workers
 
 
 def document(jobs: list[dict[str, Any]], **costs: float) -> dict[str, Any]:
-    """On two machines of each of three kinds with room for everybody."""
+    """Jobs on two machines of each of three kinds, which hold all of them."""
     return {
         "format": "oasis-elastic-workload",
         "version": 1,

@@ -33,7 +33,7 @@ def tiny_instance(pick: Pick, jobs: int = 4, horizon: int = 5) -> Instance:
 
 
 def on_one_server(gpus: Sequence[float], utilities: Sequence[float], horizon: int = 1) -> Instance:
-    """Jobs of one worker for one slot, with so many GPUs each, on a server that has four."""
+    """Jobs of one worker for one slot, with these GPUs each, on a server that has four."""
     full = {"gpu": 4.0, "bandwidth_gbps": 10.0}
     cluster = Cluster(tuple(full), (Server("w", full),), (Server("p", full),), slot_seconds=1.0)
     jobs = (

@@ -1,4 +1,4 @@
-"""What the benchmark pages say in numbers, computed from the tables of the runs (page_numbers)."""
+"""Numbers of the benchmark pages, computed from the tables of the runs (page_numbers)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from offline.solve import METHOD_BY_NAME
 from tests.benchmarks import dorm, simulator_speed, sizes, whole_numbers
 from tests.benchmarks.streams import calibrated
 from tests.kubernetes.benchmarks import processor, scale
-from tests.kubernetes.controlplane import guardian
 from tests.packaging.claims_use import has
 from tests.packaging.page_numbers import Claim, fixed, spelled, text_of
 
@@ -251,7 +250,7 @@ def is_first(size: str, method: str) -> bool:
 
 
 def objectives(size: str, method: str) -> dict[str, float]:
-    """What the best schedule after a minute is worth, by seed."""
+    """Value of the best schedule after a minute, by seed."""
     found = (row for row in solves(size, method) if row["seconds each"] == "60")
     return {row["seed"]: float(row["objective"]) for row in found}
 
@@ -339,11 +338,6 @@ RUNS = [
     Claim(KUBERNETES, "Gangs of @ workers", lambda: (spelled(scale.GANG),)),
     Claim(KUBERNETES, "run with nice @", lambda: (processor.LAST,)),
     Claim(KUBERNETES, "sends @ requests per second", lambda: (scale.TIMING.scheduler_requests,)),
-    Claim(
-        KUBERNETES,
-        "collects garbage at @ times the memory in use",
-        lambda: (spelled(int(guardian.GARBAGE) // 100),),
-    ),
     Claim(KUBERNETES, "each pod on all @ nodes", lambda: (f"{most('nodes'):,}",)),
     Claim(
         INDEX,

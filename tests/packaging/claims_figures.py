@@ -1,4 +1,4 @@
-"""What the page of the OASiS paper's figures says in numbers (page_numbers).
+"""Numbers of the page of the OASiS paper's figures (page_numbers).
 
 Its tables and verdicts are computed from the CSV files beside the pictures when the page is built
 (`experiments.figures.verdicts`); ``tests/unit/experiments`` tests that the files are still what the

@@ -1,4 +1,4 @@
-"""What the pages of the floor, controllers, DRAGON and the autoscaler say (page_numbers).
+"""Numbers of the pages of the floor, controllers, DRAGON and the autoscaler (page_numbers).
 
 The numbers come from the CSV files beside the pictures, which the commands on the pages write;
 ``tests/unit/experiments`` tests that the files are still what the commands give.
@@ -63,7 +63,7 @@ def mean_share(name: str, floor: float) -> float:
 
 
 def training_seeds() -> list[int]:
-    """How many each family has."""
+    """Numbers of training seeds of the families, largest first."""
     return sorted((each["seeds"] for each in rows("floor-training", floor=0.0)), reverse=True)
 
 
@@ -78,7 +78,7 @@ def lead(name: str) -> float:
 
 
 def least_share(low: float, high: float) -> float:
-    """Of any family in either table."""
+    """Least share of any family in either table."""
     return min(r["share"] for name in TABLES for r in data(name) if low <= r["floor"] <= high)
 
 
@@ -313,7 +313,7 @@ def gives_both(each: Row) -> bool:
 
 
 def last_end(by_model: bool = False) -> float:
-    """When the default scheduler has done all jobs, in minutes."""
+    """Minutes until the default scheduler has done all jobs."""
     calibrated = table1(batch=dragon.BATCH_BY_MODEL, exposed=dragon.EXPOSED_BY_MODEL, rigid=True)
     _, outcome = measure(calibrated if by_model else table1(rigid=True), DEFAULT)
     return max(job.end or math.inf for job in outcome.jobs) / 60
@@ -324,12 +324,12 @@ def gain_over_locality(job: int) -> float:
 
 
 def study_rows(figure: str, share: float = study.AS_READ) -> list[Row]:
-    """Of one mean running time."""
+    """Rows of one mean running time."""
     return [each for each in data(figure) if each["share"] == share]
 
 
 def running_saved(share: float) -> dict[float, float]:
-    """What DRAGON saves of the running time over the locality-aware scheduler, by intensity."""
+    """Running time that DRAGON saves over the locality-aware scheduler, by intensity."""
     return {each["intensity"]: each["running"] for each in study_rows("dragon-9", share)}
 
 
@@ -360,7 +360,7 @@ DRAGON_CLAIMS = [
     ),
     says(
         DRAGON_PAGE,
-        "@ workers for @ GPUs within @ s could hardly",
+        "@ workers for @ GPUs within @ s could not",
         sum(ASKED),
         dragon.TESTBED.machines * dragon.TESTBED.gpus,
         f"{DRAGON_ARRIVALS[-1]:.0f}",
@@ -437,7 +437,7 @@ DRAGON_CLAIMS = [
     ),
     holds(
         DRAGON_PAGE,
-        "No pair of the first two calibrated values gives both published numbers",
+        "No pair of the first two calibrated values gives both numbers",
         lambda: (
             not any(
                 gives_both(split(batch, 1 / parts))

@@ -1,4 +1,4 @@
-"""What the pages for users say in numbers, and what makes it true (page_numbers)."""
+"""Numbers of the pages for users, and their proofs (page_numbers)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from experiments.evaluation.whatif import machine_list
 from experiments.figures.oasis import FIG8
 from experiments.library import Library
 from experiments.library.store import BETTER
-from experiments.plotting import canvas, schedule, utilities
 from experiments.sweep import Dask, sweep_config
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
@@ -41,9 +40,6 @@ from oasis.workloads.presets import (
     PRIORITY,
     STEPS_PER_SECOND,
 )
-from offline.benders.params import BendersParams
-from offline.column_generation.params import ConfigurationParams
-from offline.periods.bound import PeriodParams
 from offline.solve import LONG_COUNTS, SHORT, AutoParams
 from tests.packaging.commands import EXAMPLE, JOB
 from tests.packaging.figure_rows import row
@@ -63,7 +59,7 @@ PAGES: tuple[str, ...] = (
 
 
 def has(page: str, pattern: str) -> bool:
-    """Whether a cell of a page, or a file, has what a sentence says of it."""
+    """Return whether a cell of a page, or a file, has what a sentence says of it."""
     return re.search(pattern, text_of(page)) is not None
 
 
@@ -97,7 +93,7 @@ def late_job(priority: float | None = None) -> Job:
 
 @cache
 def quoted(priority: float | None = None) -> oasis.Decision:
-    """What `oasis quote` answers for that job."""
+    """Answer of `oasis quote` for that job."""
     job = late_job(priority)
     scheduler = oasis.OASiS.from_instance(congested())
     for known in congested().jobs_by_arrival():
@@ -107,7 +103,7 @@ def quoted(priority: float | None = None) -> oasis.Decision:
 
 
 def refused() -> oasis.Rejection:
-    """What the tutorial's job lacks."""
+    """Rejection of the tutorial's job."""
     found = quoted().rejection
     assert found is not None
     return found
@@ -342,18 +338,6 @@ COMMANDS = [
     Claim(CLI, "counts above @, such as a hundred", lambda: (f"{AutoParams().counts_size:,}",)),
     Claim(CLI, "above @ s, or none", lambda: (f"{SHORT:g}",)),
     Claim(
-        CLI,
-        "if it has more than @ seconds",
-        lambda: (seconds(ConfigurationParams().process_limit),),
-        lambda: BendersParams().process_limit == ConfigurationParams().process_limit,
-    ),
-    Claim(
-        CLI,
-        "over more than @ slots,",
-        lambda: (BendersParams().replanning.span,),
-    ),
-    Claim(CLI, "of some @ slots", lambda: (PeriodParams().slots,)),
-    Claim(
         FIELD,
         "| `version` | @ | of the format",
         lambda: (1,),
@@ -551,7 +535,7 @@ DRAWN = [
     ),
     Claim(
         WORKLOADS,
-        """the median duration at full parallelism is about @ slots, while targets end at @.""",
+        """their median duration at full parallelism is about @ slots, and targets end at @.""",
         holds=lambda length, target: (
             abs(usual_length() / length - 1) < 0.05 and target == PAPER.target[1]
         ),
@@ -567,7 +551,6 @@ DRAWN = [
         lambda: ends((TESTBED.duration[0] * 20, TESTBED.duration[1] * 20 / 60), TESTBED.duration),
         lambda: TESTBED.slot_seconds == 20 * 60,
     ),
-    Claim(WORKLOADS, "within @ slots and before", lambda: (TESTBED.duration[1],)),
     Claim(
         WORKLOADS,
         '("@ jobs arrive in the first @ slots")',
@@ -575,7 +558,7 @@ DRAWN = [
     ),
     Claim(
         WORKLOADS,
-        "@ sevenths of them (rounded up) have a GPU",
+        "@ sevenths (rounded up) have a GPU",
         lambda: ("four",),
         lambda: machines.TESTBED_GPU_SHARE == 4 / 7,
     ),
@@ -599,14 +582,6 @@ def first_and_last(seeds: list[int]) -> tuple[int, int]:
 
 
 RESULTS = [
-    Claim(PLOTS, "| @ jobs | the schedule", lambda: (schedule.TOO_MANY,)),
-    Claim(
-        PLOTS,
-        "| @ slots or @ servers |",
-        lambda: (canvas.MOST_COLUMNS, canvas.MOST_ROWS),
-    ),
-    Claim(PLOTS, "| @ jobs | utilities", lambda: (utilities.TOO_MANY,)),
-    Claim(PLOTS, "| @ completed jobs |", lambda: (utilities.MOST_DOTS,)),
     Claim(PLOTS, "with @ % intervals", lambda: (confidence(),)),
     Claim(SWEEPS, "for @ % confidence", lambda: (confidence(),)),
     Claim(SWEEPS, "more than a factor of @.", lambda: (f"{intervals.WIDEST:,.0f}",)),

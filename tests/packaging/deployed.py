@@ -133,7 +133,7 @@ def chart_of() -> dict[str, Any]:
 
 
 def schema() -> dict[str, Any]:
-    """What each value may be."""
+    """Schema of each value."""
     name = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"}
     given = ("serviceAccountName", "securityContext", "containers", "volumes")
 

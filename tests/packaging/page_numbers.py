@@ -92,7 +92,7 @@ class Claim:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """What finds the sentence, whatever its numbers are."""
+        """Regular expression that finds the sentence, whatever its numbers are."""
         return re.compile(PRINTED.join(re.escape(part) for part in plain(self.sentence).split("@")))
 
     def check(self) -> None:
@@ -112,7 +112,7 @@ class Claim:
 
 
 def plain(text: str) -> str:
-    """What a text says outside of code, on one line."""
+    """The text without its code, on one line."""
     for part in NOT_PROSE:
         text = part.sub(" ", text)
     return " ".join(text.split())
@@ -181,7 +181,7 @@ def spelled(number: int) -> str:
 
 
 def fixed(value: float, digits: int) -> str:
-    """A number with so many digits after the point."""
+    """A number with this many digits after the point."""
     return f"{value:.{digits}f}"
 
 

@@ -28,7 +28,7 @@ class Function(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What the table shows and `tests/packaging/test_structure.py` holds to a ceiling."""
+    """Figures of the table that `tests/packaging/test_structure.py` limits."""
 
     product_lines: int
     product_files: int
@@ -55,7 +55,7 @@ def place(file: Path) -> str:
 
 
 def lines_of(file: Path) -> int:
-    """How many lines a file has."""
+    """Number of lines of a file."""
     return len(file.read_text(encoding="utf-8").splitlines())
 
 

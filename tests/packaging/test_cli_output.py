@@ -351,7 +351,7 @@ def test_an_unwritten_file_is_said_even_to_a_reader_who_leaves_early(folder: Pat
 
 
 def full(path: str) -> Callable[..., None]:
-    """What writes to a disk without space."""
+    """A function that fails like a write to a full disk."""
 
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)

@@ -51,7 +51,7 @@ def recipe() -> list[tuple[str, str]]:
 
 
 def copied() -> list[str]:
-    """What the image is built from."""
+    """Files that the image is built from."""
     return [
         name
         for word, rest in recipe()

@@ -24,7 +24,7 @@ def shown(name: str) -> list[dict[str, str]]:
 
 
 def data() -> Path:
-    """Where the public traces lie; the test is skipped where one is missing."""
+    """Directory of the public traces; the test is skipped where one is missing."""
     return next(iter([trace(name) for name in traces.FILES])).parent
 
 

@@ -34,7 +34,7 @@ JobID|User|Partition|Submit|ElapsedRaw|State|AllocTRES
 
 
 def fifo(rows: Rows, gpus: int) -> list[float]:
-    """When each job starts: none before the one ahead of it."""
+    """Start of each job: none before the one ahead of it."""
     now, free, ends, starts = 0.0, gpus, [], []
     for submitted, duration, wanted in rows:
         now = max(now, submitted)

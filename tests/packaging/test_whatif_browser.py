@@ -20,13 +20,16 @@ ALIGNED = """return [...document.querySelectorAll('.rows td.number')].every(
   one => getComputedStyle(one).textAlign === 'right')"""
 CUT = """return [...document.querySelectorAll('.rows td, .rows th')].filter(
   one => one.scrollWidth > one.clientWidth + 1).map(one => one.innerText)"""
+# What stays in place while a table scrolls leaves room for the numbers.
+STAYS = """return Math.max(...[...document.querySelectorAll('.rows td:first-child')].map(
+  one => one.getBoundingClientRect().width))"""
 ANSWER = "return [...document.querySelectorAll('.answer')].map(one => one.innerText)"
 MOST_BYTES = 5_000_000
 
 
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_the_page_is_readable_at_two_widths_and_loads_nothing(run: Oasis, tmp_path: Path) -> None:
-    long = "a-team-with-a-name-that-is-longer-than-most-names"
+    long = "a-team-with-a-name-that-is-longer-than-most-names" + 60 * "x"
     rows = ["id,submitted,duration,gpus,owner"]
     rows += [f"job{k},{60 * k},{600 + 9000 * (k % 7 == 0)},{2 ** (k % 4)}," for k in range(60)]
     rows[1:] = [f"{row}{long if k % 2 else '<b>&'}" for k, row in enumerate(rows[1:])]
@@ -49,6 +52,7 @@ def test_the_page_is_readable_at_two_widths_and_loads_nothing(run: Oasis, tmp_pa
             assert all(0 <= left < right <= width and height > 80 for left, right, height in shown)
             assert window.run(ALIGNED)
             assert window.run(CUT) == []
+            assert window.run(STAYS) < 0.7 * width
             answer = window.run(ANSWER)
             assert len(answer) == 3
             assert "serves these 60 jobs best" in answer[0]

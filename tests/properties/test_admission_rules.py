@@ -1,4 +1,4 @@
-"""What holds of every rule of admission under commitment on arrival, on every instance."""
+"""Properties of every rule of admission under commitment on arrival, on every instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appendix A: an empty cluster rejects nobody it can serve, a full one admits nobody.
+"""Appendix A: an empty cluster rejects no job it can serve, a full one admits no job.
 
 What holds precisely. L <= f_i(latest completion that counts) / (4 T sum_h,r c), for every job i
 that defines L, so a schedule that fits the empty cluster costs at most a quarter of that utility

@@ -25,7 +25,7 @@ asked = st.lists(
 
 
 def most_in_a_window(log: list[tuple[float, float]]) -> float:
-    """Of what was paid at these times, written down one by one."""
+    """Most that was paid in any window, from payments written down one by one."""
     return max(
         (
             sum(amount for at, amount in log if end - BUDGET.window_seconds < at <= end)

@@ -57,14 +57,14 @@ class Slot:
 
     @cached_property
     def patterns(self) -> list[list[Counts]]:
-        """What each server holds."""
+        """Patterns that each server holds."""
         box = list(product(*(range(n + 1) for n in self.most.tolist())))
         servers = range(len(self.capacity))
         return [[pattern for pattern in box if self.fits(pattern, s)] for s in servers]
 
     @cached_property
     def placeable(self) -> set[Counts]:
-        """What all servers hold together."""
+        """Counts that all servers hold together."""
         reached = {(0,) * len(self.most)}
         for patterns in self.patterns:
             sums = {
@@ -121,7 +121,7 @@ def points(draw: st.DrawFn, slot: Slot) -> FloatArray:
 
 
 def least(slot: Slot, cut: Cut) -> float:
-    """What is left below the right-hand side by the worst placement."""
+    """Least value left below the right-hand side by any placement."""
     return 1.0 - max(float(cut.weights @ np.array(n)) for n in slot.placeable)
 
 

@@ -1,4 +1,4 @@
-"""What holds of live schedulers under any calls."""
+"""Properties of live schedulers under any calls."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_a_simulated_year() -> None:
 
 
 def simulated_hours(hours: int) -> list[int]:
-    """Run so many hours, verify every week; the extent of the scheduler after each hour."""
+    """Run this many hours, verify every week; return the extent of the scheduler by hour."""
     machines = [
         (oasis.Server(servers[0].id, servers[0].capacity, 20),)
         for servers in (CLUSTER.worker_servers, CLUSTER.ps_servers)

@@ -327,7 +327,7 @@ def test_a_tiny_limit_never_makes_the_decomposition_worse_than_oasis(
 
 
 def earned_by_all(instance: Instance) -> dict[str, float]:
-    """What each policy earns; every run passes the exact check."""
+    """Utility that each policy earns; every run passes the exact check."""
     policies = {name: baselines.make(name, seed=0) for name in baselines.POLICIES}
     runs = {name: oasis.simulate(instance, policy) for name, policy in policies.items()}
     runs["oasis"] = oasis.simulate(instance, oasis.OASiS.from_instance(instance))

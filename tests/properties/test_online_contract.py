@@ -1,4 +1,4 @@
-"""What a user of the online scheduler relies on, for every instance and every option."""
+"""Properties of the online scheduler on every instance and with every option."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ INSTANCES = crowded_instances(most_jobs=5, most_slots=6)
 
 @dataclass(frozen=True)
 class Cutting:
-    """Where a horizon is cut, and how far utilities that count as one may lie apart."""
+    """Cuts of a horizon, and the distance of utilities that count as one."""
 
     ends: frozenset[int]
     step: float

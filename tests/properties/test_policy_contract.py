@@ -113,7 +113,7 @@ def run(work, policy, options=None):
 
 
 def decided(engine, until=float("inf")):
-    """What became of every job that had arrived before `until`, up to then."""
+    """Outcome, up to `until`, of every job that had arrived before."""
     everyone = engine.settled | engine.state.jobs
     found = {}
     for index, progress in sorted(everyone.items()):

@@ -55,7 +55,7 @@ def best_mix(instance: Instance, first: PartialSolution, second: PartialSolution
 
 
 def check(instance: Instance, seed: int) -> tuple[float, float]:
-    """What the mix of two solutions is worth, and what the better one is."""
+    """Values of the mix of two solutions, and of the better of the two."""
     arrays, rng = OfflineArrays.of(instance), np.random.default_rng(seed)
     first, second = drawn(arrays, rng), drawn(arrays, rng)
     known, free = (first.by_id, second.by_id), [*first.free(), *second.free()]

@@ -1,4 +1,4 @@
-"""What holds of recourse on every instance and at every level of commitment."""
+"""Properties of recourse on every instance and at every level of commitment."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Twist:
-    """What makes a market degenerate."""
+    """A change that makes a market degenerate."""
 
     name: str
     demands: tuple[float, ...] = (0.0, 0.5, 1.0, 1.3)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import oasis
-from oasis import Certificate, Instance, Run
+from oasis import Certificate, Instance, Job, Piecewise, Run
 from offline import solve
 from tests.oracle.reference_search import textbook
 from tests.strategies import Maker, all_instances, fewer, of, schedulers, small_instances
@@ -70,6 +73,28 @@ def test_the_optimum_is_within_the_corrected_bound_and_within_two_alpha_x(
     optimum = solve(instance, method="bruteforce").objective
     assert optimum <= at_most(certificate.upper_bound)
     assert optimum <= at_most(two_alpha_form(certificate) + given_away)
+
+
+def falling(job: Job, values: Sequence[float]) -> Job:
+    return replace(job, utility=Piecewise(tuple(map(float, range(len(values)))), tuple(values)))
+
+
+@fewer(2)
+@given(small_instances(), of(1e-3, 0.3, 0.7), st.data())
+def test_a_floor_costs_at_most_that_part_of_what_all_jobs_are_worth(
+    instance: Instance, floor: float, data: st.DataObject
+) -> None:
+    """Proposition 8: OPT <= OPT_phi + phi sum_i (most utility of i)."""
+    later = st.lists(of(1.0, 0.6, 0.25, 0.05), min_size=2, max_size=2)
+    worth = [[1.0, *sorted(data.draw(later), reverse=True)] for _ in instance.jobs]
+    optima = [
+        solve(
+            replace(instance, jobs=tuple(map(falling, instance.jobs, values))), method="bruteforce"
+        ).objective
+        for values in (worth, [[v if v >= floor else 0.0 for v in each] for each in worth])
+    ]
+    assert optima[1] <= at_most(optima[0])
+    assert optima[0] <= at_most(optima[1] + floor * len(worth))
 
 
 @given(all_instances(), of(0.0, 1e-3), of(True, False))

@@ -84,7 +84,7 @@ def outputs(what: str) -> int:
 
 
 def run(command: str, words: list[str], folder: Path) -> str:
-    """What a command prints and writes, as it is kept."""
+    """Run a command; return what it prints and writes in its recorded form."""
     before = set(folder.rglob("*"))
     done = subprocess.run(
         words,

@@ -302,19 +302,22 @@ def _scenarios(
     made += [Scenario(sizes, placement, load) for load in dict.fromkeys(loads) if load != 1.0]
     for count in dict.fromkeys(fewer or ()):
         if count >= len(sizes):
-            there = f"{len(sizes)} machine{'' if len(sizes) == 1 else 's'}"
-            raise InputError("--fewer", f"expected fewer than the {there}", int(count))
+            raise InputError("--fewer", f"expected fewer than the {_machines(sizes)}", int(count))
         made.append(Scenario(sizes[: len(sizes) - int(count)], placement))
     widest = int(jobs.gpus.max())
     for scenario in made:
         most = sum(scenario.machines) if placement == "pooled" else max(scenario.machines)
         if widest > most:
-            hint = f"{len(scenario.machines)} machines; --max-gpus {most} leaves larger jobs out"
+            hint = f"{_machines(scenario.machines)}; --max-gpus {most} leaves larger jobs out"
             where = "--machines" if scenario is made[0] else "--fewer"
             raise InputError(
                 where, f"expected room for the largest job, {widest} GPUs, got {most} with {hint}"
             )
     return made
+
+
+def _machines(sizes: Sequence[int]) -> str:
+    return f"{len(sizes)} machine{'' if len(sizes) == 1 else 's'}"
 
 
 def _run(

@@ -18,6 +18,7 @@ from urllib.parse import urlencode, urlsplit
 
 import urllib3
 from kubernetes import client, config
+from yaml import YAMLError
 
 from oasis.kubernetes.names import GROUP
 from oasis.model.errors import InputError, OasisError
@@ -154,6 +155,13 @@ class RetryParams:
     seed: int = 0  # of the random part
 
 
+# What the library raises for a kubeconfig: it does not check what the file holds.
+_BAD_FILE = (
+    *(config.ConfigException, OSError, YAMLError),
+    *(ValueError, TypeError, LookupError, AttributeError),
+)
+
+
 class Connection:
     """Requests of plain dictionaries.
 
@@ -219,8 +227,9 @@ class Connection:
                 if kubeconfig or context:
                     raise
                 config.load_incluster_config(configuration)
-        except (config.ConfigException, OSError) as error:
-            expected = "expected a cluster: set KUBECONFIG or pass --kubeconfig"
+        except _BAD_FILE as error:
+            place = kubeconfig or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION or "no file"
+            expected = f"expected a cluster in {place}: set KUBECONFIG or pass --kubeconfig"
             raise InputError("kubeconfig", f"{expected} ({error})") from None
         return cls(configuration, params, on_attempt)
 

@@ -73,7 +73,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Used:
-    """What the controller had needed at the end; seconds are those of the processor."""
+    """Resources that the controller had used at the end; seconds are those of the processor."""
 
     megabytes: float
     seconds: float

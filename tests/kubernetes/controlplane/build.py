@@ -17,7 +17,7 @@ _HERE = Path(__file__).resolve().parent
 
 
 def _versions() -> tuple[tuple[str, str], ...]:
-    """What the official builds link in; without it, the processes call themselves v0.0.0."""
+    """Linker flags of the official builds; without them, the processes call themselves v0.0.0."""
     major, minor, _ = KUBERNETES.removeprefix("v").split(".")
     values = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
     values |= {"gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z"}
@@ -29,7 +29,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def _versions_of_helm() -> tuple[tuple[str, str], ...]:
-    """What its Makefile links in; without it, charts meet a Kubernetes 1.20."""
+    """Linker flags of its Makefile; without them, charts meet a Kubernetes 1.20."""
     major, minor, _ = KUBERNETES.removeprefix("v").split(".")
     return tuple(
         (f"helm.sh/helm/v3/pkg/{package}.k8sVersion{name}", value)

@@ -100,7 +100,7 @@ def find_go() -> str | None:
 
 
 def module_directory(program: GoProgram, module: str) -> Path:
-    """Where the module cache holds `module`, in the version that `program` is built from."""
+    """Directory of `module` in the module cache, in the version that `program` is built from."""
     go = find_go()
     if go is None:
         raise GoMissingError(f"the files of {module} are in Go's module cache, and Go is missing")

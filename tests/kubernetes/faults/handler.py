@@ -99,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
     def _stream(
         self, answer: http.client.HTTPResponse, wire: socket.socket, limit: int | None
     ) -> bool:
-        """Pass a watch on, event by event; says whether `limit` events came, so that it is cut."""
+        """Pass a watch on, event by event; return whether `limit` events came: it is then cut."""
         self.send_response(answer.status)
         for name, value in _passed_on(answer).items():
             self.send_header(name, value)

@@ -92,7 +92,7 @@ class _Server(ThreadingHTTPServer):
         self._lock = threading.Lock()
 
     def finish_request(self, request: socket.socket, address: tuple[str, int]) -> None:
-        """The handshake happens in the connection's own thread: a slow client stops nobody."""
+        """Shake hands in the connection's own thread: a slow client delays no other."""
         try:
             secured = self._tls.wrap_socket(request, server_side=True)
         except OSError:

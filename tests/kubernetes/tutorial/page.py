@@ -97,7 +97,7 @@ def environment(words: Path, kubeconfig: Path, home: Path | None = None) -> dict
 
 
 def typed(environment: Mapping[str, str], line: str, code: int = 0, given: str = "") -> str:
-    """What a command line says, typed where the manifests are; it must end with `code`."""
+    """Output of a command line, typed where the manifests are; it must end with `code`."""
     done = subprocess.run(
         ["sh", "-c", line],
         input=given,

@@ -22,7 +22,7 @@ VALUES = ("a", "b", "c")
 
 
 def site(*counts: int, gpus: float = 4.0) -> Site:
-    """So many machines of each kind, of four GPUs each."""
+    """This many machines of each kind, of four GPUs each."""
     machines = [
         Machine(f"{value}{k}", (gpus, 8.0), labels={"gpu": value})
         for value, count in zip(VALUES, counts, strict=False)

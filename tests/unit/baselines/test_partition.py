@@ -27,7 +27,7 @@ def partition(
     most_changes: int = 9,
     site: Site = SITE,
 ) -> Partition:
-    """All jobs of `held` are candidates; nobody else is there."""
+    """A MILP with all jobs of `held` as candidates, and no other jobs."""
     made = jobs or {index: job(index) for index in held}
     free = [machine.capacity for machine in site.machines]
     portions = Portions(site)

@@ -1,4 +1,4 @@
-"""Which amounts are counted together, and what controllers that launch whole gangs share."""
+"""Amounts that are counted together, and shared parts of gang controllers."""
 
 from __future__ import annotations
 

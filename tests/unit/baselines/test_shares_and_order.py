@@ -172,7 +172,7 @@ class Desk:
         self.index = 0
 
     def ask(self, arrive: Mapping[str, int] | None = None, finish: str = "") -> Plan:
-        """Jobs of so many workers arrive, some finish, and the policy is asked and obeyed."""
+        """Let jobs arrive and finish; ask the policy and carry out its plan."""
         view = BooksView(self.state, "by-name", told_remaining=False)
         for progress in [p for p in self.state.jobs.values() if p.job.id in finish.split()]:
             self.state.hold(progress, NOTHING, coupled=False)

@@ -1,4 +1,4 @@
-"""What a certificate says when numbers vanish or overflow."""
+"""Certificates whose numbers vanish or overflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a driver makes of a calendar, for planners and for policies of the present slot."""
+"""Effects of a calendar on a driver, for planners and for policies of the present slot."""
 
 from __future__ import annotations
 

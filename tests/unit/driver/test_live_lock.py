@@ -93,7 +93,7 @@ def test_a_process_may_open_again_what_it_lost_track_of(tmp_path: Path) -> None:
 
 
 def is_kept_away(path: Path) -> bool:
-    """Whether another process cannot open the journal."""
+    """Return whether another process fails to open the journal."""
     program = HOLDER.replace("print(scheduler.calls, flush=True)", "raise SystemExit")
     done = subprocess.run(
         [sys.executable, "-c", program, str(path)],

@@ -24,7 +24,7 @@ from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 
 
 class InTurn(BasePolicy):
-    """Jobs in order of arrival, each with as many workers as fit, at most so many."""
+    """Jobs in order of arrival, each with as many workers as fit, up to a maximum."""
 
     def __init__(self, most: int = 6) -> None:
         self.most = most

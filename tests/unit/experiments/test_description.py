@@ -1,4 +1,4 @@
-"""What `oasis describe` finds, on instances small enough to work out by hand."""
+"""Results of `oasis describe` on instances small enough to work out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ends the offline solves of a figure."""
+"""Limits of the offline solves of a figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``oasis library improve`` says of each instance, and what its table shows."""
+"""Messages of ``oasis library improve`` on each instance, and its table."""
 
 from __future__ import annotations
 

@@ -32,6 +32,28 @@ def refused(*words: str) -> str:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        ("generate --preset testbed --seed four -o x", "--seed: expected an integer, got 'four'"),
+        ("generate --preset testbed --seed=1.5 -o x", "--seed: expected an integer, got '1.5'"),
+        ("import plain a --elasticity x -o y", "--elasticity: expected a number, got 'x'"),
+        ("whatif a.csv --seed -1", "--seed: expected at least 0, got '-1'"),
+        ("kubernetes run --slot-seconds ten", "--slot-seconds: expected a number, got 'ten'"),
+        ("kubernetes run --lookahead 9 --lookahead=0", "--lookahead: expected at least 1, got '0'"),
+        ("ratio a --time-limit -1", "--time-limit: expected seconds >= 0, or inf, got -1"),
+        (
+            "kubernetes run --certify x",
+            "--certify: expected a time >= 0, or inf (such as 90, 90s, 5m, 1h or 500ms), got 'x'",
+        ),
+    ],
+)
+def test_a_value_of_another_kind_is_shown_with_what_was_expected(line: str, message: str) -> None:
+    words = line.split()
+    depth = 2 if words[0] in ("import", "kubernetes") else 1
+    assert refused(*words) == f"{message} (see 'oasis {' '.join(words[:depth])} --help')"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
         (
             "compare a.json --policies oasis fifo drf",
             "--policies: expected commas, not blanks: --policies oasis,fifo,drf, got --policies "

@@ -60,7 +60,7 @@ def test_options_are_those_of_the_library(options: type, function: Any) -> None:
 
 def test_a_new_policy_gets_its_options_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
     class Fair(baselines.FIFO):
-        """A policy of somebody else.
+        """A user's own policy.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How a solve is shown while it runs: on a terminal, and where nobody looks."""
+"""Progress of a solve while it runs: on a terminal, and in a log."""
 
 from __future__ import annotations
 

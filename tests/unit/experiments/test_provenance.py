@@ -1,4 +1,4 @@
-"""What a result says of its own making."""
+"""The origin that a result states."""
 
 from __future__ import annotations
 

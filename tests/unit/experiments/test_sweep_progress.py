@@ -1,4 +1,4 @@
-"""How a sweep is shown where nobody looks, and how it takes SIGTERM."""
+"""Progress of a sweep in a log, and its answer to SIGTERM."""
 
 from __future__ import annotations
 

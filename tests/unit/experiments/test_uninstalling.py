@@ -60,7 +60,9 @@ class Server:
                 ):
                     del self.objects[other["metadata"]["uid"]]
         elif path == "/apis":
-            return {"groups": [{"preferredVersion": {"groupVersion": "apps/v1"}}]}
+            # A group may be listed a moment longer than it is served.
+            versions = ("apps/v1", "oasis-scheduler.io/v1alpha1")
+            return {"groups": [{"preferredVersion": {"groupVersion": each}} for each in versions]}
         elif path in SERVED:
             kinds = [
                 {"name": n, "kind": k, "namespaced": True, "verbs": ["list"]}
@@ -77,7 +79,7 @@ class Server:
         return {}
 
     def _listed(self, path: str, selector: str | None) -> Iterator[dict[str, Any]]:
-        """Of one namespace, or of all."""
+        """Objects of one namespace, or of all."""
         wanted = [part.partition("=") for part in (selector or "").split(",") if part]
         for there, found in self.objects.items():
             place = there.rpartition("/")[0]
@@ -183,3 +185,34 @@ def test_what_cannot_be_is_refused_before_anything_is_done(server: Server) -> No
     assert not server.objects
     with pytest.raises(oasis.InputError, match="--argument: expected none of"):
         installing.install(arguments=["--metrics-port=0"])
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--slotseconds=10", "No such option: --slotseconds; did you mean '--slot-seconds'?"),
+        ("--slot-seconds=ten", "--slot-seconds: expected a number, got 'ten'"),
+        ("slot-seconds=10", "Got unexpected extra argument(s) (slot-seconds=10)"),
+        ("--policy=recours", "--policy: expected one of "),
+        ("--set=fifo.sed=3", "--set fifo.sed: no such option; fifo has seed"),
+        ("--policy=oasis", "--bounds: expected a file with U and L"),
+    ],
+)
+def test_an_argument_that_the_controller_would_refuse_is_refused(
+    argument: str, message: str
+) -> None:
+    with pytest.raises(oasis.InputError) as caught:
+        installing.install(arguments=["--policy=fifo", argument])
+    assert str(caught.value).startswith(f"--argument: {message}")
+
+
+def test_arguments_of_the_pages_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--policy=oasis", "--bounds=/etc/oasis/bounds.json", "--set", "oasis.scale=2"]
+    installing.install(arguments=given)  # the file is in the controller's container alone
+    assert "- --bounds=/etc/oasis/bounds.json\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("image", ["", "a b"])
+def test_an_image_has_a_name_without_blanks(image: str) -> None:
+    with pytest.raises(oasis.InputError, match="--image: expected a name without blanks, got "):
+        installing.install(image=image)

@@ -152,7 +152,7 @@ def test_tables_of_jobs_and_owners(run: Run, trace: Path, tmp_path: Path) -> Non
 
 
 class Interrupted:
-    """Ctrl-C after so many cells."""
+    """Ctrl-C after this many cells."""
 
     def __init__(self, after: int) -> None:
         self._after = after

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from baselines import EASY, FIFO, LAS, SJF, SRTF
 from experiments.evaluation import whatif_tables as tables
@@ -26,7 +29,12 @@ from experiments.evaluation.whatif import (
     smallest_machines,
 )
 from experiments.evaluation.whatif_result import Setting, WhatIf
-from experiments.plotting.whatif import loads_figure
+from experiments.plotting.whatif import (
+    loads_figure,
+    over_time_figure,
+    owners_figure,
+    waiting_figure,
+)
 from oasis.model.errors import InputError
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan, View
@@ -205,24 +213,46 @@ def test_policies_as_good_as_the_best_are_named_beside_it() -> None:
     assert "best (3 other policies as well, within 0.1%)" in first
 
 
-@pytest.mark.parametrize("unit", [1.0, 60.0, 3600.0, 86400.0])
-def test_no_label_of_the_picture_of_loads_is_cut(unit: float) -> None:
+def shown(picture: Figure) -> list[list[Bbox]]:
+    """Where the words of the picture stand: those of each axis, of each legend."""
+    picture.canvas.draw()  # lays it out
+    groups = []
+    for ax in picture.axes:
+        axes = (ax.xaxis, ax.yaxis)
+        for axis in axes:
+            low, high = sorted(axis.get_view_interval())
+            labels = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=False)
+            groups.append([text for at, text in labels if low <= at <= high and text.get_text()])
+        groups += [[axis.label] for axis in axes if axis.label.get_text()]
+        legend = ax.get_legend()
+        groups += [] if legend is None else [legend.get_texts()]
+    return [[text.get_window_extent() for text in group] for group in groups]
+
+
+@pytest.mark.parametrize("unit", [1.0, 86400.0])
+def test_the_words_of_the_pictures_are_whole_and_apart(unit: float) -> None:
     jobs = [
-        replace(job, submitted=unit * job.submitted, duration=unit * job.duration)
-        for job in drawn(20, recorded=False)
+        replace(job, submitted=unit * job.submitted, duration=unit * job.duration, owner=owner)
+        for job, owner in zip(
+            drawn(40, recorded=False), ("m" * 30, "W" * 70, "a", "b") * 10, strict=True
+        )
     ]
     found = result(jobs, FIFO())
     many = dict.fromkeys(CHOSEN, found.first.policies["fifo"])  # a legend of many rows
     loads = [replace(found.first, load=load, policies=many) for load in (1.0, 1.5)]
-    picture = loads_figure(replace(found, settings=tuple(loads)))
-    picture.canvas.draw()  # lays it out
-    (ax,) = picture.axes
-    whole = picture.bbox
-    for label in (ax.xaxis.label, ax.yaxis.label):
-        box = label.get_window_extent()
-        assert whole.x0 <= box.x0 < box.x1 <= whole.x1
-        assert whole.y0 <= box.y0 < box.y1 <= whole.y1
-        assert label is ax.xaxis.label or box.y1 <= ax.get_window_extent().y1 + 1.0
+    found = replace(found, settings=tuple(loads))
+    pictures = [loads_figure(found), waiting_figure(found), over_time_figure(found, "waiting")]
+    pictures.append(owners_figure(found, ("fifo", "locality-aware")))
+    for picture in pictures:
+        whole = picture.bbox.padded(1.0)
+        for group in shown(picture):
+            for box in group:
+                assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+                assert whole.y0 <= box.y0 < box.y1 <= whole.y1
+            for one, other in pairwise(group):
+                assert not one.overlaps(other)
+    (ax,) = pictures[0].axes
+    assert ax.yaxis.label.get_window_extent().y1 <= ax.get_window_extent().y1 + 1.0
 
 
 def test_without_waiting_the_answer_says_so() -> None:

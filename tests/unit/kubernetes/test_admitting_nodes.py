@@ -31,7 +31,7 @@ def on(name: str, gpus: int = 4, *taints: str, **labels: str) -> dict[str, Any]:
 
 
 def asking(name: str, workers: int, slots: int, **spec: Any) -> dict[str, Any]:
-    """A job of so many workers for so many slots; `spec` is that of its pods."""
+    """A job of this many workers for this many slots; `spec` is that of its pods."""
     template = pods(cpu="1", gpu="1")
     template["spec"] |= spec
     counts = {"minimum": workers, "maximum": workers, "template": template}

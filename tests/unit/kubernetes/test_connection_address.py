@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from kubernetes import client
 
 from oasis.kubernetes.api.connection import Connection, LostAnswerError, RetryParams
-from oasis.model.errors import OasisError
+from oasis.model.errors import InputError, OasisError
 from tests.unit.kubernetes.loopback import answering
 
 
@@ -58,3 +59,28 @@ def test_where_nobody_listens_the_request_was_never_sent() -> None:
 def test_an_address_without_a_host_is_refused(address: str) -> None:
     with pytest.raises(OasisError, match=f"server: expected an address .*, got '{address}'"):
         connection(address)
+
+
+SERVER = """
+contexts: [{name: x, context: {cluster: c, user: u}}]
+users: [{name: u, user: {token: t}}]
+current-context: x
+clusters: [{name: c, cluster: {server: 7}}]
+"""
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "text", "a: b: c", "\0", "contexts: 3\ncurrent-context: x", SERVER]
+)
+def test_a_kubeconfig_that_is_none_is_bad_input_and_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "config"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        Connection.open(str(file))
+    assert str(caught.value).startswith(f"kubeconfig: expected a cluster in {file}: ")
+
+
+def test_a_kubeconfig_that_is_missing_is_named(tmp_path: Path) -> None:
+    missing = str(tmp_path / "none")
+    with pytest.raises(InputError, match=f"expected a cluster in {missing}: set KUBECONFIG or"):
+        Connection.open(missing)

@@ -20,7 +20,7 @@ MESSAGE = "arrive once more"
 
 
 def rigid(name: str, workers: int, slots: int, **more: Any) -> dict[str, Any]:
-    """A job that holds so many workers for so many slots."""
+    """A job that holds this many workers for this many slots."""
     return job(name, slots=float(workers * slots), minimum=workers, maximum=workers, **more)
 
 

@@ -136,7 +136,7 @@ def refusals(
     nodes: dict[str, Any],
     namespace: str = "ns",
 ) -> dict[str, str]:
-    """Why each node refuses a pod, for what is asked of nodes or beside what is there."""
+    """Reason why each node refuses a pod, by constraints on nodes or on pods there."""
     named = [{**p, "metadata": {"uid": str(k), **p["metadata"]}} for k, p in enumerate(pods_there)]
     around = Neighbours(nodes, [Bound.of(pod, pod["spec"]["nodeName"]) for pod in named])
     at = NodeRules.of(spec)

@@ -306,7 +306,7 @@ def toleration(draw: random.Random) -> dict[str, Any]:
 
 
 def template(draw: random.Random) -> dict[str, Any]:
-    """What the spec of a pod says of its nodes: each part may be missing."""
+    """Constraints of a pod's spec on its nodes; each part may be missing."""
     found: dict[str, Any] = {}
     if draw.random() < 0.3:
         key = draw.choice(list(KEYS))

@@ -1,4 +1,4 @@
-"""What became of the machines since the policy was told of them."""
+"""Changes of the machines since the policy's last plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done so that the pods are those of the plan."""
+"""Actions that make the pods those of the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What training processes report is written as the controller reads it."""
+"""Reports of training processes reach the controller in the form that it reads."""
 
 from __future__ import annotations
 

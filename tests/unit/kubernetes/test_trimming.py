@@ -29,7 +29,7 @@ FIELDS = [
 
 
 def pod(gated: bool, **meta: Any) -> dict[str, Any]:
-    """A pod with all that an API server tells of one."""
+    """A pod with all fields that an API server sends."""
     asked = {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1", "memory": "1Gi"}}
     container = {"name": "train", "image": "train:1", "resources": asked, "volumeMounts": [{}]}
     sidecar = {**container, "restartPolicy": "Always"}

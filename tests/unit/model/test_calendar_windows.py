@@ -1,4 +1,4 @@
-"""What a calendar says of windows, without a site."""
+"""Windows of a calendar, without a site."""
 
 from __future__ import annotations
 

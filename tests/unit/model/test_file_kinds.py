@@ -1,4 +1,4 @@
-"""What a file looks like by its content alone, and what is said to whoever gives a wrong one."""
+"""Kinds of files by their content alone, and the message for a wrong kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands for an object where it is shown: short, and with what matters."""
+"""Short representations of objects, with what matters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the rounds of cuts of the decomposition end, and how many cuts they count."""
+"""The end of the rounds of cuts of the decomposition, and the number of cuts they count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all methods share: one signature, one run of OASiS, the same meaning of a warm start."""
+"""Shared behaviour of all methods: one signature, one run of OASiS, one meaning of a warm start."""
 
 from __future__ import annotations
 

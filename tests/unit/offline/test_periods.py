@@ -179,7 +179,7 @@ def runs_as(counts: tuple[int, ...]) -> int | None:
 
 
 def values_of(model: PeriodModel, counts: tuple[int, ...]) -> FloatArray:
-    """What these workers mean for the variables of the parts of the only job."""
+    """Values of the variables of the only job's parts for these workers."""
     values, end = np.zeros(model.size), runs_as(counts)
     assert end is not None
     for period, (part,) in zip(model.periods, model.parts, strict=True):

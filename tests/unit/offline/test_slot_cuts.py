@@ -94,7 +94,7 @@ def test_jobs_that_share_a_server_in_fractions_no_longer_do() -> None:
 
 
 def weighed(instances: Iterable[oasis.Instance]) -> tuple[list[float], int]:
-    """What the heaviest counts that fit weigh in each cut; how many bounds cuts have lowered."""
+    """Weight of the heaviest counts that fit in each cut; number of bounds that cuts lower."""
     weights, lowered = [], 0
     for instance in instances:
         bound, state, cuts = cut(instance)

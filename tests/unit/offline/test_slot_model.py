@@ -28,7 +28,7 @@ def job(name: str, gpus: float, gbps: float = 1.0, of_ps: float = 2.0, most: int
 
 
 def slots_of(jobs: list[Job], servers: list[float], hosts: list[float]) -> SlotModel:
-    """Worker servers and hosts of so many GPUs, with bandwidth to spare."""
+    """Worker servers and hosts of this many GPUs, with bandwidth to spare."""
     groups = (
         tuple(
             Server(f"{kind}{k}", {"gpu": gpus, "bandwidth_gbps": 99.0})

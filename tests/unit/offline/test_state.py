@@ -85,7 +85,7 @@ def test_what_a_solver_said_and_was_refused_is_forgotten() -> None:
 
 
 def told(bound: float, bound_first: bool) -> OfflineResult:
-    """What comes of a bound and OASiS's schedules, told in either order."""
+    """Result after a bound and OASiS's schedules, recorded in either order."""
     state = SolveState(Budget())
     state.enter("LP")
     if bound_first:

@@ -1,4 +1,4 @@
-"""What one call did to the other jobs, told apart."""
+"""Effects of one call on the other jobs, by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which completion slots count, and what they are worth."""
+"""Completion slots that count, and their utilities."""
 
 from __future__ import annotations
 

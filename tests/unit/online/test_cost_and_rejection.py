@@ -45,7 +45,7 @@ HORIZON = 3
 def ledger(
     worker_price: float = 0.0, ps_price: float = 0.0, used: float = 0.0, horizon: int = HORIZON
 ) -> Ledger:
-    """Every resource at one price a unit in each group, and so many GPUs taken on each server."""
+    """Every resource at one price per unit in each group, and GPUs taken on each server."""
     arrays = {
         "worker_prices": np.full((horizon, 2, 2), worker_price),
         "ps_prices": np.full((horizon, 1, 2), ps_price),

@@ -1,4 +1,4 @@
-"""What is quickly known of the room on all servers together, and searches that end by it."""
+"""Bounds on the free capacity of all servers together, and searches that end by them."""
 
 from __future__ import annotations
 

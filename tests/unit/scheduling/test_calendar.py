@@ -1,4 +1,4 @@
-"""What a calendar says of machines and slots."""
+"""Machines and slots of a calendar."""
 
 from __future__ import annotations
 

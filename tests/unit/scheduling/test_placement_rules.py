@@ -12,7 +12,7 @@ JOB = PolicyJob("a", 0.0, 1.0, ((0, 1), (1, 1)), ((1, 1),), min_workers=2, max_w
 
 
 def room(*free, hosts=None):
-    """Machines of 4 GPUs and 8 cores with so many of both free."""
+    """Machines of 4 GPUs and 8 cores with this many of both free."""
     kinds = hosts or [("worker", "ps")] * len(free)
     machines = tuple(Machine(f"n{k}", (4.0, 8.0), frozenset(kind)) for k, kind in enumerate(kinds))
     return Room(Site(("gpu", "cpu"), machines), list(free))

@@ -29,7 +29,7 @@ RULES = (BestFit, FirstFit, RoundRobin, Spread, OneNode, MostIdle, MinimumOnOneN
 
 
 def room(*free: tuple[int, int], hosts: list[tuple[str, ...]] | None = None) -> Room:
-    """Machines of 4 GPUs and 8 cores with so many of both free."""
+    """Machines of 4 GPUs and 8 cores with this many of both free."""
     kinds = hosts or [GROUPS] * len(free)
     machines = tuple(Machine(f"n{k}", (4.0, 8.0), frozenset(kind)) for k, kind in enumerate(kinds))
     return Room(Site(("gpu", "cpu"), machines), list(free))

@@ -26,7 +26,7 @@ ONE = Site(("gpu",), SITE.machines[:1])
 
 
 def one(name: str, kind: str, work: float = 8.0, workers: int = 4, site: Site = SITE) -> PolicyJob:
-    """A job of one form that needs so many workers, on machines of this kind."""
+    """A job of one form that needs this many workers, on machines of this kind."""
     demand = site.limited(((0, 1),), TaskGroup.WORKER, Requirement({"gpu": [kind]}))
     return PolicyJob(name, 0.0, work, demand, min_workers=workers, max_workers=workers)
 

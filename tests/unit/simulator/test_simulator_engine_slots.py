@@ -43,7 +43,7 @@ def workload(work: float = 4.0, *, slotted: bool = True, arrival: float = 0.0) -
 
 
 def first_slots(work: float, workers: int = 1, arrival: float = 0.0) -> tuple[float, float]:
-    """When the work of a job ends that runs from its arrival on, and when its machines are free."""
+    """End of the work of a job that runs from its arrival on, and of its use of machines."""
     plan = Plan({0: Allocation(((0, workers),))})
     policy = Script({arrival: plan})
     outcome = replay(workload(work, arrival=arrival), policy)

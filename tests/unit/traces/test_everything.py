@@ -48,7 +48,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def everything(file: Path, **given: Any) -> oasis.Instance:
-    """What ``oasis import plain FILE --all`` makes with these options."""
+    """Instance that ``oasis import plain FILE --all`` makes with these options."""
     return PLAIN.instance(file, PlainOptions(**loosened(PlainOptions, given)), frozenset(given))
 
 

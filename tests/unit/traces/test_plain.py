@@ -191,6 +191,13 @@ def test_no_job_left_is_an_error(options: dict[str, int], why: str, tmp_path: Pa
     assert str(caught.value) == expected
 
 
+def test_a_header_alone_has_no_rows(tmp_path: Path) -> None:
+    path = plain(tmp_path)
+    with pytest.raises(InstanceError) as caught:
+        read_plain(path)
+    assert str(caught.value) == f"jobs: expected at least one job, got none from {path}: no rows"
+
+
 def test_a_table_may_have_no_virtual_clusters(tmp_path: Path) -> None:
     expected = "^virtual_cluster: expected a file with a column of it, got 'a'$"
     with pytest.raises(InstanceError, match=expected):

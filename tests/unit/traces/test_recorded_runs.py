@@ -94,3 +94,42 @@ def test_a_job_that_started_before_it_was_submitted_is_left_out_and_counted(
     trace = read_plain(path)
     assert [job.id for job in trace.jobs] == ["a", "c"]
     assert trace.malformed == {"begin is before submitted": {"count": 1, "first_row": 3}}
+
+
+LATE = {  # format -> two runs, of which the second began before it was submitted
+    "slurm": (
+        "JobID|Submit|Start|ElapsedRaw|State|AllocTRES\n"
+        "1|2024-03-01T08:00:00|2024-03-01T08:00:00|60|COMPLETED|gres/gpu=4\n"
+        "2|2024-03-01T08:00:10|2024-03-01T08:00:09|30|COMPLETED|gres/gpu=1\n"
+    ),
+    "philly": "["
+    + ", ".join(
+        f"""{{"jobid": "{name}", "vc": "v", "status": "Pass",
+        "submitted_time": "2017-10-07 00:00:00", "attempts": [{{
+        "start_time": "{start}", "end_time": "2017-10-07 02:00:00",
+        "detail": [{{"ip": "m", "gpus": ["gpu0"]}}]}}]}}"""
+        for name, start in (("a", "2017-10-07 01:00:00"), ("b", "2017-10-06 23:00:00"))
+    )
+    + "]",
+    "openb": f"{PODS},creation_time,deletion_time,scheduled_time\n"
+    + "\n".join(
+        POD.format(*row)
+        for row in [("a", 1, "Succeeded", 10, 90, 30), ("b", 1, "Succeeded", 20, 50, 19)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_run_that_began_before_its_submission_is_left_out_and_counted(
+    name: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "jobs.txt"
+    file.write_text(LATE[name])
+    trace = read_plain(file, format=name)
+    assert len(trace.jobs) == 1
+    (found,) = trace.malformed.items()
+    assert found[0] in (
+        "started before it was submitted",
+        "scheduled_time is before creation_time",
+    )
+    assert found[1]["count"] == 1

@@ -1,4 +1,4 @@
-"""What the importers share: reading rows, choosing a window, mapping a job."""
+"""Shared parts of the importers: reading rows, choosing a window, mapping a job."""
 
 import dataclasses
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.exceptions import TyperException
+from typer.main import get_command
 
 import oasis
 from experiments.cli import console
@@ -26,10 +28,13 @@ from experiments.cli.commands.kubernetes.cluster import (
     namespaces_of,
     of_controller,
 )
+from experiments.cli.commands.kubernetes.running import chosen_policy, policy_maker, run
 from experiments.cli.options import AsJson
+from experiments.cli.usage import usage_error
 from oasis.kubernetes import names
 from oasis.kubernetes.objects.manifests import IMAGE, LABELS, MONITORING, everything
 from oasis.kubernetes.objects.namespaced import namespaced
+from oasis.model.errors import located_at
 
 if TYPE_CHECKING:
     from oasis.kubernetes.api.resources import Objects
@@ -83,9 +88,9 @@ def install(
 
     Example: oasis kubernetes install --argument=--slot-seconds=300 | kubectl apply -f -
     """
-    for argument in arguments or ():
-        if argument.partition("=")[0] in TAKEN:
-            raise oasis.InputError("--argument", f"expected none of {', '.join(TAKEN)}", argument)
+    if not re.fullmatch(r"\S+", image):
+        raise oasis.InputError("--image", "expected a name without blanks", image)
+    _check_arguments(arguments or [])
     within = namespaces_of(spaces)
     arguments = [*(arguments or ()), *([f"--namespaced={','.join(within)}"] if within else ())]
     made = everything(namespace, image, arguments, name, monitored)
@@ -100,7 +105,7 @@ def install(
     from oasis.kubernetes.api.resources import apply_object  # noqa: PLC0415 (needs an extra)
 
     objects = connect(kubeconfig, context, dry_run=dry_run)
-    if monitored and not _is_served(objects, MONITORING):
+    if monitored and _kinds_of(objects, f"/apis/{MONITORING}") is None:
         raise oasis.InputError("--service-monitor", f"expected a cluster that serves {MONITORING}")
     done = []
     for body in made:
@@ -111,16 +116,36 @@ def install(
         console.print_json({"applied": [] if dry_run else done, "dry_run": dry_run})
 
 
-def _is_served(objects: Objects, version: str) -> bool:
+def _check_arguments(arguments: list[str]) -> None:
+    """Refuse what `oasis kubernetes run` would refuse, except files, which its container has."""
+    for argument in arguments:
+        if argument.partition("=")[0] in TAKEN:
+            raise oasis.InputError("--argument", f"expected none of {', '.join(TAKEN)}", argument)
+    app = typer.Typer(add_completion=False)
+    app.command()(run)
+    with located_at(source="--argument"):
+        try:
+            given = get_command(app).make_context("oasis kubernetes run", list(arguments)).params
+        except TyperException as error:
+            raise usage_error(error, arguments) from None
+        policy, options = given["policy"], given["assignments"]
+        if given["bounds"] is None:
+            policy_maker(policy, options, None, given["lookahead"], given["horizon"])
+        else:
+            chosen_policy(policy, options, has_bounds=True)
+
+
+def _kinds_of(objects: Objects, prefix: str) -> list[Object] | None:
+    """The kinds that the API server serves below a path; None if it serves none there."""
     from oasis.kubernetes.api.connection import ApiError  # noqa: PLC0415 (needs an extra)
 
     try:
-        objects.connection.request("GET", f"/apis/{version}")
+        kinds: list[Object] = objects.connection.request("GET", prefix)["resources"]
     except ApiError as error:
         if error.status == 404:
-            return False
+            return None
         raise
-    return True
+    return kinds
 
 
 def yaml_text(objects: list[Object]) -> str:
@@ -338,12 +363,12 @@ def _contents(objects: Objects, namespace: str) -> list[str]:
     """Objects in a namespace, of all kinds of the API server except events."""
     from oasis.kubernetes.api.resources import ResourceKind  # noqa: PLC0415 (needs an extra)
 
-    ask = objects.connection.request
-    groups = ask("GET", "/apis")["groups"]
+    groups = objects.connection.request("GET", "/apis")["groups"]
     prefixes = ["/api/v1", *(f"/apis/{g['preferredVersion']['groupVersion']}" for g in groups)]
     found = []
     for prefix in prefixes:
-        for kind in ask("GET", prefix)["resources"]:
+        # A group whose CustomResourceDefinition was just deleted is listed a moment longer.
+        for kind in _kinds_of(objects, prefix) or ():
             if not kind["namespaced"] or "list" not in kind["verbs"] or kind["kind"] == "Event":
                 continue
             for item in objects.list_if_served(ResourceKind(prefix, kind["name"]), namespace):
