@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
-from typing import Generic
+from typing import Any, Generic
 
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts, Spec
@@ -48,7 +48,7 @@ class EarlyStarts(Generic[Spec]):
     held : dict of str to Entry
         Jobs that run before they arrive at the policy, by uid, with what they hold.
     staying : set of str
-        Those of them that the next plan leaves where they are.
+        Those of them that the next plan leaves where they are, and those that have ended.
     early : dict of str to float
         Worker-slots that jobs had done when they arrived at the policy, which it is not told.
     """
@@ -57,6 +57,7 @@ class EarlyStarts(Generic[Spec]):
         self._driver = driver
         self.held: dict[str, Entry[Spec]] = {}
         self.staying: set[str] = set()
+        self._ended: set[str] = set()
         self.early: dict[str, float] = {}
         self._over: dict[str, _Over[Spec]] = {}
 
@@ -91,7 +92,8 @@ class EarlyStarts(Generic[Spec]):
         facts = Facts(
             known | {uid: spec for uid, spec in specs.items() if uid not in known},
             done,
-            ended=frozenset((due | ended - self._over.keys()) & live.keys()),
+            # Of those that began early the policy is told later that they ended.
+            ended=frozenset((due | ended - self._over.keys() - self.early.keys()) & live.keys()),
             down=frozenset(driver.away),
             calendar=driver.closures.calendar,
         )
@@ -113,10 +115,14 @@ class EarlyStarts(Generic[Spec]):
         """
         driver = self._driver
         room, there = Room(driver.site, driver.free, driver.down), list(driver.entries.values())
-        held: dict[str, Entry[Spec]] = {}
-        self.staying = set()
+        held = {uid: entry for uid, entry in self.held.items() if uid in self._ended}
+        self.staying = set(held)
+        for entry in held.values():
+            room.occupy(entry.job, entry.allocation)
+            there.append(entry)
         # Running jobs come first: only a boundary takes their capacity.
-        for uid in sorted(found, key=lambda uid: uid not in self.held):
+        others = [uid for uid in found if uid not in held]
+        for uid in sorted(others, key=lambda uid: uid not in self.held):
             entry = self.held.get(uid, found[uid])
             job, planned = entry.job, found[uid].allocation
             if not planned.workers:
@@ -139,6 +145,11 @@ class EarlyStarts(Generic[Spec]):
                 there.append(held[uid])
         self.held = held
 
+    def end(self, uids: Set[str]) -> None:
+        """Note which jobs of `held` have ended: they are there until the boundary tells of it."""
+        self._ended = uids & self.held.keys()
+        self.staying |= self._ended
+
     def leave(self, uid: str) -> None:
         """End the early start of a job, so that its machines are free at the boundary."""
         del self.held[uid]
@@ -155,13 +166,14 @@ class EarlyStarts(Generic[Spec]):
         # work, as it did in the rehearsal, and its decisions are those of a run without early
         # starts.
         for uid in facts.specs.keys() - known.keys() - self._over.keys() - driver.arriving_again:
-            if done := facts.done.get(uid):
+            done = facts.done.get(uid, 0.0)
+            if done or uid in facts.ended:
                 self.early[uid] = done
         for uid, over in self._over.items():
             if uid in known:
                 over.done += known[uid].allocation.worker_count * passed
         complete = self._completed(facts, passed)
-        self.held = {}
+        self.held, self._ended = {}, set()
         specs, done_by = dict(facts.specs), dict(facts.done)
         ended = set(facts.ended - self._over.keys())
         for uid, early in self.early.items():
@@ -178,9 +190,9 @@ class EarlyStarts(Generic[Spec]):
         complete = {}
         for uid, entry in self.live.items():
             spec = facts.specs.get(uid)
-            if spec is None or not self.early.get(uid):
+            if spec is None or uid not in self.early:
                 continue
-            done = facts.done[uid]
+            done = facts.done.get(uid, 0.0)
             by_work = entry.work - done <= TOLERANCE * max(1.0, entry.work)
             if uid in facts.ended or (by_work and not spec.ends_itself):
                 complete[uid] = replace(entry, done=done)
@@ -197,6 +209,30 @@ class EarlyStarts(Generic[Spec]):
         there = driver.by_uid.keys() | driver.retries.keys()
         self._over = {uid: over for uid, over in self._over.items() if uid in there}
         self.early = {uid: early for uid, early in self.early.items() if uid in there}
+
+    def state(self) -> dict[str, Any]:
+        """Plain data that `restore` accepts."""
+        return {
+            "early": self.early,
+            "held": [entry.state() for entry in self.held.values()],
+            "staying": sorted(self.staying),
+            "over": {uid: [over.done, over.until] for uid, over in self._over.items()},
+        }
+
+    def restore(
+        self,
+        state: Mapping[str, Any],
+        specs: Mapping[str, Spec],
+        as_it_was: Callable[[Mapping[str, Any], Spec | None], Spec],
+    ) -> None:
+        """Go on from `state`, beside a driver that goes on; the others are as for its `restore`."""
+        driver, known = self._driver, self._driver.by_uid
+        held = (driver.restored(found, specs, as_it_was) for found in state.get("held", ()))
+        self.held = {entry.spec.uid: entry for entry in held}
+        self.staying = set(state.get("staying", ()))
+        for uid, (done, until) in state.get("over", {}).items():
+            if uid in known:
+                self._over[uid] = _Over(known[uid].spec, done, until)
 
     def forget(self, uid: str) -> None:
         """Drop the early start of a job that arrives again: the policy now counts its work."""

@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from oasis.driver.books import BooksView, check_plan, choose_forms
 from oasis.driver.closures import Closures
-from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, was_edited
+from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, form_begun_in, was_edited
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import Calendar
-from oasis.model.errors import InstanceError, OasisError, PolicyError
+from oasis.model.errors import OasisError, PolicyError
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
@@ -36,7 +36,6 @@ from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import in_words
 from oasis.scheduling.site import Site, policy_job
 
-T = TypeVar("T")
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
 
@@ -689,8 +688,9 @@ class Driver(Generic[Spec]):
             # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
-            # those that are to arrive once more: whoever goes on lets them do so
             "entries": [e.state() for e in (*self.entries.values(), *self._arrive_again)],
+            # those that are to arrive once more: whoever goes on lets them do so
+            **({"again": sorted(self.arriving_again)} if self._arrive_again else {}),
         }
 
     def remember(
@@ -727,66 +727,65 @@ class Driver(Generic[Spec]):
         self._wake_at = state["wake_at"]
         self.settled.update(state["settled"])
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
-        # The state of the policy is lost or belongs to other machines: only what was promised to
-        # owners counts, that is arrival, work done and admission.
-        if remake:
-            for found in state["entries"]:
-                spec = specs.get(found["uid"])
-                if spec is not None:
-                    arrived, done, given = (found[name] for name in ("arrived", "done", "given"))
-                    self.remember(spec, arrived, done, given, found.get("form", 0))
-                    again = self._arrive_again[-1]
-                    again.begun = found["given"] is not None
-                    for name in ("admitted", "resizes", "restarts"):
-                        setattr(again, name, found[name])
-            return
-        self.away.update(state["down"])
-        if "calendar" in state:
-            self.closures.come_to(Calendar.from_dict(state["calendar"]), int(self.now), self.site)
+        if not remake:
+            self.away.update(state["down"])
+            if "calendar" in state:
+                calendar = Calendar.from_dict(state["calendar"])
+                self.closures.come_to(calendar, int(self.now), self.site)
         for found in state["entries"]:
-            spec = specs.get(found["uid"])
-            if spec is None or was_edited(spec, found):
-                spec = as_it_was(found, spec)
-            form = found.get("form", 0)
-            entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)
-            source = replace(spec.job, arrival=entry.arrived)
-            if found.get("alone"):
-                source = form_begun_in(source.in_forms, form)
-            # The policy knew this job as what was left of it, so it is shown that again.
-            if len(source.in_forms) > 1:
-                source = _delayed(source, found["since"])
-            elif (
-                found["since"] != entry.arrived
-                or found["left"] != policy_job(source, self.site).work
-            ):
-                source = remaining_job(source, math.ceil(found["left"]), found["since"], REACH)
-            self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
-            workers, ps = (
-                tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
-            )
-            shown = form if entry.whole is not None and workers else 0
-            entry.allocation = Allocation(workers, ps, shown)
-            entry.work = found["work"]
-            for name in STATE:
-                setattr(entry, name, found[name])
-            entry.settled, entry.begun = entry.allocation, entry.given is not None
-            entry.kept_until = found.get("kept_until", 0.0)
-            entry.observed = [(slot, loss) for slot, loss in found["observed"]]
-            self.entries[entry.job.index] = entry
+            uid = found["uid"]
+            if not remake and uid not in state.get("again", ()):
+                entry = self.restored(found, specs, as_it_was)
+                self.entries[entry.job.index] = entry
+            # The state of the policy is lost, belongs to other machines or does not have this job:
+            # only what was promised to owners counts, that is arrival, work done and admission.
+            elif uid in specs:
+                arrived, done, given = (found[name] for name in ("arrived", "done", "given"))
+                self.remember(specs[uid], arrived, done, given, found.get("form", 0))
+                again = self._arrive_again[-1]
+                again.begun = found["given"] is not None
+                for name in ("admitted", "resizes", "restarts"):
+                    setattr(again, name, found[name])
+
+    def restored(
+        self,
+        found: Mapping[str, Any],
+        specs: Mapping[str, Spec],
+        as_it_was: Callable[[Mapping[str, Any], Spec | None], Spec],
+    ) -> Entry[Spec]:
+        """The entry whose state is `found`; the others are as for `restore`."""
+        spec = specs.get(found["uid"])
+        if spec is None or was_edited(spec, found):
+            spec = as_it_was(found, spec)
+        form = found.get("form", 0)
+        entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)
+        source = replace(spec.job, arrival=entry.arrived)
+        if found.get("alone"):
+            source = form_begun_in(source.in_forms, form)
+        # The policy knew this job as what was left of it, so it is shown that again.
+        if len(source.in_forms) > 1:
+            source = _delayed(source, found["since"])
+        elif found["since"] != entry.arrived or found["left"] != policy_job(source, self.site).work:
+            source = remaining_job(source, math.ceil(found["left"]), found["since"], REACH)
+        self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
+        workers, ps = (
+            tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
+        )
+        shown = form if entry.whole is not None and workers else 0
+        entry.allocation = Allocation(workers, ps, shown)
+        entry.work = found["work"]
+        for name in STATE:
+            setattr(entry, name, found[name])
+        entry.settled, entry.begun = entry.allocation, entry.given is not None
+        entry.kept_until = found.get("kept_until", 0.0)
+        entry.observed = [(slot, loss) for slot, loss in found["observed"]]
+        return entry
 
     def bring_policy(self, state: Any) -> None:
         """Restore the policy, which has just been reset, from its saved `state`."""
         jobs = {index: entry.seen for index, entry in self.entries.items()}
         restore_policy(self.policy, state, jobs, self.site)
         self.kept_policy = state
-
-
-def form_begun_in(forms: Sequence[T], form: int, field: str = "forms") -> T:
-    """Form in which a job began; an owner who edits `field` may have removed it."""
-    if form >= len(forms):
-        expected = f"expected more than {form}: the job began in form {form}"
-        raise InstanceError(field, expected, len(forms))
-    return forms[form]
 
 
 def _delayed(job: Job, slot: int) -> Job:

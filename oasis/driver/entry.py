@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from oasis.model.calendar import EVER_OPEN, Calendar
+from oasis.model.errors import InstanceError
 from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
@@ -59,6 +60,7 @@ class Submitted(Protocol):
 
 
 Spec = TypeVar("Spec", bound=Submitted)
+T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
@@ -350,3 +352,11 @@ def differs(one: Submitted, other: Submitted) -> bool:
 def was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
     """Return whether a job differs from the state of its entry."""
     return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])
+
+
+def form_begun_in(forms: Sequence[T], form: int, field: str = "forms") -> T:
+    """Form in which a job began; an owner who edits `field` may have removed it."""
+    if form >= len(forms):
+        expected = f"expected more than {form}: the job began in form {form}"
+        raise InstanceError(field, expected, len(forms))
+    return forms[form]

@@ -174,11 +174,15 @@ def steps_of_existing(
     return [pod for pod in target.wanted if p.is_gated(alive[pod.name])]
 
 
-def has_pods_but_no_plan(found: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
-    """Return whether pods that we placed run for an object without a live job."""
-    return not is_suspended(found) and any(
-        not (p.is_gated(pod) or p.is_ending(pod) or has_ended(pod)) for pod in pods.values()
-    )
+def has_pods_but_no_plan(
+    found: Mapping[str, Any], pods: Mapping[str, Any], *, is_over: bool = False
+) -> bool:
+    """Return whether pods that we placed run for an object without a live job.
+
+    Where the job `is_over`, its gated pods count, too: nothing will ever place them.
+    """
+    there = [pod for pod in pods.values() if not (p.is_ending(pod) or has_ended(pod))]
+    return not is_suspended(found) and any(is_over or not p.is_gated(pod) for pod in there)
 
 
 Free = dict[str, dict[str, Fraction]]

@@ -669,6 +669,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "GPUs of three kinds": "the claim of their names",
         "K80, P100 and V100": "names of GPUs",
         '`labels: {"gpu": "k80"}`': "a name",
+        "relative to a P100": "a name",
         "OSDI 2020": "a year",
         "for ResNet-50, twice for A3C": "names of networks",
     },

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-from oasis.driver.driver import Driver, form_begun_in
+from oasis.driver.driver import Driver
+from oasis.driver.entry import form_begun_in
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.pods import orphan
 from oasis.kubernetes.control.metrics import Metrics
@@ -52,8 +53,13 @@ class JobReader:
         self._versions: dict[str, int] = {}  # that were read last, by uid
         self._stopped: dict[str, int | None] = {}  # versions for which nothing more is done, by uid
 
-    def read(self, seen: Seen, driver: Driver[JobSpec], now: float) -> dict[str, JobSpec]:
-        """Return the unfinished valid jobs by uid, in order of creation."""
+    def read(
+        self, seen: Seen, driver: Driver[JobSpec], now: float, early: Container[str] = ()
+    ) -> dict[str, JobSpec]:
+        """Return the unfinished valid jobs by uid, in order of creation.
+
+        `early` are jobs that run before the policy knows them.
+        """
         found = {}
         there = set()
         live = driver.by_uid
@@ -64,7 +70,7 @@ class JobReader:
                 continue
             there.add(uid)
             try:
-                spec = self._take(kind, item, driver.policy, uid in live, now)
+                spec = self._take(kind, item, driver.policy, uid in live or uid in early, now)
             except Exception as error:  # noqa: BLE001 (any error is reported on this job)
                 self.fail(uid, error, "reading", now)
                 continue
@@ -198,7 +204,7 @@ class JobReader:
         if complete and live:
             self.complete.add(job.meta["uid"])
             return False
-        # A job that ended before the policy ever saw it earned nothing here, and is left out.
+        # A job that ended before it ever ran here earned nothing here, and is left out.
         return complete or failed is not None
 
 

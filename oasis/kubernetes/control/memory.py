@@ -90,7 +90,8 @@ def _go_on(
     # Unwritten statuses come first: the reader would
     # begin with what the objects say, which is older.
     reconciler.reader.recall(found["unwritten"], seen)
-    specs = reconciler.read_specs(seen, now)
+    entries = *found["driver"]["entries"], *found.get("held", ())
+    specs = reconciler.read_specs(seen, now, {entry["uid"] for entry in entries})
     reconciler.done.update(found["done"])
     reconciler.between.early.update(found.get("early", {}))
     reconciler.patience.restore(found["patience"])
@@ -115,6 +116,7 @@ def _go_on(
     if same:
         driver.bring_policy(found["state"])
         driver.note_amounts([amounts for _, amounts, _ in found["site"]])
+        reconciler.rehearsals.restore(found, specs)
         _go_on_counting(reconciler, seen, now)
     else:
         log.warning(

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oasis.kubernetes.cluster.pods import failures
+from oasis.kubernetes.cluster.pods import failures, is_ending, is_gated, is_unschedulable
 from oasis.kubernetes.names import INDEX, TASK
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.model.job import Job
@@ -18,6 +18,8 @@ Write = tuple[str, str]  # uid of the job, and word for what is to be done
 
 FIRST_WAIT = 1.0  # seconds after a write of a job was refused; twice as long each time
 LONGEST_WAIT = 60.0  # seconds
+# What took the room may go again soon; who waits for longer only keeps nodes from others.
+STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 LONGEST_PAUSE = 3600.0  # seconds until room is planned again for a job that could not use it
 
 
@@ -51,6 +53,7 @@ class Patience:
     longest: float = LONGEST_WAIT  # seconds between two attempts of a write that is refused
     _refused: dict[Write, tuple[int, float, str]] = field(default_factory=dict)
     _waits: dict[str, _Wait] = field(default_factory=dict)
+    _stuck_since: dict[str, float] = field(default_factory=dict)  # by uid of the pod
     # By job and by pod, with its task and index before it if it knows others.
     _failures: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -148,6 +151,20 @@ class Patience:
         if wait.made is None or wait.made[0] is not spec:
             wait.made = spec, with_at_most(spec, wait.most)
         return wait.made[1]
+
+    def stuck(
+        self, ours: Mapping[str, Mapping[str, Any]], now: float, limit: float
+    ) -> frozenset[str]:
+        """Uids of the pods for which the scheduler has found no room for `limit` seconds."""
+        waiting = {
+            pod["metadata"]["uid"]
+            for pods in ours.values()
+            for pod in pods.values()
+            if is_unschedulable(pod) and not is_gated(pod) and not is_ending(pod)
+        }
+        # A pod that was bound meanwhile drops out, so that only an uninterrupted wait counts.
+        self._stuck_since = {uid: self._stuck_since.get(uid, now) for uid in waiting}
+        return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
 
     def failures(self, uid: str, pods: Iterable[Mapping[str, Any]]) -> int:
         """Number of failures of pods of the job, including pods that are gone.

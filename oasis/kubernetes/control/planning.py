@@ -15,7 +15,7 @@ from oasis.driver.entry import Decided, Entry, Facts
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.conditions import error_text
 from oasis.kubernetes.objects.existing import controller_of, job_items
-from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, as_it_was
 from oasis.scheduling.capabilities import Forecasting
 from oasis.scheduling.policy import Policy
 
@@ -25,6 +25,7 @@ Seen = Mapping[str, list[Any]]
 Came = tuple[Mapping[str, JobSpec], Set[str]]  # new jobs, and uids of live ones that ended
 LEAST = 10.0  # seconds; for less no pod is started that has to leave at the boundary
 LAST_CALL = 2.0  # seconds before that
+FOREIGN = 5.0  # seconds until another controller, which is told to, ends its pods
 T = TypeVar("T")
 
 
@@ -99,6 +100,22 @@ class Rehearsals:
         # the slot, the new jobs, and whether it was the last time before machines are given back
         self._about: tuple[int | None, frozenset[str], bool] = (None, frozenset(), False)
 
+    @property
+    def _told(self) -> set[str]:
+        """Uids of the jobs that the policy knows, or knew."""
+        driver = self._driver
+        return driver.by_uid.keys() | driver.arriving_again | driver.settled | driver.retries.keys()
+
+    def state(self, unfinished: Set[str]) -> dict[str, Any]:
+        """Plain data that `restore` accepts, beside that of the driver; `unfinished` are uids."""
+        waiting = sorted((self.known & unfinished) - self._told)
+        return {**self._between.state(), "waiting": waiting}
+
+    def restore(self, state: Mapping[str, Any], specs: Mapping[str, JobSpec]) -> None:
+        """Go on from `state`, once the driver and its policy go on."""
+        self._between.restore(state, specs, as_it_was)
+        self.known = frozenset(self._told.union(state.get("waiting", ())))
+
     def look(
         self,
         look: Callable[[], Seen],
@@ -161,11 +178,11 @@ class Rehearsals:
 
 def _notice(spec: JobSpec) -> float:
     """Seconds before a boundary at which pods must be deleted, to be gone by then."""
-    return spec.grace_seconds
+    return spec.grace_seconds + (FOREIGN if spec.is_existing else 0.0)
 
 
 def _new(seen: Seen, known: Container[str]) -> frozenset[str]:
-    """Uids of the OasisJobs that are there, name their controller, and are not `known`.
+    """Uids of the jobs that are there, name their controller, and are not `known`.
 
     Of two controllers that meet a job either may get it. The next plan is that without the jobs of
     the other, and could move what had begun by a plan with them.
@@ -173,8 +190,7 @@ def _new(seen: Seen, known: Container[str]) -> frozenset[str]:
     return frozenset(
         item["metadata"]["uid"]
         for kind, item in job_items(seen)
-        if kind is None
-        and controller_of(item, kind) is not None
+        if controller_of(item, kind) is not None
         and not item["metadata"].get("deletionTimestamp")
         and item["metadata"]["uid"] not in known
     )

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from oasis.driver.between import EarlyStarts
 from oasis.driver.driver import Driver
@@ -36,14 +36,14 @@ from oasis.kubernetes.control.job_reader import JobReader, begun_in, tell_orphan
 from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.patience import LONGEST_WAIT, Failure, Patience, Write
+from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience, Write
 from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
-from oasis.kubernetes.objects.existing import existing_objects, job_items
+from oasis.kubernetes.objects.existing import ended, existing_objects, job_items
 from oasis.kubernetes.objects.neighbours import Neighbours
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
@@ -66,8 +66,6 @@ log = logging.getLogger("oasis.kubernetes")
 Seen = Mapping[str, list[Any]]
 FORMAT = 4  # of the checkpoint
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
-# What took the room may go again soon; who waits for longer only keeps nodes from others.
-STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
 
 
 class Reconciler:
@@ -94,13 +92,12 @@ class Reconciler:
         self._telling: set[str] = set()  # uids of jobs whose training has told its progress
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
-        self._stuck_since: dict[str, float] = {}
         self._orphans: set[tuple[str, str]] = set()  # namespaces and jobs of pods without owner
         longest = min(LONGEST_WAIT, settings.slot_seconds)
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
-        self._is_unsaved = False  # whether the last plan is not in the checkpoint yet
+        self._unsaved: Literal["plan", "starts"] | None = None  # what the checkpoint does not have
         self._planning: Planning | None = None
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
@@ -134,7 +131,8 @@ class Reconciler:
                 self.driver.rebuild(machines.site)
                 self.machines = machines
                 return
-            machines = self._resized(seen, set(self._short.values()))
+            short = set(self._short.values())
+            machines = self.machines.resized(seen, self.settings, short, self._late)
             if machines is not self.machines:
                 self.driver.resize(machines.site)
                 self.machines = machines
@@ -142,17 +140,16 @@ class Reconciler:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
 
-    def _resized(self, seen: Seen, short: set[str]) -> Machines:
-        return self.machines.resized(seen, self.settings, short, self._late)
-
     @property
     def statuses(self) -> dict[str, StatusWriter]:
         """Statuses by uid of the object."""
         return self.reader.statuses
 
-    def read_specs(self, seen: Seen, now: float) -> dict[str, JobSpec]:
+    def read_specs(self, seen: Seen, now: float, ran: Container[str] = ()) -> dict[str, JobSpec]:
         """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
-        specs, ours = self.reader.read(seen, self.driver, now), self.pods_of(seen)
+        # At a takeover, `ran` are those that ran before.
+        specs = self.reader.read(seen, self.driver, now, ran or self.between.held)
+        ours = self.pods_of(seen)
         self.admission.look(self.places, seen["nodes"], Volumes(seen), seen["pods"])
         self.admission.forget_others(specs)
         return {
@@ -217,7 +214,7 @@ class Reconciler:
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
         """Input of the plan for the present slot; None if the slot has begun before."""
-        if self._is_unsaved:  # the last write of the checkpoint failed, and nothing was done since
+        if self._unsaved:  # the last write of the checkpoint failed, and nothing was done since
             self._save()
         slot = self.clock.slot(now)
         if slot < 0 or (self.driver.slot is not None and slot <= self.driver.slot):
@@ -281,21 +278,22 @@ class Reconciler:
         self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
-        self._is_unsaved = True
+        self._unsaved = "plan"
         self._save()
 
     def _save(self) -> None:
-        """Write the checkpoint, before any pod of the new plan.
+        """Write the checkpoint, before any pod of the new plan or of an early start.
 
         So a takeover finds no pod that it cannot explain. If another controller has written, this
         write is refused (409) and nothing is done.
         """
         self._checkpoint.write(self.state())
-        self._is_unsaved = False
+        is_plan, self._unsaved = self._unsaved == "plan", None
         self.metrics.checkpoint_bytes.set(self._checkpoint.size)
-        slot = self.driver.slot or 0
-        self.metrics.slot.set(slot)
-        self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
+        if is_plan:
+            slot = self.driver.slot or 0
+            self.metrics.slot.set(slot)
+            self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
 
     def start_between(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
@@ -309,13 +307,20 @@ class Reconciler:
 
         # What begins early may have to leave at the boundary, which a minimum run time forbids.
         if self._planning is None and not self.driver.minimum_run:
-            left, seen = self.next_boundary - now, look()
+            left, seen, held = self.next_boundary - now, look(), self.between.held
             if any(item["metadata"]["uid"] not in self.statuses for _, item in job_items(seen)):
-                self.reader.read(seen, self.driver, now)  # which claims it, before it can begin
+                self.reader.read(seen, self.driver, now, held)  # which claims it, to begin then
+            ours = self.pods_of(seen) if held else {}
+            self.between.end({uid for uid in held if self._is_over(held[uid], ours, now)})
             found = self.rehearsals.look(look, plannable, left, patience, on_end)
-            for uid, begins in found.items():
-                if uid in self.statuses:  # it may be deleted, and gives its machines back
-                    self.statuses[uid].begins_early(begins, now)
+            for uid in found:
+                if (entry := self.between.held.get(uid)) is None:
+                    self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
+                if uid in self.reader.specs:  # it may have failed, or be deleted
+                    self.statuses[uid].begins_early(entry, self.slot or 0, self.places, now)
+            if found:
+                self._unsaved = "starts"
+                self._save()
 
     def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
         """Return the jobs that some node admits; the others wait.
@@ -470,15 +475,23 @@ class Reconciler:
         self._reports[uid] = reported
 
     def _ended(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
-        found = set(self.reader.complete)
-        for uid, entry in self.live.items():
-            # The pods of an OasisJob are ours, and no other controller says when they are complete.
-            if not entry.spec.is_existing:
-                with self.handling(uid, "following", now):
-                    pods = ours.get(uid, {})
-                    if w.has_succeeded(self._wanted(entry, pods), pods):
-                        found.add(uid)
-        return frozenset(found)
+        # The pods of an OasisJob are ours, and no other controller says when they are complete.
+        ours_alone = (entry for entry in self.live.values() if not entry.spec.is_existing)
+        succeeded = {e.spec.uid for e in ours_alone if self._is_over(e, ours, now)}
+        return frozenset(self.reader.complete | succeeded)
+
+    def _is_over(
+        self, entry: Entry[JobSpec], ours: Mapping[str, Mapping[str, Any]], now: float
+    ) -> bool:
+        """Return whether a job says itself that it is done."""
+        uid = entry.spec.uid
+        if uid in self.existing:
+            kind, found = self.existing[uid]
+            return ended(found, kind)[0]
+        with self.handling(uid, "following", now):
+            pods = ours.get(uid, {})
+            return w.has_succeeded(self._wanted(entry, pods), pods)
+        return False
 
     def note(
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
@@ -545,7 +558,7 @@ class Reconciler:
 
     def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
         """Return the actions that make the pods those of the plan."""
-        if self.slot is None or self._is_unsaved:
+        if self.slot is None or self._unsaved:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
@@ -575,11 +588,14 @@ class Reconciler:
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
             free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
             beside = w.neighbours(nodes, seen["pods"], p.uids_of(ours))
-        steps = reconcile(targets, orphans, free, self._stuck(ours, now), nodes, beside)
+        stuck = self.patience.stuck(ours, now, STUCK * self.settings.slot_seconds)
+        steps = reconcile(targets, orphans, free, stuck, nodes, beside)
+        over = {uid for uid, job in self.statuses.items() if job.phase in TERMINAL}
         steps.actions += [
             Switch(uid, found, kind, suspend=True)
             for uid, (kind, found) in self.existing.items()
-            if uid not in entries and has_pods_but_no_plan(found, marked.get(uid, {}))
+            if uid not in entries
+            and has_pods_but_no_plan(found, marked.get(uid, {}), is_over=uid in over)
         ]
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
@@ -617,18 +633,6 @@ class Reconciler:
             entry.allocation.worker_count,
             network_objects(spec, seen.get("services", ()), seen.get("networkpolicies", ())),
         )
-
-    def _stuck(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
-        waiting = {
-            pod["metadata"]["uid"]
-            for pods in ours.values()
-            for pod in pods.values()
-            if p.is_unschedulable(pod) and not p.is_gated(pod) and not p.is_ending(pod)
-        }
-        # A pod that was bound meanwhile drops out, so that only an uninterrupted wait counts.
-        self._stuck_since = {uid: self._stuck_since.get(uid, now) for uid in waiting}
-        limit = STUCK * self.settings.slot_seconds
-        return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
 
     def _withdraw(
         self, steps: Steps, seen: Seen, ours: Mapping[str, Mapping[str, Any]], now: float
@@ -689,7 +693,7 @@ class Reconciler:
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
-            "early": self.between.early,
+            **self.rehearsals.state(self.reader.specs.keys()),
             "patience": self.patience.state(self.clock),
             "changes": self.meter.changes.state(),
             "tenants": self.tenants.state(),

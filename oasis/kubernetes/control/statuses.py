@@ -199,13 +199,16 @@ class StatusWriter:
         self.ended(now)
         self.say(PLACED, "False", reason, message, now)
 
-    def begins_early(self, begins: bool, now: float) -> None:
-        """Record that the job begins before the policy decides, or gives its machines back."""
-        if begins:
-            self.status["phase"] = HOLDING[False]
-            self.say(PLACED, "True", "BetweenSlots", "on machines that the plan leaves free", now)
-        else:
+    def begins_early(
+        self, entry: Entry[JobSpec] | None, slot: int, places: Sequence[Place], now: float
+    ) -> None:
+        """It begins in `slot` before the policy has decided on it; None: it gives its room back."""
+        if entry is None:
             self.waits("BetweenSlots", "the next slot needs its machines", now)
+            return
+        self.status |= {"phase": HOLDING[False], "workers": entry.allocation.worker_count}
+        self.status["plan"] = [_slot(slot, entry.allocation, places)]
+        self.say(PLACED, "True", "BetweenSlots", "on machines that the plan leaves free", now)
 
     def in_trouble(self, reason: str, message: str, now: float) -> None:
         """Record what keeps the job's pods from running; unreadiness for long says more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -116,3 +117,16 @@ def test_a_promise_is_broken_once_and_only_if_it_was_made(commitment: Any, broke
             break
     assert late == [uid] * broken
     assert arrivals == (19 if broken else 60)  # its patience is 20 slots; then it needs a promise
+
+
+def test_after_a_takeover_only_jobs_that_were_to_arrive_once_more_do_so() -> None:
+    cluster, uid = begun()
+    (other, *_) = (name for name in cluster.jobs if name != uid)
+    known = {name: spec for name, (spec, _) in cluster.jobs.items()}
+    cluster.driver.remember(known[other], 1, 2.0)
+    state = json.loads(json.dumps(cluster.driver.state()))
+    driver: Driver[Any] = Driver(FIFO(), cluster.driver.site)
+    driver.restore(state, known, lambda _, spec: spec or known[uid])
+    assert (driver.by_uid.keys(), driver.arriving_again) == ({uid}, {other})
+    assert driver.by_uid[uid].allocation == cluster.driver.by_uid[uid].allocation
+    assert driver.state() == cluster.driver.state()

@@ -74,8 +74,7 @@ class World:
         # What is complete is told once: then the world has it no longer.
         known = self.known(slot)
         known |= {uid: self.specs[uid] for uid in self.ends if uid in self.early.live}
-        ended = frozenset(self.ends) if self.ends_itself else frozenset[str]()
-        facts: Facts[Any] = Facts(known, dict(self.done), ended=ended)
+        facts: Facts[Any] = Facts(known, dict(self.done), ended=self.ended())
         if self.is_early:
             facts, _ = self.early.begin(slot, facts)
         outcome = self.driver.boundary(slot, facts)
@@ -86,9 +85,16 @@ class World:
         self.gone |= gone - self.ends.keys()
         self.early.after(outcome)
 
+    def ended(self) -> frozenset[str]:
+        """Jobs that say themselves that they are complete."""
+        return frozenset(self.ends) if self.ends_itself else frozenset()
+
     def look(self, at: float) -> None:
         new = {uid: s for uid, s in self.known(at).items() if uid not in self.driver.by_uid}
-        rehearsal = self.early.rehearsal(new)
+        over = self.ends.keys() & self.early.held.keys()
+        self.early.end(over)
+        new |= {uid: self.specs[uid] for uid in over}
+        rehearsal = self.early.rehearsal(new, self.ended())
         assert rehearsal is not None
         before = set(self.early.held)
         self.early.take(rehearsal())

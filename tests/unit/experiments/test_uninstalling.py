@@ -60,7 +60,9 @@ class Server:
                 ):
                     del self.objects[other["metadata"]["uid"]]
         elif path == "/apis":
-            return {"groups": [{"preferredVersion": {"groupVersion": "apps/v1"}}]}
+            # A group may be listed a moment longer than it is served.
+            versions = ("apps/v1", "oasis-scheduler.io/v1alpha1")
+            return {"groups": [{"preferredVersion": {"groupVersion": each}} for each in versions]}
         elif path in SERVED:
             kinds = [
                 {"name": n, "kind": k, "namespaced": True, "verbs": ["list"]}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, action_word
+from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
 from oasis.kubernetes.control.memory import awake
@@ -76,6 +77,7 @@ class Played:
         self.objects = Objects(FakeConnection())  # type: ignore[arg-type]
         self.nodes = [node("n0", "worker", 4), node("n1", "worker", 4), node("p0", "ps", 0)]
         self.jobs: dict[str, dict[str, Any]] = {}  # by uid
+        self.batch: dict[str, dict[str, Any]] = {}  # Jobs of the cluster, by uid
         self.pods: dict[str, dict[str, Any]] = {}  # by name
         self.storage: dict[str, list[dict[str, Any]]] = {}  # claims and volumes, by plural
         self.services: list[dict[str, Any]] = []
@@ -99,8 +101,8 @@ class Played:
         return EPOCH + max(0, self.slot) * SLOT
 
     def seen(self) -> dict[str, list[Any]]:
-        none: dict[str, list[Any]] = {"jobs": [], "jobsets": [], "trainjobs": []}
-        ours = {"oasisjobs": list(self.jobs.values())}
+        none: dict[str, list[Any]] = {"jobsets": [], "trainjobs": []}
+        ours = {"oasisjobs": list(self.jobs.values()), "jobs": list(self.batch.values())}
         ours["pods"] = [trimmed_pod(pod) for pod in self.pods.values()]
         none |= {"services": self.services, "networkpolicies": self.policies}
         return {
@@ -120,6 +122,16 @@ class Played:
         made["metadata"] |= {"uid": uid, "generation": 1, "resourceVersion": str(version)}
         made["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
         self.jobs[uid] = made
+        return uid
+
+    def submit_batch(self, made: dict[str, Any], slots: float, grace: int = 0) -> str:
+        """Make a Job of so many worker-slots, suspended; its uid."""
+        uid, version = made["metadata"]["uid"], str(next(self._versions))
+        made["metadata"] |= {"resourceVersion": version, "labels": {names.SCHEDULED: "true"}}
+        made["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        made["metadata"]["annotations"][names.WORK] = json.dumps({"workerSeconds": slots * SLOT})
+        made["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = grace
+        self.batch[uid] = made
         return uid
 
     def edit(self, uid: str, **spec: Any) -> None:
@@ -157,7 +169,7 @@ class Played:
                 else:
                     failures.append((action.job, action_word(action), why))
             self.reconciler.refused(failures, self.now())
-            for uid in self.jobs:
+            for uid in (*self.jobs, *self.batch):
                 mine = {n: trimmed_pod(pod) for n, pod in self.pods.items() if job_of(pod) == uid}
                 self.reconciler.note(uid, mine, self.now())
         else:
@@ -165,6 +177,10 @@ class Played:
         for uid, job in self.reconciler.statuses.items():  # as `ClusterWriter` writes them
             if uid in self.jobs:
                 self.jobs[uid] = {**self.jobs[uid], "status": dict(job.status)}
+                job.written = dict(job.status)
+            if uid in self.batch:
+                notes = self.batch[uid]["metadata"]["annotations"]
+                notes[names.STATUS] = json.dumps(job.status)
                 job.written = dict(job.status)
         for uid, found in self.jobs.items():
             name = found["metadata"]["name"]
@@ -188,8 +204,23 @@ class Played:
         elif isinstance(action, Expose):
             is_policy = action.body["kind"] == "NetworkPolicy"
             (self.policies if is_policy else self.services).append(dict(action.body))
+        elif isinstance(action, Switch):
+            found = self.batch[action.job]
+            resized = {} if action.workers is None else {"parallelism": action.workers}
+            self.batch[action.job] = {
+                **found,
+                "spec": {**found["spec"], "suspend": action.suspend, **resized},
+            }
+            self._follow_batch(action.job)
         elif isinstance(action, Open):
             pod = self.pods[action.pod["metadata"]["name"]]
+            if action.job in self.batch:
+                for change in action.patch:
+                    _, _, field, *key = change["path"].split("/")
+                    if field in ("labels", "annotations"):
+                        value = {key[0].replace("~1", "/"): change["value"]} if key else None
+                        pod["metadata"][field] |= value or change["value"]
+                pod["metadata"]["managedFields"] = [{"manager": names.FIELD_MANAGER}]
             nodes = {each["metadata"]["name"]: each for each in self.nodes}
             at = nodes[pod["metadata"]["annotations"][names.NODE]]
             refusal = NodeRules.of(pod["spec"]).refusal(at)
@@ -207,6 +238,35 @@ class Played:
             assert isinstance(action, Delete)
             del self.pods[action.pod["metadata"]["name"]]
 
+    def _follow_batch(self, uid: str) -> None:
+        """What the controller of Jobs does: it ends the pods of a suspended one, and makes others.
+
+        Pods that were ended are gone at once.
+        """
+        found = self.batch[uid]
+        mine = {n: pod for n, pod in self.pods.items() if owner_of(pod) == uid}
+        done = {n for n, pod in mine.items() if pod["status"]["phase"] == "Succeeded"}
+        if found["spec"]["suspend"]:
+            self.pods = {n: pod for n, pod in self.pods.items() if n not in mine or n in done}
+            return
+        for _ in range(found["spec"]["parallelism"] - len(mine)):
+            number = next(self._versions)
+            name, spec = f"{found['metadata']['name']}-{number}", found["spec"]["template"]["spec"]
+            owner = {"kind": "Job", "uid": uid, "name": found["metadata"]["name"]}
+            meta = {"name": name, "namespace": "ns", "uid": name, "labels": {}, "annotations": {}}
+            meta["ownerReferences"] = [{**owner, "controller": True}]  # type: ignore[assignment]
+            self.pods[name] = {"metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
+
+    def succeed(self, uid: str) -> None:
+        """The pods of a job end without an error, and with them a Job of the cluster."""
+        for pod in self.pods.values():
+            if owner_of(pod) == uid:
+                pod["status"] = {"phase": "Succeeded"}
+        if uid in self.batch:
+            over = {"conditions": [{"type": "Complete", "status": "True"}]}
+            self.batch[uid] = {**self.batch[uid], "status": over}
+        self.reconciler.note(uid, self.reconciler.pods_of(self.seen()).get(uid, {}), self.now())
+
     # -- what is asked -----------------------------------------------------------------------------
 
     def workers(self, uid: str) -> int:
@@ -219,6 +279,9 @@ class Played:
         )
 
     def status(self, uid: str) -> dict[str, Any]:
+        if uid in self.batch:
+            notes = self.batch[uid]["metadata"]["annotations"]
+            return dict(json.loads(notes.get(names.STATUS, "{}")))
         return self.jobs[uid].get("status") or {}
 
     def phase(self, uid: str) -> str:
@@ -233,6 +296,11 @@ class Played:
 
     def measured(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def owner_of(pod: dict[str, Any]) -> str:
+    owners = pod["metadata"].get("ownerReferences") or [{"uid": ""}]
+    return str(owners[0]["uid"])
 
 
 def job_of(pod: dict[str, Any]) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
+from experiments.evaluation.live import cluster_policy
 from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
+from tests.unit.kubernetes.test_existing_jobs import job as batch_job
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 
@@ -44,6 +49,9 @@ def test_a_job_begins_at_its_arrival_and_stays_where_it_is(played: InMid) -> Non
     assert played.workers(second) == 4
     assert played.phase(second) == "Running"
     assert (played.said(second, "Placed") or ("", ""))[1] == "BetweenSlots"
+    (planned,) = played.status(second)["plan"]
+    assert (planned["slot"], sum(planned["workers"].values())) == (0, 4)
+    assert played.status(second)["workers"] == 4
     pods, is_staying = dict(played.pods), second in played.reconciler.between.staying
     assert is_staying or played.reconciler.driver.policy.name == "recourse"  # which moves the first
     played.step()
@@ -113,19 +121,26 @@ def test_a_job_of_the_next_plan_gets_the_machines_of_one_that_is_not_in_it() -> 
     assert (played.workers(low), played.workers(high)) == (0, 4)
 
 
-def test_what_the_plan_moves_at_the_boundary_leaves_in_time_for_others() -> None:
+@pytest.mark.parametrize(("kind", "stays", "leaves"), [("OasisJob", 36, 41), ("Job", 31, 36)])
+def test_what_the_plan_moves_at_the_boundary_leaves_in_time_for_others(
+    kind: str, stays: int, leaves: int
+) -> None:
     played = InMid(policy("recourse"))
     first = played.submit(rigid("first", 4, 8))
     played.step()
     held = {name: pod["spec"]["nodeName"] for name, pod in played.pods.items()}
-    made = rigid("second", 4, 2)
-    made["spec"]["gracePeriodSeconds"] = 20
-    second = played.submit(made)
+    if kind == "Job":  # its controller needs some seconds, too
+        utility = json.dumps({"kind": "constant", "value": 20})
+        second = played.submit_batch(batch_job(4, UTILITY=utility), slots=8.0, grace=20)
+    else:
+        made = rigid("second", 4, 2)
+        made["spec"]["gracePeriodSeconds"] = 20
+        second = played.submit(made)
     played.at(0.1)
     assert played.workers(second) == 4
-    played.at(0.6)
+    played.at(stays / SLOT)
     assert played.workers(second) == 4
-    played.at(0.7)  # 18 seconds are left
+    played.at(leaves / SLOT)
     assert played.workers(second) == 0
     assert (played.said(second, "Placed") or ("", ""))[:2] == ("False", "BetweenSlots")
     assert {n: pod["spec"]["nodeName"] for n, pod in played.pods.items()} == held
@@ -146,17 +161,79 @@ def test_a_job_that_would_have_to_leave_soon_does_not_begin() -> None:
     assert played.workers(second) == 4
 
 
-def test_a_takeover_between_boundaries_costs_no_more_than_what_was_early(played: InMid) -> None:
+@pytest.mark.parametrize("kind", ["OasisJob", "Job"])
+def test_after_a_takeover_what_began_early_goes_on(played: InMid, kind: str) -> None:
     played.submit(rigid("first", 4, 8))
     played.step()
-    second = played.submit(rigid("second", 4, 2))
+    if kind == "Job":
+        second = played.submit_batch(batch_job(4), slots=16.0)
+    else:
+        second = played.submit(rigid("second", 4, 4))
+    played.at(0.25)
+    assert played.workers(second) == 4
+    before = dict(played.pods)
+    for part in (0.5, 0.6):
+        played.part = part
+        played.restart()
+        played.settle()
+        played.at(part)
+        assert played.pods.keys() == before.keys(), "no pod was made anew"
+    assert played.phase(second) == "Running"
+    played.step()
+    # Without a controller they count from when they were ready, in whole seconds.
+    assert played.reconciler.done[second] == pytest.approx(3.0, abs=5 / SLOT)
+    assert played.reconciler.driver.by_uid[second].done == 0.0, "the policy knows nothing of it"
+    played.run(2)
+    assert played.workers(second) == 4
+
+
+def test_after_a_takeover_a_boundary_that_was_missed_counts_what_began_early() -> None:
+    played = InMid(policy("fifo"))
+    played.step()
+    job = played.submit(rigid("job", 4, 4))
     played.at(0.5)
+    played.slot, played.part = 2, 0.5
+    played.restart()
+    played.reconciler.begin_slot_if_due(played.now(), played.seen())
+    played.settle()
+    assert played.reconciler.done[job] == pytest.approx(6.0, abs=5 / SLOT)
+    assert played.workers(job) == 4
+
+
+def test_after_a_takeover_no_job_that_the_policy_lets_wait_begins(played: InMid) -> None:
+    jobs = [played.submit(rigid(*each)) for each in (("a", 6, 2), ("b", 4, 4), ("c", 2, 9))]
+    played.run(2)
+    played.at(0.5)
+    before = [played.workers(uid) for uid in jobs]
     played.restart()
     played.settle()
-    played.step()
-    assert played.workers(second) == 4
-    played.run(3)
-    assert played.phase(second) == "Completed"
+    played.at(0.6)
+    assert [played.workers(uid) for uid in jobs] == before
+    new = played.submit(rigid("new", 1, 1))
+    played.at(0.7)
+    assert [played.workers(uid) for uid in jobs] == before
+    assert played.workers(new) == (sum(before) < 8), "what came since begins"
+
+
+def test_after_a_takeover_a_job_that_is_complete_is_planned_as_before() -> None:
+    known = []
+    for restarts in (False, True):
+        played = InMid(policy("fifo"))
+        played.submit(rigid("first", 4, 8))
+        played.step()
+        short = played.submit(job("short", slots=6.0, minimum=4, maximum=4))
+        played.at(0.25)
+        played.step()
+        # The policy takes it for evicted: it has done 4 of its 6 worker-slots.
+        played.nodes[1]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+        played.step()
+        assert played.phase(short) == "Completed"
+        if restarts:
+            played.restart()
+        played.run(2)
+        known.append({uid: e.done for uid, e in played.reconciler.driver.by_uid.items()})
+    assert known[0] == known[1]
+    assert short in known[1]
 
 
 def test_a_job_begins_once_it_is_claimed_so_that_the_plan_is_that_without_jobs_of_others() -> None:
@@ -186,3 +263,217 @@ def test_a_job_that_began_early_may_be_deleted_before_the_boundary(played: InMid
     assert played.workers(third) == 4
     played.step()
     assert played.workers(third) == 4
+
+
+def test_what_gives_its_machines_back_is_credited_with_nothing_more() -> None:
+    played = InMid(policy("srtf"))
+    played.step()
+    long = played.submit(rigid("long", 6, 8))
+    played.at(0.25)
+    short = played.submit(rigid("short", 6, 1))
+    played.at(0.5)
+    assert (played.workers(long), played.workers(short)) == (0, 6)
+    played.step()
+    assert played.reconciler.done[long] == pytest.approx(6 * 0.25)
+
+
+# -- jobs of other kinds -------------------------------------------------------------------------
+
+
+def test_a_batch_job_begins_at_its_arrival(played: InMid) -> None:
+    played.submit(rigid("first", 4, 8))
+    played.step()
+    second = played.submit_batch(batch_job(4), slots=8.0)
+    played.at(0.5)
+    assert played.workers(second) == 4
+    assert played.phase(second) == "Running"
+    pods, is_staying = set(played.pods), second in played.reconciler.between.staying
+    assert is_staying or played.reconciler.driver.policy.name == "recourse"  # which moves the first
+    played.step()
+    assert pods == set(played.pods) or not is_staying, "no pod was made anew"
+    assert played.reconciler.driver.by_uid[second].done == 0.0, "the policy knows nothing of it"
+    assert played.reconciler.done[second] == pytest.approx(2.0)
+    played.step()
+    played.succeed(second)
+    played.step()
+    assert played.phase(second) == "Completed"
+    assert played.status(second)["completionSlot"] == 2
+
+
+def test_a_batch_job_that_ends_before_the_boundary_completes(played: InMid) -> None:
+    played.submit(rigid("first", 4, 8))
+    played.step()
+    short = played.submit_batch(batch_job(4), slots=4.0)
+    played.at(0.25)
+    assert played.workers(short) == 4
+    played.part = 0.75
+    played.succeed(short)
+    played.at(0.75)
+    played.step()
+    assert played.phase(short) == "Completed"
+    assert played.status(short)["utility"] == 3
+    played.run(3)
+    assert short not in played.reconciler.driver.by_uid
+    assert not [name for name, pod in played.pods.items() if pod["status"]["phase"] == "Pending"]
+
+
+@pytest.mark.parametrize("seconds", [0, 12])
+@pytest.mark.parametrize("kind", ["OasisJob", "Job"])
+def test_what_ended_is_told_whatever_comes_before_the_boundary(kind: str, seconds: int) -> None:
+    played = InMid(policy("srtf"))
+    played.step()
+    if kind == "Job":
+        done = played.submit_batch(batch_job(4), slots=80.0)
+    else:
+        made = rigid("done", 4, 20)
+        made["spec"]["completion"] = "chief"
+        done = played.submit(made)
+    played.at(0.2)
+    assert played.workers(done) == 4
+    played.part += seconds / SLOT
+    played.succeed(done)
+    played.at(0.6)
+    short = played.submit(rigid("short", 8, 1))
+    played.at(0.9)
+    played.step()
+    assert played.phase(done) == "Completed"
+    assert (played.workers(done), played.workers(short)) == (0, 8)
+    played.run(3)
+    assert (played.workers(done), played.phase(short)) == (0, "Completed")
+    assert done not in played.reconciler.driver.by_uid
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_a_batch_job_that_ends_before_a_takeover_completes(is_early: bool) -> None:
+    played = InMid(policy("fifo"))
+    if is_early:
+        played.step()
+    done = played.submit_batch(batch_job(4), slots=80.0)
+    played.at(0.2) if is_early else played.step()
+    assert played.workers(done) == 4
+    played.part = 0.5
+    played.succeed(done)
+    played.restart()
+    played.settle()
+    played.submit(rigid("other", 4, 1))
+    played.at(0.6)
+    played.step()
+    assert played.phase(done) == "Completed"
+
+
+LAST = 16  # slots of a stream; some jobs are never done
+
+
+class Streamed(InMid):
+    """Jobs of both kinds that come at any time, `early` or from boundaries on."""
+
+    def __init__(self, name: str, seed: int, early: bool) -> None:
+        options = {"rounds": 1} if name == "recourse" else {}
+        super().__init__(cluster_policy(name, options, lookahead=LAST))
+        self.early, self.history, self.ends = early, [], {}  # type: ignore[var-annotated]
+        self.left: dict[str, float] = {}  # worker-slots of a Job until its pods succeed
+        self.begun = 0  # jobs that began before a boundary
+        draw = np.random.default_rng(seed)
+        self.come: list[tuple[float, str, dict[str, Any]]] = []
+        for k, at in enumerate(np.sort(draw.random(int(draw.integers(2, 6))) * 4.0)):
+            self.come.append((float(at), *self.drawn(draw, f"j{k}")))
+
+    def drawn(self, draw: Any, name: str) -> tuple[str, dict[str, Any]]:
+        """The kind of a random job, and what makes it."""
+        workers, slots = int(draw.integers(1, 6)), float(draw.integers(1, 12))
+        least = workers if draw.random() < 0.6 else int(draw.integers(1, workers + 1))
+        utility = {
+            "kind": "sigmoid",
+            "priority": float(draw.integers(1, 50)),
+            "decayPerSecond": 0.05,
+            "targetSeconds": float(draw.integers(1, 8)) * SLOT,
+        }
+        grace = int(draw.choice([0, 20]))
+        if draw.random() < 0.5:
+            made = job(name, slots=slots, minimum=least, maximum=workers)
+            made["spec"] |= {"utility": utility, "gracePeriodSeconds": grace}
+            return "OasisJob", made
+        bounds = {} if least == workers else {"MINIMUM": str(least), "MAXIMUM": str(workers)}
+        made = batch_job(workers, uid=name, UTILITY=json.dumps(utility), **bounds)
+        self.left[name] = slots * float(draw.uniform(0.85, 1.15))  # the owner guessed
+        return "Job", {"made": made, "slots": slots, "grace": grace}
+
+    def play(self) -> Streamed:
+        for slot in range(LAST):
+            self.step()
+            self.record()
+            # The controller looks twice a second; what leaves early does so in the last 20 seconds.
+            moments = {0.7, 0.95, *(at - slot for at, *_ in self.come if slot < at < slot + 1)}
+            before = 0.0
+            for part in sorted(moments):
+                self.work(before, part)
+                self.submit_until(slot + part)
+                held = set(self.reconciler.between.held)
+                if self.early:
+                    self.at(part)
+                else:
+                    self.part = part
+                    self.settle()
+                self.begun += len(self.reconciler.between.held.keys() - held)
+                before = part
+            self.work(before, 1.0)
+        return self
+
+    def submit_until(self, at: float) -> None:
+        while self.come and self.come[0][0] <= at:
+            _, kind, made = self.come.pop(0)
+            if kind == "Job":
+                self.submit_batch(**made)
+            else:
+                self.submit(made)
+
+    def work(self, begin: float, end: float) -> None:
+        """The pods of Jobs train until they have done their work; each end is a moment."""
+        while True:
+            rest = {
+                uid: self.left[uid] / workers
+                for uid in self.batch
+                if uid not in self.ends and (workers := self.workers(uid))
+            }
+            part = min([end - begin, *rest.values()])
+            for uid in rest:
+                self.left[uid] -= part * self.workers(uid)
+            begin += part
+            done = [uid for uid in rest if self.left[uid] <= 1e-9]
+            if not done:
+                break
+            self.part = begin
+            for uid in done:
+                self.ends[uid] = self.slot + begin
+                self.succeed(uid)
+            self.settle()
+
+    def record(self) -> None:
+        """What the policy has decided in this slot."""
+        held = {
+            e.spec.uid: (e.allocation, round(e.done, 6))
+            for e in self.reconciler.driver.entries.values()
+        }
+        self.history.append(held)
+        for uid in (*self.jobs, *self.batch):
+            if self.phase(uid) == "Completed" and uid not in self.ends:
+                self.ends[uid] = float(self.status(uid)["completionSlot"])
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(6), pytest.param(range(6, 200), marks=pytest.mark.nightly)]
+)
+@pytest.mark.parametrize("name", ["recourse", "fifo", "srtf"])
+def test_with_jobs_of_other_kinds_no_job_completes_later(name: str, seeds: range) -> None:
+    begun = sooner = 0
+    for seed in seeds:
+        early, without = (Streamed(name, seed, is_early).play() for is_early in (True, False))
+        begun += early.begun
+        for uid, end in without.ends.items():
+            assert early.ends.get(uid, math.inf) <= end + 1e-6, (seed, uid)
+            sooner += early.ends[uid] < end - 1e-6
+        assert early.history == without.history, seed
+        for made in (early, without):
+            assert not made.measured("oasis_policy_errors_total")
+    assert begun > 1
+    assert sooner > 0

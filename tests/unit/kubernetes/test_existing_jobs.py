@@ -336,6 +336,9 @@ def test_a_gang_that_the_plan_has_elsewhere_is_suspended() -> None:
     assert isinstance(made_steps.actions[0], Switch)
     assert has_pods_but_no_plan(found, running)
     assert not has_pods_but_no_plan(job(), running)
+    waiting = {"a": pod("a")}
+    assert not has_pods_but_no_plan(found, waiting), "they are placed once they are planned"
+    assert has_pods_but_no_plan(found, waiting, is_over=True)
 
 
 # -- from the objects to the policy ---------------------------------------------------------------
