@@ -119,7 +119,10 @@ def install(
 def _check_arguments(arguments: list[str]) -> None:
     """Refuse what `oasis kubernetes run` would refuse, except files, which its container has."""
     for argument in arguments:
-        if argument.partition("=")[0] in TAKEN:
+        name = argument.partition("=")[0]
+        if re.search(r"^--.*\s", name):
+            raise oasis.InputError("--argument", "expected --name=value", argument)
+        if name in TAKEN:
             raise oasis.InputError("--argument", f"expected none of {', '.join(TAKEN)}", argument)
     app = typer.Typer(add_completion=False)
     app.command()(run)
