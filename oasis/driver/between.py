@@ -64,8 +64,13 @@ class EarlyStarts(Generic[Spec]):
     @property
     def live(self) -> dict[str, Entry[Spec]]:
         """Unfinished jobs by uid: those of the driver, and those that it does not know yet."""
+        return self.planned | self.held
+
+    @property
+    def planned(self) -> dict[str, Entry[Spec]]:
+        """Unfinished jobs of the driver by uid."""
         live = self._driver.by_uid
-        return {uid: entry for uid, entry in live.items() if uid not in self._over} | self.held
+        return {uid: entry for uid, entry in live.items() if uid not in self._over}
 
     def rehearsal(
         self, specs: Mapping[str, Spec], ended: Set[str] = frozenset()

@@ -87,14 +87,26 @@ class Planning:
 class Rehearsals:
     """Decisions of the next plan on new jobs, asked in a thread.
 
+    Parameters
+    ----------
+    driver, between
+        Whose decisions these are, and what begins by them.
+    may_begin : callable
+        Whether a job may begin before its boundary.
+
     Attributes
     ----------
     known : frozenset of str
         Uids of the jobs that the last boundary has seen.
     """
 
-    def __init__(self, driver: Driver[JobSpec], between: EarlyStarts[JobSpec]) -> None:
-        self._driver, self._between = driver, between
+    def __init__(
+        self,
+        driver: Driver[JobSpec],
+        between: EarlyStarts[JobSpec],
+        may_begin: Callable[[JobSpec], bool],
+    ) -> None:
+        self._driver, self._between, self._may_begin = driver, between, may_begin
         self.known: frozenset[str] = frozenset()
         self._asked: Asked[Mapping[str, Entry[JobSpec]]] | None = None
         # the slot, the new jobs, and whether it was the last time before machines are given back
@@ -171,7 +183,9 @@ class Rehearsals:
         asked, self._asked = self._asked, None
         try:
             if self._about[0] == self._driver.slot:  # no slot has begun since
-                self._between.take(asked.outcome(), lambda spec: left > _notice(spec) + LEAST)
+                found = asked.outcome().items()
+                early = {uid: entry for uid, entry in found if self._may_begin(entry.spec)}
+                self._between.take(early, lambda spec: left > _notice(spec) + LEAST)
         except Exception as error:  # noqa: BLE001 (of the policy: the next boundary tells it)
             log.warning("no job begins before the next slot: %s", error_text(error))
 

@@ -106,8 +106,8 @@ class Reconciler:
         check_policy(policy, self.site, settings.minimum_run)
         self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
-        self.rehearsals = Rehearsals(self.driver, self.between)
         self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
+        self.rehearsals = Rehearsals(self.driver, self.between, self.tenants.may_begin_early)
         self.windows = Windows(settings, clock)
 
     # -- the cluster -------------------------------------------------------------------------------
@@ -318,6 +318,8 @@ class Reconciler:
                     self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
                 if uid in self.reader.specs:  # it may have failed, or be deleted
                     self.statuses[uid].begins_early(entry, self.slot or 0, self.places, now)
+            begun = filter(None, map(self.between.held.get, found))
+            self.tenants.held(begun, self.site, now, left / self.settings.slot_seconds)
             if found:
                 self._unsaved = "starts"
                 self._save()
@@ -452,7 +454,7 @@ class Reconciler:
             for uid, entry in self.driver.by_uid.items():
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
-            self.tenants.held(self.driver.by_uid.values(), self.site, self.clock.begin(s))
+            self.tenants.held(self.between.planned.values(), self.site, self.clock.begin(s))
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             with self.handling(uid, "following", now):
@@ -708,8 +710,7 @@ class Reconciler:
     # -- what is said ------------------------------------------------------------------------------
 
     def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
-        policy, by_id = self.driver.policy, self._decisions()
-        entries = self.driver.by_uid
+        policy, by_id, entries = self.driver.policy, self._decisions(), self.driver.by_uid
         for uid in outcome.completed:
             with self.handling(uid, "telling of", now):
                 self._tell_completed(outcome.entries[uid], slot - 1, now)
@@ -731,10 +732,9 @@ class Reconciler:
         self.tenants.tell(self.statuses, self.metrics, now)
         for uid in outcome.late:
             self.metrics.broken.inc()
-            if uid not in entries:  # it was given up, which its status says
-                continue
-            with self.handling(uid, "telling of", now):
-                self.statuses[uid].late("its promised completion cannot be kept", now)
+            if uid in entries:  # else it was given up, which its status says
+                with self.handling(uid, "telling of", now):
+                    self.statuses[uid].late("its promised completion cannot be kept", now)
 
     def _decisions(self) -> dict[str, Decision]:
         """Decisions of the policy on the latest arrivals, by id."""

@@ -178,20 +178,28 @@ class Tenants:
 
     # -- what they do ------------------------------------------------------------------------------
 
-    def held(self, entries: Iterable[Entry[JobSpec]], site: Site, now: float) -> None:
-        """Record that a slot has passed in which these jobs held capacity."""
+    def may_begin_early(self, spec: JobSpec) -> bool:
+        """Return whether a job may begin between boundaries, where no price is known to be paid."""
+        made = self.classes.of(spec)
+        is_free = not isinstance(made, UtilityClass) or made.budget is None
+        return is_free or not self._has_prices
+
+    def held(
+        self, entries: Iterable[Entry[JobSpec]], site: Site, now: float, part: float = 1.0
+    ) -> None:
+        """Record that these jobs hold capacity in a slot, or in a part of it."""
         if not self.classes:
             return
-        totals = _totals(site)
+        totals, seconds = _totals(site), part * self._clock.slot_seconds
         for entry in entries:
             held = entry.allocation
             account = self._accounts.setdefault(entry.spec.uid, _Account())
-            account.used += held.worker_count * self._clock.slot_seconds
+            account.used += held.worker_count * seconds
             account.most = max(account.most, held.worker_count)
             if self._has_prices or not held.workers:
                 continue
             share = _share(entry.job, held.worker_count, held.ps_count, totals)
-            self._pay(entry.spec, account, share * self._clock.slot_seconds / 3600.0, now)
+            self._pay(entry.spec, account, share * seconds / 3600.0, now)
 
     def decided(
         self, live: Mapping[str, Entry[JobSpec]], decisions: Mapping[str, Decision], now: float

@@ -382,18 +382,6 @@ def test_a_promise_that_a_late_window_breaks_is_told_before_it_is_due() -> None:
     assert made.measured("oasis_promises_broken_total") == 1
 
 
-def test_a_reservation_of_more_than_there_is_is_said_and_kept(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    made = Planned(policy("recourse"), window("demo", 2, 6, reserve={"resources": {GPU: "16"}}))
-    with caplog.at_level(logging.WARNING, "oasis.kubernetes"):
-        made.run(2)
-        made.windows = [window("fpga", 2, 6, reserve={"resources": {"x.org/fpga": "1"}})]
-        made.run(1)
-    assert "demo: the nodes have 50% of what it reserves, which is kept" in caplog.text
-    assert "fpga: spec.reserve.resources.x.org/fpga: expected a resource that is" in caplog.text
-
-
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
@@ -426,18 +414,6 @@ def test_a_window_that_makes_no_sense_names_the_field_and_does_nothing(
         made.run(4)
     assert caplog.text.count("nothing of it is done") == 1, "it is said once"
     assert made.on("n1") == 4
-
-
-def test_nodes_that_are_not_there_are_said(caplog: pytest.LogCaptureFixture) -> None:
-    made = Planned(
-        policy("fifo"),
-        window("a", 2, 4, nodes=["n1", "n7"]),
-        window("b", 2, 4, nodeSelector={"rack": "9"}),
-    )
-    with caplog.at_level(logging.WARNING, "oasis.kubernetes"):
-        made.run(2)
-    assert "CapacityWindow a: expected nodes with a role, found none of n7" in caplog.text
-    assert "CapacityWindow b: no node with a role has its labels" in caplog.text
 
 
 def test_windows_are_rounded_outwards_to_slots_and_repeat() -> None:
