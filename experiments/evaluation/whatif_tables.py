@@ -12,6 +12,7 @@ from experiments.evaluation.whatif_result import PartChange, Setting, WhatIf, ch
 Columns = tuple[tuple[str, bool], ...]
 
 BOUND = "lower bound"
+AS_IT_IS = "as it is"  # the setting that was asked about
 CALLED = {RECORDED: "in reality"}
 TOLD = "+"  # behind the name of a policy that is told how long jobs take
 MOST_OWNERS = 12  # in a table or picture
@@ -262,7 +263,7 @@ def setting_text(found: WhatIf, setting: Setting) -> str:
         return f"load x {setting.load:g}"
     fewer = len(found.first.machines) - len(setting.machines)
     if not fewer:
-        return "as it is"
+        return AS_IT_IS
     return f"{fewer} machine{'' if fewer == 1 else 's'} fewer"
 
 
@@ -292,6 +293,9 @@ def answer(found: WhatIf) -> tuple[str, ...]:
     mean, before = rows[best]["completion"]["mean"], rows[reference]["completion"]["mean"]
     jobs = found.about["jobs"]
     where = f"On {machines_text(setting.machines)}, "
+    without = [*found.missing, *found.about.get("failed", ())]
+    if any(AS_IT_IS in run for run in without):
+        where += "of the policies that ended, "
     if all(row["waiting"]["mean"] < 1.0 for row in rows.values()):
         first = f"{where}no job waits for GPUs, whatever the policy: {_whole_mean(mean)}."
     elif best == reference or before is None or mean > before * (1 - SAME):

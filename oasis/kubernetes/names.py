@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 GROUP = "oasis-scheduler.io"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -9,6 +11,8 @@ KIND, PLURAL, SINGULAR = "OasisJob", "oasisjobs", "oasisjob"
 WINDOW_KIND, WINDOW_PLURAL = "CapacityWindow", "capacitywindows"
 WINDOW_SINGULAR = "capacitywindow"
 CLASS_KIND, CLASS_PLURAL, CLASS_SINGULAR = "UtilityClass", "utilityclasses", "utilityclass"
+
+NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # the name of one
 
 FIELD_MANAGER = "oasis-scheduler"
 GATE = f"{GROUP}/placement"

@@ -18,6 +18,8 @@ from oasis.traces.table import TraceSource, TraceTable, read_source
 from oasis.traces.times import TraceTimes
 from oasis.traces.window import LABELS, Window, check_choice, select
 
+SHARES = "jobs with a part of a GPU, which count with the next whole number"
+
 
 @dataclass(frozen=True, slots=True)
 class TraceRow:
@@ -30,7 +32,7 @@ class TraceRow:
     labels : mapping of str to str
         Such as its user or its queue, by the name of the option that selects by it.
     is_share : bool
-        Whether it held only a part of a GPU, which `job` counts as a whole one.
+        Whether it held a part of a GPU, which `job` counts as a whole one.
     """
 
     job: PlainJob
@@ -106,6 +108,9 @@ class JobTrace:
         rows, left_out = chosen_rows(table, options)
         records = [options.record(row.job) for row in rows]
         notes = list(table.notes)
+        shares = sum(row.is_share for row in rows)
+        if shares:
+            notes.append(f"{SHARES}: {shares}")
         if any(row.job.utility is not None for row in rows):
             notes.append(f"utilities are drawn with seed {options.seed}, not those of the table")
         clock = table.clock or TraceTimes(options, is_dated=False)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import ceil
 from sys import intern
 
 from oasis.model.errors import InstanceError
@@ -28,7 +29,6 @@ from oasis.traces.table import (
     csv_cells,
     read_table,
     real,
-    whole,
 )
 from oasis.traces.times import RELATIVE, UNIT_SECONDS, Durations, TraceTimes
 
@@ -99,15 +99,15 @@ def read_plain_instance(
     return PLAIN.instance(path, PlainOptions() if options is None else options)
 
 
-def gpus_of(text: str, column: str) -> int:
-    """GPUs of a cell: a whole number, or a list as Slurm writes it.
+def gpus_of(text: str, column: str) -> float:
+    """GPUs of a cell: a number, or a list as Slurm writes it.
 
     Examples
     --------
-    >>> gpus_of("4", "gpus"), gpus_of("gpu:a100:4", "gpus"), gpus_of("gres/gpu=2,mem=64G", "tres")
-    (4, 4, 2)
+    >>> gpus_of("0.5", "gpus"), gpus_of("gpu:a100:4", "gpus"), gpus_of("gres/gpu=2,mem=64G", "tres")
+    (0.5, 4, 2)
     """
-    return resources_of(text).gpus if "gpu" in text.lower() else whole(text, column)
+    return resources_of(text).gpus if "gpu" in text.lower() else real(text, column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class TableFormat:
 
     columns: Mapping[str, str] = field(default_factory=dict)
     is_dated: bool = False
-    gpus: Callable[[str, str], int] = gpus_of
+    gpus: Callable[[str, str], float] = gpus_of
     states: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -164,11 +164,12 @@ class _TableReader:
             raise MalformedError(f"{first} is before {second}")
         if ended is None and started is not None:
             ended = started + duration
+        held = self._form.gpus(self._number(row[columns["gpus"]]), columns["gpus"])
         job = PlainJob(
             row[columns["id"]] if "id" in columns else f"row-{line}",
             submitted,
             duration,
-            self._form.gpus(self._number(row[columns["gpus"]]), columns["gpus"]),
+            ceil(held),
             # A million rows have few owners: each name is kept once.
             intern(row[columns["owner"]]) if "owner" in columns else "",
             started,
@@ -176,7 +177,7 @@ class _TableReader:
             ended_as(word),
             self._utility(row, submitted),
         )
-        return TraceRow(job, self._labels(row))
+        return TraceRow(job, self._labels(row), is_share=held != job.gpus)
 
     def _utility(self, row: Mapping[str, str], submitted: float) -> Constant | Deadline | None:
         """Utility of the job; its value is 1 if the table gives only a deadline."""

@@ -229,7 +229,7 @@ def test_the_pods_of_openb(run: Any) -> None:
         f"{len(ran) - 1500} by max_jobs (1500)"
     )
     shares = sum(int(row["gpu_milli"]) < 1000 for row in kept)
-    assert f"{shares} jobs held a part of a GPU each: they get a whole one here" in err
+    assert f"jobs with a part of a GPU, which count with the next whole number: {shares}" in err
 
 
 @pytest.mark.parametrize(

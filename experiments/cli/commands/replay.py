@@ -31,6 +31,7 @@ from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import parse_json
 from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_workload
 from oasis.traces import PlainTrace, malformed_sentences
+from oasis.traces.job_table import SHARES
 from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
 from oasis.traces.table import TraceSource, read_trace, source_of
 
@@ -190,7 +191,7 @@ def how_it_was_read(trace: PlainTrace) -> list[str]:
     left_out = malformed_sentences({"jobs": trace.malformed})
     said = [*(f"left out: {sentence}" for sentence in left_out), *trace.notes]
     if trace.shares:
-        said.append(f"{trace.shares} jobs held a part of a GPU each: they get a whole one here")
+        said.append(f"{SHARES}: {trace.shares}")
     return said
 
 

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
+from oasis.kubernetes.names import NAMESPACE
+from oasis.kubernetes.objects.conditions import LAST
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, ResourceMap
 from oasis.model.errors import InputError
 from oasis.model.validation import check_unique, integer, number, text
@@ -100,8 +102,11 @@ class ControllerSettings:
         return f"{self.namespace}/{self.name}"
 
     def __post_init__(self) -> None:
-        text(self.namespace, "namespace")
-        text(self.name, "name")
+        for field, name in (("namespace", self.namespace), ("name", self.name)):
+            if not NAMESPACE.fullmatch(text(name, field)):
+                raise InputError(field, "expected a name such as team-a", name)
+        if self.first_slot_at is not None:
+            number(self.first_slot_at, "first_slot_at", maximum=LAST)
         number(self.slot_seconds, "slot_seconds", above=True)
         number(self.lease_seconds, "lease_seconds", above=True)
         number(self.pods_ready_timeout, "pods_ready_timeout", above=True)

@@ -103,15 +103,17 @@ class Windows:
         live = [window for window in windows if any(window.times(self._clock.wall(now)))]
         # Whole nodes are kept first: amounts then go where no other window keeps anything.
         for window in sorted(windows, key=lambda one: (one.is_partial, one.begin, one.name)):
+            said[window.name] = Said(True, "Over", f"it ended at {time_text(window.end)}")
             # One that is over still says where others are, which are not to move when it ends.
             if not any(window.meets(other) for other in live):
-                said[window.name] = self._over(window)
                 continue
             try:
-                held, said[window.name] = self._placed(window, placed, seen, machines, now)
+                held, told = self._placed(window, placed, seen, machines, now)
                 found += held
             except InstanceError as error:
-                said[window.name] = Said(False, "Invalid", f"{error}{NOTHING}")
+                told = Said(False, "Invalid", f"{error}{NOTHING}")
+            if window in live:
+                said[window.name] = told
         for name in sorted(said):
             if self.said.get(name) != said[name] and said[name].reason not in FINE:
                 log.warning("%s %s: %s", WINDOW_KIND, name, said[name].message)
@@ -175,9 +177,9 @@ class Windows:
                 lacks = f"its nodes have too little of what it reserves{NOTHING}"
                 return [], Said(False, "NoRoom", lacks)
             if free < 1:
-                beside = " beside what other windows keep" if any(others) else ""
-                lacks = f"the nodes have {math.floor(100 * free)}% of what it reserves{beside}, "
-                lacks += "which is kept"
+                lacks = f"the nodes have {math.floor(100 * free)}% of what it reserves"
+                beside = " beside other windows; more is kept when those are over"
+                lacks += beside if any(others) else ", which is kept"
         placed.append(_Placed(window, shares))
         kept = self._beyond_theirs(window, shares, seen, machines)
         spaces = () if window.reserve is None else window.reserve.namespaces or ()
@@ -188,21 +190,17 @@ class Windows:
             _Held(window, begin, end, CalendarEntry(window.name, first, after, kept, users))
             for begin, end, first, after in slots
         ]
-        if not found:
-            return [], self._over(window)
         if lacks:
             return found, Said(True, "Partly", lacks)
-        return found, Said(True, ACCEPTED, self._keeps(found, machines))
+        return found, Said(True, ACCEPTED, "".join(self._keeps(found, machines)))
 
-    @staticmethod
-    def _over(window: CapacityWindow) -> Said:
-        return Said(True, "Over", f"it ended at {time_text(window.end)}")
-
-    def _keeps(self, found: Sequence[_Held], machines: Machines) -> str:
-        """What is kept, and when."""
-        one, repeats = found[0], ", and every week from then on" if len(found) > 1 else ""
-        when = f"from {time_text(one.begin)} until {time_text(one.end)}{repeats}"
-        return f"keeps {self._named(one, machines)} {when}"
+    def _keeps(self, found: Sequence[_Held], machines: Machines) -> Iterator[str]:
+        """What is kept, and when; nothing of a window that is over."""
+        for one in found[:1]:
+            when = f"from {time_text(one.begin)} until {time_text(one.end)}"
+            yield f"keeps {self._named(one, machines)} {when}"
+            if one.window.weekly:
+                yield ", and every week from then on"
 
     def _slots(self, window: CapacityWindow, begin: float, end: float) -> tuple[int, int]:
         """First slot of a window, with the notice that pods get, and the first slot after it."""

@@ -31,6 +31,9 @@ REASONS = (
 )
 
 
+LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()  # that its format can say
+
+
 def reason_word(reason: str) -> str:
     """The word for a policy's reason.
 
@@ -57,8 +60,14 @@ def error_text(error: BaseException) -> str:
 
 
 def time_text(time: float) -> str:
-    """A time as Kubernetes writes it, in UTC."""
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """A time as Kubernetes writes it, in UTC; one after the year 9999 as the last second of it.
+
+    Examples
+    --------
+    >>> time_text(0.0), time_text(1e30)
+    ('1970-01-01T00:00:00Z', '9999-12-31T23:59:59Z')
+    """
+    return datetime.fromtimestamp(min(time, LAST), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def with_condition(

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from oasis.kubernetes.names import BANDWIDTH
 from oasis.model.document import Reader, entry, list_of, mapping, optional
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.validation import LARGEST_AMOUNT
+from oasis.model.validation import LARGEST_AMOUNT, text
 
 T = TypeVar("T")
 
@@ -102,7 +102,18 @@ class ResourceMap:
 
     @classmethod
     def of(cls, gpu: str, bandwidth: str | None, storage: str | None) -> ResourceMap:
-        """The map with stated names for GPUs, bandwidth and storage; None leaves one out."""
+        """The map with stated names for GPUs, bandwidth and storage; None leaves one out.
+
+        Raises
+        ------
+        InstanceError
+            If a name is empty, or given twice.
+        """
+        for path, name in (("gpu", gpu), ("bandwidth", bandwidth), ("storage", storage)):
+            if name is not None:
+                text(name, path)
+                if name in ("cpu", "memory") or [gpu, bandwidth, storage].count(name) > 1:
+                    raise InstanceError(path, "expected another resource than the others", name)
         # Gigabytes of the file format are decimal; a Gi is 7 % more.
         giga = Fraction(10**9)
         entries = [

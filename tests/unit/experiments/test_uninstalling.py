@@ -60,7 +60,9 @@ class Server:
                 ):
                     del self.objects[other["metadata"]["uid"]]
         elif path == "/apis":
-            return {"groups": [{"preferredVersion": {"groupVersion": "apps/v1"}}]}
+            # A group may be listed a moment longer than it is served.
+            versions = ("apps/v1", "oasis-scheduler.io/v1alpha1")
+            return {"groups": [{"preferredVersion": {"groupVersion": each}} for each in versions]}
         elif path in SERVED:
             kinds = [
                 {"name": n, "kind": k, "namespaced": True, "verbs": ["list"]}
@@ -190,6 +192,7 @@ def test_what_cannot_be_is_refused_before_anything_is_done(server: Server) -> No
     [
         ("--slotseconds=10", "No such option: --slotseconds; did you mean '--slot-seconds'?"),
         ("--slot-seconds=ten", "--slot-seconds: expected a number, got 'ten'"),
+        ("--slot-seconds 10", "expected --name=value, got '--slot-seconds 10'"),
         ("slot-seconds=10", "Got unexpected extra argument(s) (slot-seconds=10)"),
         ("--policy=recours", "--policy: expected one of "),
         ("--set=fifo.sed=3", "--set fifo.sed: no such option; fifo has seed"),

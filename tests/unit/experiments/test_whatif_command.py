@@ -14,6 +14,7 @@ import oasis
 from experiments.cli import whatif_report
 from experiments.cli.commands import whatif
 from experiments.evaluation.whatif_result import WhatIf
+from experiments.evaluation.whatif_tables import answer
 from experiments.plotting.whatif import loads_figure, over_time_figure, owners_figure
 from experiments.report.whatif import whatif_section
 from experiments.sweep import Cell, CellResult, Local
@@ -174,10 +175,13 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
     assert code == 3
     assert set(json.loads(out)["settings"][0]["policies"]) == {"recorded", "fifo", "srtf"}
     assert "interrupted: without las (as it is)" in err
+    (first, *_) = answer(WhatIf.from_dict(json.loads(out)))
+    assert "of the policies that ended, " in first
     monkeypatch.setattr(whatif, "engine_of", lambda *_: Interrupted(after=1))
     code, out, _ = run(*base)  # only las is left
     assert code == 0
     assert "las" in json.loads(out)["settings"][0]["policies"]
+    assert "that ended" not in answer(WhatIf.from_dict(json.loads(out)))[0]
 
 
 def test_ctrl_c_before_the_first_policy_leaves_no_result(

@@ -261,6 +261,17 @@ def test_a_window_says_what_is_kept(spec: dict[str, Any], condition: tuple[str, 
     assert (tuple(head), message[: len(condition[2])]) == (condition[:2], condition[2])
 
 
+def test_a_window_that_is_over_says_no_more_than_that() -> None:
+    made = Planned(
+        policy("fifo"),
+        window("gone", -9, -5, nodes=["n9"]),
+        window("night", -8, -3, nodes=["n1"], repeat="weekly"),
+    )
+    made.run(1)
+    assert made.accepted(0) == ("True", "Over", f"it ended at {at(-5)}")
+    assert made.accepted(1)[1] == "Accepted"
+
+
 def test_a_reservation_beside_another_one_says_what_it_has() -> None:
     made = Planned(
         policy("fifo"),
@@ -269,7 +280,8 @@ def test_a_reservation_beside_another_one_says_what_it_has() -> None:
     )
     made.run(1)
     assert made.accepted(0)[1] == "Accepted"
-    said = "the nodes have 33% of what it reserves beside what other windows keep, which is kept"
+    said = "the nodes have 33% of what it reserves beside other windows; more is kept when those "
+    said += "are over"
     assert made.accepted(1) == ("True", "Partly", said)
 
 

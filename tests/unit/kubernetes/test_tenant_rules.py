@@ -235,6 +235,17 @@ def test_a_job_that_comes_back_without_its_form_stops_no_other() -> None:
     assert (made.phase(uid), made.phase(other)) == ("Invalid", "Running")
 
 
+def test_a_budget_for_ever_keeps_jobs_waiting_and_stops_nobody_else() -> None:
+    small = utility_class(budget={"amount": 0.045, "windowSeconds": 1e12})
+    made = Shared(policy("fifo"), small, utility_class("other", default=False))
+    uids = [made.submit(claiming(f"j{k}", 20)) for k in range(2)]
+    other = made.submit(claiming("other", 20, utilityClassName="other"))
+    made.run(8)
+    assert [made.phase(uid) for uid in (uids[0], other)] == ["Completed"] * 2
+    reason, message = made.placed(uids[1])
+    assert (reason, message[-39:]) == ("BudgetSpent", "it may run from 9999-12-31T23:59:59Z on")
+
+
 def test_a_job_that_can_never_pay_says_so() -> None:
     made = Shared(policy("oasis"), utility_class(budget={"amount": 5, "windowSeconds": 600}))
     uid = made.submit(claiming("j", 20))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from oasis.model.errors import InstanceError
-from oasis.traces import read_plain
+from oasis.traces import PlainOptions, read_plain, read_plain_instance
 from oasis.traces.columns import columns_of, delimiter_of, parse_map
 from oasis.traces.plain_job import COMPLETED, KILLED, PlainJob
 
@@ -185,6 +185,17 @@ def test_an_empty_column_of_the_map_is_none(tmp_path: Path) -> None:
     text = "id,submitted,start,duration,gpus,status\na,0,soon,60,1,RUNNING\n"
     (job,) = read_plain(written(tmp_path, text), options={"map": "started=,state="}).jobs
     assert job == PlainJob("a", 0.0, 60.0, 1)
+
+
+def test_parts_of_gpus_become_whole_and_are_counted(tmp_path: Path) -> None:
+    path = written(tmp_path, "id,submitted,duration,gpus\na,0,60,0.25\nb,1,60,1.5\nc,2,60,2.0\n")
+    trace = read_plain(path)
+    assert [job.gpus for job in trace.jobs] == [1, 2, 2]
+    assert (trace.shares, trace.malformed) == (2, {})
+    instance = read_plain_instance(path, PlainOptions(min_gpus=1, min_duration=0.0))
+    assert instance.metadata["notes"]["jobs"] == [
+        "jobs with a part of a GPU, which count with the next whole number: 2"
+    ]
 
 
 def test_jobs_of_one_owner_can_be_taken(tmp_path: Path) -> None:

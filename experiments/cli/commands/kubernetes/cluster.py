@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +13,7 @@ import typer
 
 import oasis
 from experiments.cli.options import naming_flags
-from oasis.kubernetes.names import BANDWIDTH
+from oasis.kubernetes.names import BANDWIDTH, NAMESPACE
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.model.validation import check_unique
@@ -72,7 +71,6 @@ StartupSeconds = Annotated[
     float, typer.Option(help="Part of a slot that pods may take to start without being late.")
 ]
 
-LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # the name of a namespace
 SYSTEM, NAME = "oasis-system", "oasis-scheduler"
 GPU, STORAGE = "nvidia.com/gpu", "ephemeral-storage"
 DRY = "Only ask the API server whether it would be allowed; nothing is changed."
@@ -91,9 +89,11 @@ def connect(kubeconfig: Path | None, context: str | None, *, dry_run: bool = Fal
 
 def resource_map(gpu: str = GPU, bandwidth: str = BANDWIDTH, storage: str = STORAGE) -> ResourceMap:
     """Resources by the names that the options give; ``none`` leaves one out."""
-    return ResourceMap.of(
-        gpu, None if bandwidth == "none" else bandwidth, None if storage == "none" else storage
-    )
+    flags = {name: f"--{name}-resource" for name in ("gpu", "bandwidth", "storage")}
+    with naming_flags((), **flags):
+        return ResourceMap.of(
+            gpu, None if bandwidth == "none" else bandwidth, None if storage == "none" else storage
+        )
 
 
 def namespaces_of(text: str | None) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def namespaces_of(text: str | None) -> tuple[str, ...]:
         return ()
     found = tuple(name.strip() for name in text.split(","))
     for name in found:
-        if not LABEL.fullmatch(name):
+        if not NAMESPACE.fullmatch(name):
             raise oasis.InputError("--namespaced", "expected names such as team-a,team-b", text)
     with naming_flags(("namespaced",)):
         check_unique(found, "namespaced", "namespace")

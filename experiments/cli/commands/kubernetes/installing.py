@@ -105,7 +105,7 @@ def install(
     from oasis.kubernetes.api.resources import apply_object  # noqa: PLC0415 (needs an extra)
 
     objects = connect(kubeconfig, context, dry_run=dry_run)
-    if monitored and not _is_served(objects, MONITORING):
+    if monitored and _kinds_of(objects, f"/apis/{MONITORING}") is None:
         raise oasis.InputError("--service-monitor", f"expected a cluster that serves {MONITORING}")
     done = []
     for body in made:
@@ -119,7 +119,10 @@ def install(
 def _check_arguments(arguments: list[str]) -> None:
     """Refuse what `oasis kubernetes run` would refuse, except files, which its container has."""
     for argument in arguments:
-        if argument.partition("=")[0] in TAKEN:
+        name = argument.partition("=")[0]
+        if re.search(r"^--.*\s", name):
+            raise oasis.InputError("--argument", "expected --name=value", argument)
+        if name in TAKEN:
             raise oasis.InputError("--argument", f"expected none of {', '.join(TAKEN)}", argument)
     app = typer.Typer(add_completion=False)
     app.command()(run)
@@ -135,16 +138,17 @@ def _check_arguments(arguments: list[str]) -> None:
             chosen_policy(policy, options, has_bounds=True)
 
 
-def _is_served(objects: Objects, version: str) -> bool:
+def _kinds_of(objects: Objects, prefix: str) -> list[Object] | None:
+    """The kinds that the API server serves below a path; None if it serves none there."""
     from oasis.kubernetes.api.connection import ApiError  # noqa: PLC0415 (needs an extra)
 
     try:
-        objects.connection.request("GET", f"/apis/{version}")
+        kinds: list[Object] = objects.connection.request("GET", prefix)["resources"]
     except ApiError as error:
         if error.status == 404:
-            return False
+            return None
         raise
-    return True
+    return kinds
 
 
 def yaml_text(objects: list[Object]) -> str:
@@ -362,12 +366,12 @@ def _contents(objects: Objects, namespace: str) -> list[str]:
     """Objects in a namespace, of all kinds of the API server except events."""
     from oasis.kubernetes.api.resources import ResourceKind  # noqa: PLC0415 (needs an extra)
 
-    ask = objects.connection.request
-    groups = ask("GET", "/apis")["groups"]
+    groups = objects.connection.request("GET", "/apis")["groups"]
     prefixes = ["/api/v1", *(f"/apis/{g['preferredVersion']['groupVersion']}" for g in groups)]
     found = []
     for prefix in prefixes:
-        for kind in ask("GET", prefix)["resources"]:
+        # A group whose CustomResourceDefinition was just deleted is listed a moment longer.
+        for kind in _kinds_of(objects, prefix) or ():
             if not kind["namespaced"] or "list" not in kind["verbs"] or kind["kind"] == "Event":
                 continue
             for item in objects.list_if_served(ResourceKind(prefix, kind["name"]), namespace):

@@ -248,7 +248,8 @@ def policy_maker(
     if bounds is not None:
         with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
-    return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
+    with naming_flags(("lookahead", "horizon")):
+        return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
 
 
 def chosen_policy(
