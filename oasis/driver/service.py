@@ -360,8 +360,7 @@ class Service:
         # Jobs that leave in the step are gone afterwards, so their entries are kept from before.
         before, cut = self.driver.by_uid, self._cut_short
         ahead = tuple(window for window in self._calendar.windows if window.end > slot)
-        self._calendar = Calendar(ahead)
-        lost = frozenset(self._lost)
+        self._calendar, lost = Calendar(ahead), frozenset(self._lost)
         facts = Facts(dict(self._specs), ended=frozenset(ends), down=lost, calendar=self._calendar)
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
@@ -540,14 +539,7 @@ def _restore(service: Service, server: str) -> Result:
     return None, service.restore_server(service.locate(server, lost=True)), None
 
 
-def _reserve(
-    service: Service,
-    name: str,
-    begin: int,
-    end: int,
-    servers: Mapping[str, Any],
-    users: Sequence[str],
-) -> Result:
+def _reserve(service: Service, name: str, begin: int, end: int, servers: Any, users: Any) -> Result:
     begin = integer(begin, "begin", minimum=service.now)
     end = integer(end, "end", minimum=begin + 1)
     if isinstance(users, str) or not isinstance(users, Sequence):
