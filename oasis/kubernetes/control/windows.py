@@ -25,7 +25,7 @@ from oasis.kubernetes.objects.capacity_window import (
 )
 from oasis.kubernetes.objects.conditions import time_text, with_condition
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.kubernetes.objects.quantities import Amounts
+from oasis.kubernetes.objects.quantities import Amounts, summed
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
@@ -170,7 +170,7 @@ class Windows:
             return [], Said(False, "NoNode", f"{lacks}{NOTHING}")
         shares: dict[int, Amounts | None] = dict.fromkeys(chosen)
         if window.is_partial:
-            others = [one.shares for one in placed if one.window.meets(window)]
+            others = _together(one.shares for one in placed if one.window.meets(window))
             order = self._in_order(chosen, seen, machines)
             shares, free = self._shares(window, order, others, nodes, machines)
             if not shares:
@@ -179,7 +179,7 @@ class Windows:
             if free < 1:
                 lacks = f"the nodes have {math.floor(100 * free)}% of what it reserves"
                 beside = " beside other windows; more is kept when those are over"
-                lacks += beside if any(others) else ", which is kept"
+                lacks += beside if others else ", which is kept"
         placed.append(_Placed(window, shares))
         kept = self._beyond_theirs(window, shares, seen, machines)
         spaces = () if window.reserve is None else window.reserve.namespaces or ()
@@ -220,7 +220,7 @@ class Windows:
         self,
         window: CapacityWindow,
         order: Sequence[int],
-        others: Sequence[Mapping[int, Amounts | None]],
+        others: Mapping[int, Amounts | None],
         nodes: Mapping[str, Mapping[str, Any]],
         machines: Machines,
     ) -> tuple[dict[int, Amounts | None], Fraction]:
@@ -242,13 +242,18 @@ class Windows:
         parts = int(gpus) if gpus and gpus.denominator == 1 else PARTS
         given: dict[int, Fraction] = {}
         lacking = [Fraction(1)]  # which part of it is kept nowhere yet
-        for among in (others, ()):
+        for among in (others, {}):
             left = lacking[-1]
             for k in order:
-                if not left:
-                    break
-                has, before = _left(k, among, nodes, machines), given.get(k, Fraction(0))
-                fits = min(has.get(name, Fraction(0)) / amount for name, amount in asked.items())
+                taken, before = among.get(k, {}), given.get(k, Fraction(0))
+                if not left or taken is None:
+                    continue
+                place = machines.places[k]
+                has = allocatable(nodes[place.node])
+                fits = min(
+                    (has.get(name, 0) * place.share - taken.get(name, 0)) / amount
+                    for name, amount in asked.items()
+                )
                 part = min(left, Fraction(math.floor((fits - before) * parts), parts))
                 if part > 0:
                     given[k] = before + part
@@ -371,21 +376,14 @@ class Windows:
         return f"{reason}; planned around {', '.join(told)}" if told else reason
 
 
-def _left(
-    k: int,
-    others: Iterable[Mapping[int, Amounts | None]],
-    nodes: Mapping[str, Mapping[str, Any]],
-    machines: Machines,
-) -> Amounts:
-    """What other windows leave of a machine."""
-    place = machines.places[k]
-    has = {n: a * place.share for n, a in allocatable(nodes[place.node]).items()}
-    for shares in others:
-        share = shares.get(k, {})
-        if share is None:
-            return {}
-        has = {name: amount - share.get(name, 0) for name, amount in has.items()}
-    return has
+def _together(parts: Iterable[Mapping[int, Amounts | None]]) -> dict[int, Amounts | None]:
+    """What several windows keep of each machine; None: all of it."""
+    found: dict[int, Amounts | None] = {}
+    for shares in parts:
+        for k, share in shares.items():
+            before = found.get(k, {})
+            found[k] = None if share is None or before is None else summed((before, share))
+    return found
 
 
 def _placed(entry: Entry[JobSpec], room: Room) -> set[int] | None:
