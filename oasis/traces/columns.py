@@ -29,9 +29,9 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
         *("finished", "finishtime", "finishedat", "completed", "completedat", "completiontime"),
         *("completiontimestamp", "stopped", "stoptime", "stoppedat", "deletiontime"),
     ),
-    "waiting": (
-        *("waiting", "wait", "waited", "waittime", "waitingtime", "waitduration", "queuetime"),
-        *("queuedtime", "queuingtime", "queueingtime", "queuedelay", "pendingtime"),
+    "waiting": (  # a queue time may be a moment
+        *("waiting", "wait", "waited", "waittime", "waitingtime", "waitduration"),
+        *("queuingtime", "queueingtime", "queuedelay"),
     ),
     "duration": (
         *("duration", "runtime", "elapsed", "elapsedtime", "elapsedraw", "jobduration"),
