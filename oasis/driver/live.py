@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -317,7 +317,9 @@ def _plain(value: Any) -> Any:
         return job_to_dict(value)
     if isinstance(value, Mapping):
         return {name: _plain(entry) for name, entry in value.items()}
-    return int(value) if isinstance(value, Integral) else value
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
 
 
 def _sum_of(answer: Answer) -> str:
@@ -559,6 +561,55 @@ class LiveScheduler(JournaledService):
     def restore(self, server: str) -> Change:
         """Use a lost server again from the present slot on: it is back."""
         return self._change("restore", server=server)
+
+    def reserve(
+        self,
+        name: str,
+        begin: int,
+        end: int,
+        servers: Mapping[str, Mapping[str, float] | None],
+        users: Sequence[str] = (),
+    ) -> Change:
+        """Keep servers, or a part of them, from jobs for some slots, such as for maintenance.
+
+        Jobs that run there before the window leave when it begins. Another call with the same name
+        replaces the window, and with ``servers={}`` takes it back.
+
+        Parameters
+        ----------
+        name : str
+            The name of the window.
+        begin, end : int
+            The first slot of the window, not before `now`, and the first slot after it.
+        servers : mapping of str to (mapping of str to float or None)
+            By id of the server, the amount of each resource that is kept, in the unit of the
+            cluster; None keeps the whole server.
+        users : sequence of str, optional
+            Beginnings of the ids of jobs that may use the capacity, under recourse and OASiS; other
+            policies keep it free.
+
+        Raises
+        ------
+        OasisError
+            If an argument is not as above, or the policy plans ahead but not around windows.
+
+        Examples
+        --------
+        >>> import oasis
+        >>> instance = oasis.generate("testbed", jobs=1, seed=1)
+        >>> (job,) = instance.jobs
+        >>> scheduler = oasis.LiveScheduler.recourse(instance.cluster, lookahead=10)
+        >>> scheduler.advance(job.arrival).now
+        6
+        >>> scheduler.submit(job).completion
+        7
+        >>> servers = dict.fromkeys(instance.cluster.worker_ids)  # whole servers
+        >>> scheduler.reserve("firmware", 7, 9, servers).delayed
+        (Delay(job_id='j0', before=7, after=9),)
+        """
+        return self._change(
+            "reserve", name=name, begin=begin, end=end, servers=servers, users=users
+        )
 
     def _change(self, call: str, **arguments: Any) -> Change:
         answer = self._call(call, **arguments)

@@ -11,14 +11,15 @@ from typing import Any, Self
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry, Facts
 from oasis.driver.policy_state import policy_state, restore_policy
+from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, OasisError
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.model.schedule import COUNT, SLOT, Schedule, placements
-from oasis.model.validation import integer
+from oasis.model.validation import integer, number, text
 from oasis.online.answers import (
     WAITS,
     Change,
@@ -29,7 +30,13 @@ from oasis.online.answers import (
     Totals,
     change_between,
 )
-from oasis.scheduling.capabilities import Explaining, PlanningAhead, Quoting, Repeating
+from oasis.scheduling.capabilities import (
+    Explaining,
+    PlanningAhead,
+    PlanningAround,
+    Quoting,
+    Repeating,
+)
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
 from oasis.scheduling.site import site_of
@@ -129,6 +136,7 @@ class Service:
         # What the world has, as the driver is told at each step; it is the service's own list.
         self._specs: dict[str, Submission] = {}
         self._lost: set[int] = set()
+        self._calendar = EVER_OPEN
         self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
 
     @property
@@ -163,13 +171,33 @@ class Service:
 
     def locate(self, server: str, lost: bool) -> int:
         """Index of `server` among the machines; it must be lost or not."""
-        if not isinstance(server, str) or server not in self._servers:
-            raise InstanceError("server", "expected the id of a server", server)
-        found = self._servers[server]
+        found = self._index(server, "server")
         if (found in self._lost) != lost:
             expected = "a lost server" if lost else "a server that is not lost"
             raise InstanceError("server", f"expected {expected}", server)
         return found
+
+    def _index(self, server: str, field: str) -> int:
+        if not isinstance(server, str) or server not in self._servers:
+            raise InstanceError(field, "expected the id of a server", server)
+        return self._servers[server]
+
+    def kept_of(self, servers: Mapping[str, Any]) -> dict[int, tuple[float, ...] | None]:
+        """Return what a window keeps of each machine, by resource; None: all of it."""
+        if not isinstance(servers, Mapping):
+            expected = "expected a mapping of ids of servers to amounts, or to None"
+            raise InstanceError("servers", expected, servers)
+        return {
+            self._index(server, "servers"): None if kept is None else self._row(server, kept)
+            for server, kept in servers.items()
+        }
+
+    def _row(self, server: str, amounts: Mapping[str, float]) -> tuple[float, ...]:
+        field, resources = f"servers[{server!r}]", self.cluster.resources
+        if not isinstance(amounts, Mapping) or not amounts.keys() <= set(resources):
+            expected = f"expected amounts of {', '.join(resources)}, or None"
+            raise InstanceError(field, expected, amounts)
+        return tuple(number(amounts.get(name, 0.0), f"{field}[{name!r}]") for name in resources)
 
     def planned(self) -> Planned:
         """Schedule and utility of every live job, by id; nothing if the policy does not plan."""
@@ -257,6 +285,8 @@ class Service:
         if self.driver.wake_at is not None:
             # Decisions fall between slots, and never twice before the same one.
             times.append(max(self.now + 1, math.ceil(self.driver.wake_at)))
+        for window in self._calendar.windows:
+            times += [time for time in (window.begin, window.end) if time > self.now]
         for entry in self.live:
             workers = entry.allocation.worker_count
             if workers:
@@ -314,6 +344,14 @@ class Service:
         self._lost.remove(machine)
         return self._step(self.now)
 
+    def reserve(self, window: CalendarEntry) -> Events:
+        """Plan around a window, in place of one of the same name; without machines it is none."""
+        kept = tuple(other for other in self._calendar.windows if other.name != window.name)
+        if isinstance(self.policy, PlanningAhead) and not isinstance(self.policy, PlanningAround):
+            raise OasisError(f"policy {self.policy.name} plans ahead, but not around windows")
+        self._calendar = Calendar((*kept, window) if window.machines else kept)
+        return self._step(self.now, ask=True)
+
     def _step(
         self, slot: int, *, ends: Mapping[str, int] | None = None, ask: bool = False
     ) -> Events:
@@ -321,7 +359,9 @@ class Service:
         ends = ends or {}
         # Jobs that leave in the step are gone afterwards, so their entries are kept from before.
         before, cut = self.driver.by_uid, self._cut_short
-        facts = Facts(dict(self._specs), ended=frozenset(ends), down=frozenset(self._lost))
+        ahead = tuple(window for window in self._calendar.windows if window.end > slot)
+        self._calendar, lost = Calendar(ahead), frozenset(self._lost)
+        facts = Facts(dict(self._specs), ended=frozenset(ends), down=lost, calendar=self._calendar)
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
         self.has_failed = True
@@ -376,7 +416,7 @@ class Service:
             uid = found["uid"]
             self._specs[uid] = Submission(uid, job_from_dict(found["spec"]))
         self.driver.restore(state["driver"], self._specs, _unchanged)
-        self._lost = set(self.driver.away)
+        self._lost, self._calendar = set(self.driver.away), self.driver.closures.calendar
         jobs = {index: entry.seen for index, entry in self.driver.entries.items()}
         restore_policy(self.policy, state["policy"], jobs, self.driver.site)
 
@@ -499,6 +539,16 @@ def _restore(service: Service, server: str) -> Result:
     return None, service.restore_server(service.locate(server, lost=True)), None
 
 
+def _reserve(service: Service, name: str, begin: int, end: int, servers: Any, users: Any) -> Result:
+    begin = integer(begin, "begin", minimum=service.now)
+    end = integer(end, "end", minimum=begin + 1)
+    if isinstance(users, str) or not isinstance(users, Sequence):
+        raise InstanceError("users", "expected a sequence of beginnings of ids of jobs", users)
+    known = tuple(text(user, "users") for user in users)
+    window = CalendarEntry(text(name, "name"), begin, end, service.kept_of(servers), known)
+    return None, service.reserve(window), None
+
+
 CALLS: dict[str, Callable[..., Result]] = {
     "advance": _advance,
     "submit": _submit,
@@ -508,4 +558,5 @@ CALLS: dict[str, Callable[..., Result]] = {
     "revise_all": _revise_all,
     "lose": _lose,
     "restore": _restore,
+    "reserve": _reserve,
 }

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from experiments.evaluation.live import cluster_policy
+from oasis.kubernetes.api.connection import ApiError
 from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_existing_jobs import job as batch_job
@@ -219,6 +221,25 @@ def test_after_a_takeover_what_began_early_goes_on(played: InMid, kind: str) -> 
     assert played.reconciler.driver.by_uid[second].done == 0.0, "the policy knows nothing of it"
     played.run(2)
     assert played.workers(second) == 4
+
+
+def test_no_pod_is_made_before_the_checkpoint_has_its_early_start(monkeypatch: Any) -> None:
+    played = InMid(policy("fifo"))
+    played.step()
+    uid, checkpoint = played.submit(rigid("job", 4, 4)), played.reconciler._checkpoint
+    with monkeypatch.context() as patched:
+        refused = ApiError("PUT", "checkpoint", 500, "InternalError", "no space left")
+        patched.setattr(checkpoint, "write", Mock(side_effect=refused))
+        with pytest.raises(ApiError):
+            played.at(0.5)
+        played.settle()
+        assert played.workers(uid) == 0
+    lags = played.measured("oasis_boundary_lag_seconds_count")
+    assert not played.reconciler.begin_slot_if_due(played.now(), played.seen())
+    played.settle()
+    assert played.workers(uid) == 4
+    assert played.measured("oasis_boundary_lag_seconds_count") == lags, "no boundary was late"
+    assert checkpoint.read()["held"][0]["uid"] == uid
 
 
 def test_after_a_takeover_a_boundary_that_was_missed_counts_what_began_early() -> None:

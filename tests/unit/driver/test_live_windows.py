@@ -1,0 +1,164 @@
+"""Windows of a service: no job runs where servers are kept from it, also after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oasis
+from baselines import FIFO, SRTF
+from oasis import LiveScheduler, OasisError
+from tests.live import CLUSTER, KINDS, frozen, random_job
+
+SERVERS = (*CLUSTER.worker_ids, *CLUSTER.ps_ids)
+CAPACITY = np.vstack([CLUSTER.worker_capacity, CLUSTER.ps_capacity])
+POLICIES: dict[str, Callable[[], Any]] = {"fifo": lambda: FIFO(3), "srtf": lambda: SRTF(3)}
+Window = tuple[int, int, Mapping[str, Any]]  # begin, end, what is kept of servers
+
+
+def begun(kind: str) -> LiveScheduler:
+    return LiveScheduler(POLICIES[kind](), CLUSTER) if kind in POLICIES else KINDS[kind]()
+
+
+def amounts(given: Mapping[str, float]) -> Any:
+    return np.array([given.get(name, 0.0) for name in CLUSTER.resources])
+
+
+def used(scheduler: LiveScheduler, jobs: Mapping[str, oasis.Job]) -> tuple[Any, set[str]]:
+    """What jobs use of each server in the present slot, and on which ones a task runs."""
+    total, there = np.zeros_like(CAPACITY), set()
+    for name, schedule in scheduler.plan(1).items():
+        for rows, first, demand in (
+            (schedule.workers, 0, jobs[name].worker),
+            (schedule.ps, len(CLUSTER.worker_ids), jobs[name].ps),
+        ):
+            for slot, server, count in rows.tolist():
+                assert slot == scheduler.now
+                total[first + server] += count * amounts(demand)
+                there.add(SERVERS[first + server])
+    return total, there
+
+
+def random_window(rng: np.random.Generator, now: int) -> Window:
+    begin = now + int(rng.integers(0, 4))
+    servers = rng.choice(SERVERS, int(rng.integers(1, 4)), replace=False).tolist()
+    kept: dict[str, Any] = {
+        server: None if rng.random() < 0.6 else {"cpu": float(rng.choice([0.5, 2.0]))}
+        for server in servers
+    }
+    return begin, begin + int(rng.integers(1, 4)), kept
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *POLICIES])
+def test_no_job_runs_in_a_window_and_a_restart_keeps_them(kind: str, tmp_path: Path) -> None:
+    rng, windows, journal = np.random.default_rng(5), {}, tmp_path / "journal"
+    scheduler, jobs, ran = begun(kind), {}, 0  # type: ignore[var-annotated]
+    scheduler.open_journal(journal)
+    for slot in range(25):
+        scheduler.advance(slot)
+        for _ in range(int(rng.poisson(0.8))):
+            name = f"j{len(jobs)}"
+            jobs[name] = random_job(rng, name, slot)
+            scheduler.submit(jobs[name])
+        if rng.random() < 0.4:  # now and then one takes the place of another
+            name, (begin, end, kept) = f"w{rng.integers(4)}", random_window(rng, slot)
+            windows[name] = begin, end, kept
+            scheduler.reserve(name, begin, end, kept)
+        if slot % 6 == 5:
+            before = frozen(scheduler, tmp_path)
+            scheduler = LiveScheduler.reopen(journal, POLICIES.get(kind, lambda: None)())
+            assert frozen(scheduler, tmp_path) == before
+            if slot % 12 == 11:
+                scheduler.checkpoint()
+        total, there = used(scheduler, jobs)
+        for begin, end, kept in windows.values():
+            for server, amount in kept.items() if begin <= slot < end else ():
+                assert amount is not None or server not in there, (slot, server)
+                total[SERVERS.index(server)] += amounts(amount or {})
+        assert (total <= CAPACITY + 1e-9)[sorted(map(SERVERS.index, there))].all(), slot
+        ran += len(there)
+    assert ran > 10
+
+
+def test_a_window_is_taken_back_and_is_forgotten_when_it_is_over() -> None:
+    scheduler = begun("none")
+    scheduler.reserve("all", 2, 5, dict.fromkeys(SERVERS))
+    rng = np.random.default_rng(1)
+    for k in range(4):
+        scheduler.submit(random_job(rng, f"j{k}", 0))
+    with_it = scheduler.plan()
+    assert not any(slot in (2, 3, 4) for plan in with_it.values() for slot, *_ in plan.workers)
+    scheduler.reserve("all", 2, 5, {})
+    assert not scheduler.service.driver.closures.calendar
+    scheduler.reserve("all", 2, 5, dict.fromkeys(SERVERS))
+    scheduler.advance(5)
+    assert not scheduler.service.driver.closures.calendar
+
+
+def test_a_policy_of_the_present_slot_is_asked_where_a_window_begins_and_ends() -> None:
+    long = replace(random_job(np.random.default_rng(3), "long", 0), epochs=12, chunks=1)
+    slots = long.work(CLUSTER.slot_seconds)
+    for jumps in ([1] * 60, [60]):
+        scheduler, done = begun("fifo"), []
+        scheduler.submit(long)
+        scheduler.reserve("all", 2, 5, dict.fromkeys(SERVERS))
+        for slots_ahead in jumps:
+            done += scheduler.advance(scheduler.now + slots_ahead).completed
+        assert [(job.job_id, job.slot) for job in done] == [("long", slots + 3 - 1)]
+
+
+def test_what_is_kept_for_some_jobs_is_used_by_them_alone() -> None:
+    rng = np.random.default_rng(2)
+    first = random_job(rng, "other", 0)
+    scheduler = begun("none")
+    scheduler.reserve("demo", 0, 20, dict.fromkeys(SERVERS), users=["vip"])
+    scheduler.submit(first)
+    scheduler.submit(replace(first, id="vip-1"))
+    assert scheduler.plan().keys() == {"vip-1"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"name": ""}, "name: expected"),
+        ({"begin": 3}, "begin: expected an integer >= 4"),
+        ({"end": 5}, "end: expected an integer >= 6"),
+        ({"servers": ["w0"]}, "servers: expected a mapping of ids of servers"),
+        ({"servers": {"nowhere": None}}, "servers: expected the id of a server, got 'nowhere'"),
+        ({"servers": {"w#0": 3}}, r"servers\['w#0'\]: expected amounts of gpu, cpu, .*, or None"),
+        ({"servers": {"w#0": {"tpu": 1}}}, r"servers\['w#0'\]: expected amounts of .* got .*tpu"),
+        ({"servers": {"w#0": {"cpu": -1}}}, r"servers\['w#0'\]\['cpu'\]: expected"),
+        ({"users": "vip"}, "users: expected a sequence of beginnings of ids of jobs, got 'vip'"),
+        ({"users": 3}, "users: expected a sequence"),
+        ({"users": [""]}, "users: expected"),
+    ],
+)
+def test_what_makes_no_window_is_named_and_changes_nothing(
+    changed: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    scheduler = begun("none")
+    scheduler.open_journal(tmp_path / "journal")
+    scheduler.advance(4)
+    before = frozen(scheduler, tmp_path)
+    given = {"name": "w", "begin": 5, "end": 6, "servers": dict.fromkeys(SERVERS[:1])}
+    with pytest.raises(OasisError, match=message):
+        scheduler.reserve(**{**given, **changed})
+    assert frozen(scheduler, tmp_path) == before
+    scheduler.reserve(**{**given, "servers": {SERVERS[0]: {"cpu": np.float32(0.5)}}})
+    scheduler.close()
+    assert LiveScheduler.reopen(tmp_path / "journal").calls == 2
+
+
+def test_a_policy_that_plans_ahead_and_knows_no_windows_is_told_of_none() -> None:
+    class Blind(oasis.Recourse):
+        plan_around = None  # type: ignore[assignment]
+
+    scheduler = LiveScheduler(Blind.rolling(8), CLUSTER)
+    with pytest.raises(OasisError, match="policy recourse plans ahead, but not around windows"):
+        scheduler.reserve("w", 0, 2, {SERVERS[0]: None})
+    scheduler.advance(1)  # and it goes on
