@@ -46,6 +46,7 @@ class _Account:
     paid: float = 0.0
     most: int = 0  # workers that it held at a time
     declared: float | None = None  # worker-seconds, when it was first let in
+    factor: float | None = None  # of its class, which may be gone by now
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +231,13 @@ class Tenants:
         """Return why a job counts as worth nothing; None if it does not."""
         account, declared = self._accounts.get(spec.uid), self._declared.get(spec.uid)
         made = self.classes.of(spec)
-        if account is None or declared is None or not isinstance(made, UtilityClass):
+        if account is None or declared is None:
             return None
-        unit, factor = self._clock.work_seconds, made.overrun_factor
+        if isinstance(made, UtilityClass):
+            account.factor = made.overrun_factor
+        unit, factor = self._clock.work_seconds, account.factor
+        if factor is None:
+            return None
         # The form in which it began may be edited away, which is told when it is planned.
         work = declared.works[min(form, len(declared.works) - 1)]
         # Whoever raised the work again and again before it is used up would declare none.
@@ -315,7 +320,7 @@ class Tenants:
     def state(self) -> dict[str, Any]:
         """Plain data for `restore`, also with slots of another length."""
         accounts = {
-            uid: [each.generation, each.used, each.paid, each.most, each.declared]
+            uid: [each.generation, each.used, each.paid, each.most, each.declared, each.factor]
             for uid, each in self._accounts.items()
         }
         return {"payments": self.payments.state(), "accounts": accounts}

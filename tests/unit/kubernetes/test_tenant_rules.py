@@ -314,6 +314,17 @@ def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
         assert "; submit what is left as a new job" in overrun[-1][2]
 
 
+def test_an_overrun_lasts_when_the_class_is_made_anew() -> None:
+    made = Shared(policy("recourse"), utility_class())
+    liar = claiming("liar", 100, completion="chief", work={"workerSeconds": 8.0})
+    uid = made.submit(liar)
+    made.run(8)
+    for made.classes in ([utility_class("b", default=False)], [utility_class()]):
+        made.restart()
+        made.run(1)
+        assert made.said(uid, "Overrun") is not None
+
+
 def test_a_report_of_little_progress_hides_no_overrun() -> None:
     made = Shared(policy("recourse"), utility_class())
     liar = claiming("liar", 100, completion="chief")
