@@ -107,6 +107,7 @@ class Reconciler:
         self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
         self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
+        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # by which the slot that runs is paid
         self.rehearsals = Rehearsals(self.driver, self.between, self.tenants.may_begin_early)
         self.windows = Windows(settings, clock)
 
@@ -743,8 +744,7 @@ class Reconciler:
         return {decision.job_id: decision for decision in decisions.values()}
 
     def _tell_completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
-        job = self.statuses.get(entry.spec.uid)
-        if job is None:
+        if (job := self.statuses.get(entry.spec.uid)) is None:
             log.info("%s was deleted when its work was done", entry.spec.id)
             return
         job.completed(entry, slot, now)

@@ -175,6 +175,21 @@ def test_budgets_hold_in_any_window_and_across_restarts(name: str, restarts: boo
     assert waited
 
 
+@pytest.mark.parametrize("name", ["fifo", "recourse"])
+def test_a_restart_forgives_no_slot(name: str) -> None:
+    paid = []
+    for restarts in (False, True):
+        made = Shared(policy(name), utility_class(budget={"amount": 9, "windowSeconds": 86400}))
+        uid = made.submit(claiming("j", 20, slots=24.0))
+        for _ in range(5):
+            made.step()
+            if restarts:
+                made.restart()
+                made.settle()
+        paid.append(made.reconciler.tenants.paid(uid))
+    assert paid[0] == paid[1] == pytest.approx(3 * SLOT / 3600)
+
+
 def test_what_was_paid_is_known_with_slots_of_another_length() -> None:
     made = Shared(policy("fifo"), utility_class(budget={"amount": 0.05, "windowSeconds": 86400}))
     made.submit(claiming("first", 20))
