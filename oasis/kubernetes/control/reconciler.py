@@ -309,8 +309,7 @@ class Reconciler:
         # What begins early may have to leave at the boundary, which a minimum run time forbids.
         if self._planning is None and not self.driver.minimum_run:
             left, seen, held = self.next_boundary - now, look(), self.between.held
-            if any(item["metadata"]["uid"] not in self.statuses for _, item in job_items(seen)):
-                self.reader.read(seen, self.driver, now, held)  # which claims it, to begin then
+            self.reader.read_new(seen, self.driver, now, held)  # a job is claimed, then it begins
             ours = self.pods_of(seen) if held else {}
             self.between.end({uid for uid in held if self._is_over(held[uid], ours, now)})
             found = self.rehearsals.look(look, plannable, left, patience, on_end)
