@@ -36,7 +36,7 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shel
             for seconds in ("-1", "nan", "-inf")
         ),
         *(
-            ([command, EXAMPLE, *option.split()], f"'{option.split()[0]}'")
+            ([command, EXAMPLE, *option.split()], f"{option.split()[0]}: expected")
             for command in ("solve", "ratio")
             for option in (
                 "--time-limit -1",
@@ -55,7 +55,7 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shel
             for value in ("-1", "nan", "inf")
         ),
         *(
-            (["sweep", EXAMPLE, "--processes", value], "'--processes'")
+            (["sweep", EXAMPLE, "--processes", value], "--processes: expected")
             for value in ("0", "-1", "many")
         ),
         (["generate"], "--output"),
