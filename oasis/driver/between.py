@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Decided, Entry, Facts, Spec
+from oasis.driver.entry import Decided, Entry, Facts, Spec, differs
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.capabilities import Rehearsing
 from oasis.scheduling.placement import BestFit, Room
@@ -198,7 +199,8 @@ class EarlyStarts(Generic[Spec]):
             if spec is None or uid not in self.early:
                 continue
             done = facts.done.get(uid, 0.0)
-            by_work = entry.work - done <= TOLERANCE * max(1.0, entry.work)
+            work = self._work(entry, spec)
+            by_work = work - done <= TOLERANCE * max(1.0, work)
             if uid in facts.ended or (by_work and not spec.ends_itself):
                 complete[uid] = replace(entry, done=done)
                 # It would have worked to the end of the slot, had it not been complete before.
@@ -206,6 +208,15 @@ class EarlyStarts(Generic[Spec]):
                 would += 0.0 if uid in self.held else entry.allocation.worker_count * passed
                 self._over[uid] = _Over(entry.spec, would, done)
         return complete
+
+    def _work(self, entry: Entry[Spec], spec: Spec) -> float:
+        """Work of a job, by its present amount if that was edited."""
+        if not differs(spec, entry.spec):
+            return entry.work
+        try:
+            return self._driver.work_of(spec, entry.form)
+        except Exception:  # noqa: BLE001 (whatever is wrong with it, the driver tells it)
+            return math.inf
 
     def after(self, outcome: Decided[Spec]) -> None:
         """Drop decisions on jobs that are already complete, and forget jobs that are gone."""

@@ -374,9 +374,7 @@ class Driver(Generic[Spec]):
             try:
                 # The edit may ask for less work than is done already:
                 # then the job is complete at once.
-                entry.work = policy_job(
-                    form_begun_in(spec.job.in_forms, entry.form), self.site
-                ).work
+                entry.work = self.work_of(spec, entry.form)
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
                 outcome.failed[uid] = error
                 return False
@@ -384,6 +382,10 @@ class Driver(Generic[Spec]):
         has_run = entry.begun or entry.done > 0
         by_work = has_run and entry.has_hardly_any_left and not entry.spec.ends_itself
         return by_work or uid in facts.ended
+
+    def work_of(self, spec: Spec, form: int) -> float:
+        """Worker-slots of a job in one of its forms."""
+        return policy_job(form_begun_in(spec.job.in_forms, form), self.site).work
 
     def _machines(self, facts: Facts[Spec], view: BooksView) -> None:
         """Take in which machines are there; what runs on one that is not loses its allocation."""
@@ -461,7 +463,9 @@ class Driver(Generic[Spec]):
         self.entries[entry.job.index] = entry
         view.arrived.append(entry.seen)
 
-    def as_seen(self, spec: Spec, source: Job, index: int, fixed: int | None) -> PolicyJob:
+    def as_seen(
+        self, spec: Spec, source: Job, index: int = 0, fixed: int | None = None
+    ) -> PolicyJob:
         """Return the job as a policy that is told its work sees it."""
         if len(source.in_forms) > 1:
             forms = []
@@ -480,7 +484,7 @@ class Driver(Generic[Spec]):
 
         None if it fits in no form.
         """
-        seen = (self.as_seen(spec, one, 0, None) for one in spec.job.in_forms)
+        seen = (self.as_seen(spec, one) for one in spec.job.in_forms)
         found = [job.work / most for job in seen if (most := self._empty.most_workers(job))]
         return math.ceil(min(found) - TOLERANCE) if found else None
 

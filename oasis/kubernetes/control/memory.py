@@ -106,6 +106,10 @@ def _go_on(
         and found["state"] is not None  # it cannot be written down, or knew nothing yet
     )
     driver.restore(found["driver"], specs, as_it_was, remake=not same)
+    # What they may still have to pay counts before the next boundary, too.
+    for uid, entry in driver.by_uid.items():
+        with reconciler.handling(uid, "judging", now):
+            reconciler.tenants.declare(entry.spec, driver.as_seen, reconciler.site)
     # The clock of this machine is behind that of the last controller, or was set back: the
     # slots go on where they were, for nothing is planned for one that was.
     clock = reconciler.clock

@@ -319,7 +319,8 @@ class Reconciler:
                 if uid in self.reader.specs:  # it may have failed, or be deleted
                     self.statuses[uid].begins_early(entry, self.slot or 0, self.places, now)
             begun = filter(None, map(self.between.held.get, found))
-            self.tenants.held(begun, self.site, now, left / self.settings.slot_seconds)
+            part = left / self.settings.slot_seconds
+            self.tenants.begun(begun, self.site, now, part, self.slot or 0)
             if found:
                 self._unsaved = "starts"
                 self._save()
@@ -354,14 +355,12 @@ class Reconciler:
 
     def _let_in(self, specs: Mapping[str, JobSpec], seen: Seen, now: float) -> dict[str, JobSpec]:
         """Return the jobs that keep to their utility classes and budgets; the others wait."""
-        live, driver = self.driver.by_uid, self.driver
+        live = self.driver.by_uid
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
         declared = []
         for uid, spec in specs.items():
             with self.handling(uid, "judging", now):
-                self.tenants.declare(
-                    spec, lambda one, form: driver.as_seen(one, form, 0, None), self.site
-                )
+                self.tenants.declare(spec, self.driver.as_seen, self.site)
                 declared.append(spec)
         let_in, waiting = self.tenants.let_in(declared, live, now)
         for uid, verdict in waiting.items():
@@ -454,7 +453,9 @@ class Reconciler:
             for uid, entry in self.driver.by_uid.items():
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
-            self.tenants.held(self.between.planned.values(), self.site, self.clock.begin(s))
+            # What began early has paid for the rest of its first slot.
+            held = self.between.planned if s == self.driver.slot + 1 else self.between.live
+            self.tenants.held(held.values(), self.site, self.clock.begin(s))
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             with self.handling(uid, "following", now):

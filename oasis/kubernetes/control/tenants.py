@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, NamedTuple
 
 from oasis.driver.entry import Entry
@@ -47,6 +47,7 @@ class _Account:
     most: int = 0  # workers that it held at a time
     declared: float | None = None  # worker-seconds, when it was first let in
     factor: float | None = None  # of its class, which may be gone by now
+    early: int | None = None  # the slot for the rest of which it paid as it began early
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +203,16 @@ class Tenants:
             share = _share(entry.job, held.worker_count, held.ps_count, totals)
             self._pay(entry.spec, account, share * seconds / 3600.0, now)
 
+    def begun(
+        self, entries: Iterable[Entry[JobSpec]], site: Site, now: float, part: float, slot: int
+    ) -> None:
+        """Record that these jobs begin early, and may hold capacity for the last part of a slot."""
+        for entry in entries if self.classes else ():
+            account = self._accounts.setdefault(entry.spec.uid, _Account())
+            if account.early != slot:  # who begins once more in the slot has paid for the rest
+                account.early = slot
+                self.held((entry,), site, now, part)
+
     def decided(
         self, live: Mapping[str, Entry[JobSpec]], decisions: Mapping[str, Decision], now: float
     ) -> None:
@@ -319,10 +330,7 @@ class Tenants:
 
     def state(self) -> dict[str, Any]:
         """Plain data for `restore`, also with slots of another length."""
-        accounts = {
-            uid: [each.generation, each.used, each.paid, each.most, each.declared, each.factor]
-            for uid, each in self._accounts.items()
-        }
+        accounts = {uid: list(astuple(each)) for uid, each in self._accounts.items()}
         return {"payments": self.payments.state(), "accounts": accounts}
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -121,6 +121,61 @@ def test_who_pays_at_a_boundary_begins_there(has_budget: bool) -> None:
     assert made.workers(uid) == 4
 
 
+def test_who_begins_early_pays_for_the_slots_that_a_controller_missed() -> None:
+    made = Budgeted(policy("fifo"), utility_class(budget={"amount": 1.0, "windowSeconds": 86400}))
+    made.step()
+    uid = made.submit(rigid("job", 4, 20))
+    made.at(0.5)
+    assert made.workers(uid) == 4
+    made.slot, made.part = 3, 0.0
+    made.reconciler.begin_slot_if_due(made.now(), made.seen())
+    paid = made.reconciler.tenants.spent(made.now())["c", "ns"]
+    assert paid == pytest.approx((0.5 + 2.0) * SLOT / 3600 * 4 / 8)
+
+
+def test_who_begins_twice_in_a_slot_pays_once_for_the_rest_of_it() -> None:
+    made = Budgeted(policy("srtf"), utility_class(budget={"amount": 1.0, "windowSeconds": 86400}))
+    made.step()
+    long = made.submit(rigid("long", 6, 8))
+    made.at(0.25)
+    short = made.submit(rigid("short", 6, 1))
+    made.at(0.5)
+    assert (made.workers(long), made.workers(short)) == (0, 6)
+    made.delete(short)
+    made.restart()
+    made.at(0.75)
+    assert made.workers(long) == 6
+    paid = made.reconciler.tenants.spent(made.now())["c", "ns"]
+    assert paid == pytest.approx((0.75 + 0.5) * SLOT / 3600 * 6 / 8)
+
+
+def test_after_a_takeover_what_others_may_still_pay_is_kept_from_early_starts() -> None:
+    budget = {"amount": 0.06, "windowSeconds": 86400}  # for one of the two
+    made = Budgeted(policy("fifo"), utility_class(budget=budget))
+    first = made.submit(rigid("first", 4, 4))
+    made.step()
+    made.part = 0.2
+    made.restart()
+    second = made.submit(rigid("second", 4, 4))
+    made.at(0.5)
+    assert (made.workers(first), made.workers(second)) == (4, 0)
+
+
+@pytest.mark.parametrize("slots", [2.0, 6.0])  # the edit comes in its first slot, or in its second
+def test_work_that_is_raised_before_it_is_done_goes_on(slots: float) -> None:
+    played = InMid(policy("fifo"))
+    played.step()
+    uid = played.submit(job("short", slots=slots, minimum=4, maximum=4))
+    played.at(0.25)
+    assert played.workers(uid) == 4
+    if slots > 3.0:
+        played.step()
+    played.edit(uid, work={"workerSeconds": 20 * SLOT})
+    played.at(0.9)
+    played.step()
+    assert (played.phase(uid), played.workers(uid)) == ("Running", 4)
+
+
 def test_what_does_not_fit_waits_for_the_boundary(played: InMid) -> None:
     first = played.submit(rigid("first", 6, 3))
     played.step()
