@@ -206,7 +206,7 @@ class EarlyStarts(Generic[Spec]):
                 # It would have worked to the end of the slot, had it not been complete before.
                 would = 0.0 if uid in self.held else entry.done
                 would += 0.0 if uid in self.held else entry.allocation.worker_count * passed
-                self._over[uid] = _Over(entry.spec, would, done)
+                self._over[uid] = _Over(spec, would, done)
         return complete
 
     def _work(self, entry: Entry[Spec], spec: Spec) -> float:

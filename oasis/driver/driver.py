@@ -372,8 +372,7 @@ class Driver(Generic[Spec]):
             return uid in facts.ended
         if spec is not None and (is_unknown or differs(spec, entry.spec)):
             try:
-                # The edit may ask for less work than is done already:
-                # then the job is complete at once.
+                # It may ask for less work than is done already: then the job is complete at once.
                 entry.work = self.work_of(spec, entry.form)
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
                 outcome.failed[uid] = error

@@ -176,6 +176,20 @@ def test_work_that_is_raised_before_it_is_done_goes_on(slots: float) -> None:
     assert (played.phase(uid), played.workers(uid)) == ("Running", 4)
 
 
+def test_work_that_is_lowered_to_what_is_done_is_lowered_for_the_policy_too() -> None:
+    played = InMid(policy("fifo"))
+    played.step()
+    uid = played.submit(job("long", slots=20.0, minimum=4, maximum=4))
+    played.at(0.25)
+    assert played.workers(uid) == 4
+    played.edit(uid, work={"workerSeconds": 2 * SLOT})
+    played.at(0.9)
+    played.step()
+    assert played.phase(uid) == "Completed"
+    played.step()
+    assert uid not in played.reconciler.driver.by_uid
+
+
 def test_what_does_not_fit_waits_for_the_boundary(played: InMid) -> None:
     first = played.submit(rigid("first", 6, 3))
     played.step()
