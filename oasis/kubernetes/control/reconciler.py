@@ -450,7 +450,7 @@ class Reconciler:
             for uid, amount in worked.items():
                 if uid not in self._telling:  # then nothing is work before it is reported
                     self.done[uid] = self.done.get(uid, 0.0) + amount
-            for uid, entry in self.driver.by_uid.items():
+            for uid, entry in self.between.planned.items():
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
             # What began early has paid for the rest of its first slot.
