@@ -31,7 +31,10 @@ from offline.state import Phase
 
 ROOT = Path(__file__).parents[3]
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
-LARGE = BendersParams.from_dict({"master": {"whole_size": 0}, "process_limit": 0.0})
+# Treated as a large instance; a search beside a master is short, as the instances are tiny.
+LARGE = BendersParams.from_dict(
+    {"master": {"whole_size": 0}, "process_limit": 0.0, "patch_limit": 0.1}
+)
 BUSY = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)  # takes over 20 s
 SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 
