@@ -85,7 +85,7 @@ class JobReader:
     def read_new(
         self, seen: Seen, driver: Driver[JobSpec], now: float, early: Container[str]
     ) -> None:
-        """As `read`, if there is a job that was never read: its status then says whose it is."""
+        """Read all jobs if one of them is new, so that its status names this controller."""
         metas = (item["metadata"] for _, item in job_items(seen))
         if any(m["uid"] not in self.statuses and not m.get("deletionTimestamp") for m in metas):
             self.read(seen, driver, now, early)

@@ -89,10 +89,12 @@ class Rehearsals:
 
     Parameters
     ----------
-    driver, between
-        Whose decisions these are, and what begins by them.
+    driver : Driver
+        A copy of it makes the decisions, so that it learns nothing from them.
+    between : EarlyStarts
+        Starts the jobs that get machines by these decisions.
     may_begin : callable
-        Whether a job may begin before its boundary.
+        Returns whether a job may begin before its boundary.
 
     Attributes
     ----------
@@ -198,8 +200,8 @@ def _notice(spec: JobSpec) -> float:
 def _new(seen: Seen, known: Container[str]) -> frozenset[str]:
     """Uids of the jobs that are there, name their controller, and are not `known`.
 
-    Of two controllers that meet a job either may get it. The next plan is that without the jobs of
-    the other, and could move what had begun by a plan with them.
+    If two controllers meet a new job, either may get it. A job that began by a plan with jobs of
+    the other controller could be moved by the next plan, which is made without them.
     """
     return frozenset(
         item["metadata"]["uid"]

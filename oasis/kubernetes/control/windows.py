@@ -123,7 +123,7 @@ class Windows:
         return Calendar(tuple(one.entry for one in found))
 
     def told(self, seen: Seen, now: float) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
-        """Windows with the conditions that they are to have, where they have other ones."""
+        """Windows whose conditions are out of date, each with the conditions to write."""
         mine = self._settings.controller
         for item in seen.get(WINDOW_PLURAL, ()):
             before = (item.get("status") or {}).get("conditions") or []
@@ -151,10 +151,7 @@ class Windows:
         machines: Machines,
         now: float,
     ) -> tuple[list[_Held], Said]:
-        """Return the calendar entries of a window, and what becomes of it.
-
-        It is added to those that are `placed`.
-        """
+        """Return the calendar entries of a window and its verdict; append it to `placed`."""
         nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
         chosen = [
             k
