@@ -18,6 +18,7 @@ IntArray = npt.NDArray[np.int64]
 TOLERANCE = 1e-9
 LARGEST_SLACK = 0.5  # the tolerance grows with the count, but never beyond half a unit
 CAPACITY_TOLERANCE = 1.001e-9  # relative excess over a capacity that TOLERANCE allows
+ULPS = 1e-14  # relative rounding error of a sum of floats
 
 
 def _slack(x: FloatArray) -> FloatArray:
@@ -109,3 +110,45 @@ def within(count: float, limit: float) -> bool:
 def fits(used: float, capacity: float) -> bool:
     """Return whether an amount fits a capacity, up to a relative tolerance."""
     return bool(used <= capacity * (1.0 + CAPACITY_TOLERANCE))
+
+
+def ascending(values: FloatArray, error: FloatArray | float = 0.0) -> IntArray:
+    """Stable order along the last axis that takes values equal up to rounding for equal.
+
+    Values count as equal if no gap between neighbours is above the tolerance, or above what
+    `error`, which is absolute and of the same shape, adds to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.model import rounding
+    >>> rounding.ascending(np.array([2.0, 0.1 + 0.2, 0.3])).tolist()  # 0.1 + 0.2 is above 0.3
+    [1, 2, 0]
+    """
+    order: IntArray = values.argsort(axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    if isinstance(error, np.ndarray):
+        error = np.take_along_axis(error, order, axis=-1)[..., 1:]
+    low, high = ordered[..., :-1], ordered[..., 1:]
+    apart = high > low + TOLERANCE * np.abs(low) + error
+    # Most often what is not apart is equal to the last bit, and the first sort was stable.
+    if (apart | (low == high)).all():
+        return order
+    rank = np.zeros_like(order)
+    np.put_along_axis(rank, order[..., 1:], apart.cumsum(axis=-1), axis=-1)
+    return rank.argsort(axis=-1, kind="stable")
+
+
+def first_of_least(values: FloatArray) -> IntArray:
+    """Index along the last axis of the first value that is the least up to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis.model import rounding
+    >>> int(rounding.first_of_least(np.array([2.0, 0.1 + 0.2, 0.3])))
+    1
+    """
+    least = values.min(axis=-1, keepdims=True)
+    first: IntArray = (values <= least + TOLERANCE * np.abs(least)).argmax(axis=-1)
+    return first

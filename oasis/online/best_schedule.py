@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oasis.model import rounding
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Rejection
 from oasis.model.errors import InputError
@@ -168,20 +169,34 @@ def found_by(forms: Sequence[Search]) -> BestSchedule | None:
 
     Of equal ones that which completes first; then that of the form that stands first.
     """
-    best: tuple[float, int, int] | None = None
     result = None
     for search in sorted(forms, key=lambda search: -search.most_worth):
         # What costs nothing and ends as soon as it can pays no more than this: the
         # forms that are left need not be searched.
-        if best is not None and search.most_worth < best[0]:
+        if result is not None and search.most_worth < result.payoff - _noise(result):
             break
         found = _found_by(search)
-        if found is None or found.schedule is None:
-            continue
-        rank = found.payoff, -found.schedule.completion, -search.form
-        if best is None or rank > best:
-            best, result = rank, found
+        if found is not None and (result is None or _is_better(found, result)):
+            result = found
     return result
+
+
+def _noise(found: BestSchedule) -> float:
+    """The difference up to which payoffs count as equal to that of `found`."""
+    return rounding.ULPS * found.utility + rounding.TOLERANCE * found.cost
+
+
+def _is_better(found: BestSchedule, than: BestSchedule) -> bool:
+    """Whether the payoff is larger, or equal in an earlier completion or form."""
+    gain, noise = found.payoff - than.payoff, max(_noise(found), _noise(than))
+    if abs(gain) > noise:
+        return gain > 0
+    assert found.schedule is not None  # a payoff is that of a schedule
+    assert than.schedule is not None
+    return (found.schedule.completion, found.schedule.form) < (
+        than.schedule.completion,
+        than.schedule.form,
+    )
 
 
 def _found_by(search: Search) -> BestSchedule | None:

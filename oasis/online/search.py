@@ -13,12 +13,11 @@ from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.resources import as_array
-from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.rounding import ULPS, FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.completions import Completions, completions, completions_by_form
 from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
 from oasis.online.dp.worker_slots import (
-    ULPS,
     costs_of_work,
     falls_after,
     first_if_best,

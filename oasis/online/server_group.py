@@ -346,10 +346,10 @@ class ServerGroup:
         else:
             unit = self.unit_cost(demand, slots)
             unit[room == 0.0] = np.inf
-            if (units == 1).all():  # one unit needs no order: argmin finds the first of equals
-                return np.arange(len(slots)), self.server[unit.argmin(axis=1)], units
-            # Here the order of ties decides which servers are used, so it must be stable.
-            order = unit.argsort(axis=1, kind="stable")
+            if (units == 1).all():  # one unit needs no order
+                return np.arange(len(slots)), self.server[rounding.first_of_least(unit)], units
+            # Here the order of ties decides which servers are used.
+            order = rounding.ascending(unit)
             each = room[np.arange(len(slots))[:, None], order].astype(np.int64)
             copies = self.copies[order]
         taken = np.minimum((each * copies).cumsum(axis=1), units[:, None])

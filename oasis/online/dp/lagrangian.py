@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oasis.model import rounding
 from oasis.model.rounding import FloatArray, IntArray
 
 
@@ -88,14 +89,15 @@ class Envelope:
         self.run = np.arange(len(rows)).repeat(lengths)
         # With a price on work, slots fall apart and each takes a
         # vertex of its hull (docs/theory-search).
-        place, self._cost, slope = _lower_hulls(rows)
+        place, self._cost, slope, error = _lower_hulls(rows)
         row, self._count = np.divmod(place, rows.shape[1] + 1)
         # The slope next to a nan that keeps two rows apart is nan: it is no edge.
         edges = (~np.isnan(slope)).nonzero()[0]
-        # Cheapest worker-slots first; the stable sort takes the
-        # earlier run of two that cost the same.
-        edges = edges[slope[edges].argsort(kind="stable")]
-        self._slope, self._row = slope[edges], row[edges]
+        # Cheapest worker-slots first, and of two that cost the same the earlier run.
+        edges = edges[rounding.ascending(slope[edges], error[edges])]
+        # Of slopes that are equal up to rounding an earlier one may be the larger by a bit.
+        self._slope = np.maximum.accumulate(slope[edges])
+        self._row = row[edges]
         self._width = place[edges + 1] - place[edges]
         self._first = (self._count == 0).nonzero()[0]
         room = np.bincount(self._row, self._width, len(rows))
@@ -166,26 +168,28 @@ class Envelope:
         copies, missing = divmod(self.demand - before, width)
         count = np.bincount(self._row[:last], self._width[:last], len(slots)).astype(np.int64)
         slots[row] -= copies
+        groups = [np.arange(len(slots)), count, slots]
         if copies:
-            parts = ((np.arange(len(slots)), row), (count, count[row] + width), (slots, copies))
-            groups = [with_last(*part) for part in parts]
-        else:
-            groups = [np.arange(len(slots)), count, slots]
+            # They come before the other slots of their run: groups are in order of time.
+            new = (row, count[row] + width, copies)
+            groups = [with_value(*each, row) for each in zip(groups, new, strict=True)]
         used = groups[2].nonzero()[0]
         return Slots(*(part[used] for part in groups)), float(self._slope[last]), missing
 
 
-def with_last(array: IntArray, value: int) -> IntArray:
-    """`array` and one more value; `np.append` takes three times as long."""
+def with_value(array: IntArray, value: int, at: int) -> IntArray:
+    """`array` and one more value before place `at`; `np.insert` takes far longer."""
     longer = np.empty(len(array) + 1, dtype=np.int64)
-    longer[:-1], longer[-1] = array, value
+    longer[:at], longer[at], longer[at + 1 :] = array[:at], value, array[at:]
     return longer
 
 
-def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
     """Vertices of the lower convex hull of each row: flat position, cost, slope to the next one.
 
-    A point on or above the chord between its two neighbours is no vertex. All such points are
+    The last array is the rounding error of the slopes.
+
+    A point on, up to rounding, or above the chord between its two neighbours is no vertex. All such points are
     dropped at once, until none is left. The rows lie one after the other with a nan between them:
     every comparison with nan is false, so no vertex is dropped because of another row.
     """
@@ -197,14 +201,19 @@ def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
     place = (flat != np.inf).nonzero()[0]
     cost = flat[place]
     while True:
-        slope = (cost[1:] - cost[:-1]) / (place[1:] - place[:-1])
+        width = place[1:] - place[:-1]
+        slope = (cost[1:] - cost[:-1]) / width
+        # A slope is known no better than the costs that it is computed from, which are sums.
+        error = rounding.ULPS * cost[1:] / width
+        equal = rounding.TOLERANCE * slope + error
         keep = np.ones(len(place), bool)
-        np.logical_not(slope[1:] <= slope[:-1], out=keep[1:-1])
+        np.logical_not(slope[1:] <= slope[:-1] + equal[1:], out=keep[1:-1])
         if keep.all():
-            return place, cost, slope
+            return place, cost, slope, error
         place, cost = place[keep], cost[keep]
 
 
+GRID_STEPS = 8  # steps of the grid of reduced costs in what counts as equal
 # 32 MiB of floats: larger tables are worked through in blocks.
 LARGEST_TABLE = 2**22  # entries of one array
 
@@ -228,12 +237,13 @@ def repair(
         rounding errors.
     count, number : (G,) int array
         Workers now in each slot of the group, a count with reduced cost 0; slots in the group.
+        Groups are in order of time.
     missing : int
         Worker-slots to add, 1 <= missing <= N.
     limit : float
         Moves are wanted only if their total reduced cost is below this.
     noise : float
-        Rounding error of a total: one up to this counts as 0.
+        Totals that differ by no more than this count as equal.
 
     Returns
     -------
@@ -245,19 +255,24 @@ def repair(
     target = count + missing
     fits = (target < reduced.shape[1]).nonzero()[0]
     single = reduced[fits, target[fits]]
-    pick = fits[single.argmin()]
     total = max(float(single.min()), 0.0)
+    # Of equally dear slots the earliest takes it.
+    pick = fits[(single <= total + noise).argmax()]
     one = total, (np.array([pick]), target[[pick]])
     if total <= noise:
         return one
+    noise = max(noise, rounding.TOLERANCE * min(total, limit))
     # No reduced cost is below 0, so a move dearer than this repair, or than what is wanted at all,
-    # is part of no better solution. The factor keeps moves that only rounding puts above it.
-    within = min(total, limit) * (1 + 1e-12)
+    # is part of no better solution. The rest keeps moves that only rounding puts above it.
+    within = min(total, limit) + noise
     group, new = np.nonzero(reduced <= within)
     step = new - count[group]
     moving = step.nonzero()[0]
     group, step = group[moving], step[moving]
-    cost = np.maximum(reduced[group, new[moving]], 0.0)
+    # On a binary grid sums are exact, so that their order decides on no comparison.
+    grid = 2.0 ** np.floor(np.log2(noise / GRID_STEPS))
+    exact = np.maximum(reduced[group, new[moving]], 0.0)
+    cost = np.round(exact / grid) * grid
     # Distances in the graph of partial sums, where slots may be used twice: a lower bound.
     levels = _distances(step, cost, max(missing, int(np.abs(step).max(initial=0))), within)
     reach = len(levels[0]) // 2
@@ -265,20 +280,26 @@ def repair(
     # The bound decides most cases: no better repair is possible than none, or than the one above.
     if lower >= limit:
         return min(lower, limit), None
-    if lower >= total - noise:
+    upper = total
+    if lower < total - noise:
+        # If the steps behind the bound find a slot each at the same cost, the bound is attained.
+        chosen = _assign(_path(levels, missing), group, step, cost, number)
+        upper = float(cost[chosen].sum()) if chosen is not None else np.inf
+        # Only now is the dynamic programme needed, and only below the best cost that is known.
+        if upper > lower + noise:
+            within = min(within, upper)
+            states = _states(group, step, cost, number, missing, within, levels[-1])
+            upper = min(upper, _cost_of(states[-1], missing))
+        if upper >= limit:
+            return limit, None
+    ahead = _ahead(missing - step, levels[-1])
+    # Only such moves are part of a solution that is as cheap up to rounding.
+    likely = (cost + ahead <= upper + noise).nonzero()[0]
+    if upper == total and (step[likely] == missing).all() and (group[likely] == pick).all():
         return one
-    # If the steps behind the bound find a slot each at the same cost, the bound is attained.
-    chosen = _assign(_path(levels, missing), group, step, cost, number)
-    upper = float(cost[chosen].sum()) if chosen is not None else np.inf
-    # Only now is the dynamic programme needed, and only below the best cost that is known.
-    if upper > lower + noise:
-        within = min(within, upper)
-        better = _exact(group, step, cost, number, missing, within, levels[-1])
-        if better is not None:
-            chosen, upper = better, float(cost[better].sum())
-    if upper >= limit:
-        return limit, None
-    return upper, (group[chosen], count[group[chosen]] + step[chosen])
+    group, step, cost, exact = group[likely], step[likely], cost[likely], exact[likely]
+    chosen = _earliest(group, step, cost, number, missing, upper + noise, levels[-1])
+    return float(exact[chosen].sum()), (group[chosen], count[group[chosen]] + step[chosen])
 
 
 def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> list[FloatArray]:
@@ -347,7 +368,25 @@ def _assign(
     return np.array(chosen)
 
 
-def _exact(
+def _ahead(rest: IntArray, least: FloatArray) -> FloatArray:
+    """A lower bound on the cost of steps with each sum in `rest`; `least` is from `_distances`."""
+    reach = len(least) // 2
+    # Beyond the window no distance is known, and 0 is always a bound.
+    far = np.abs(rest) > reach
+    ahead: FloatArray = np.where(far, 0.0, least[np.where(far, 0, rest + reach)])
+    return ahead
+
+
+@dataclass(frozen=True, slots=True)
+class _States:
+    """Least cost of each sum of the steps of some slots; slots of `moves` take one or none."""
+
+    sums: IntArray
+    costs: FloatArray
+    moves: slice
+
+
+def _states(
     group: IntArray,
     step: IntArray,
     cost: FloatArray,
@@ -355,43 +394,62 @@ def _exact(
     missing: int,
     within: float,
     least: FloatArray,
-) -> IntArray | None:
-    """The cheapest moves, at most one in each slot, by a dynamic programme over the slots.
+    keep_ties: bool = False,
+) -> list[_States]:
+    """The states of a dynamic programme over the slots, at most one move in each.
 
-    Its state is the sum of the steps so far. A state is dropped when its cost plus the least cost
-    of the steps still missing, `least` from `_distances`, is above `within`.
+    It goes from the last slot to the first. A state is dropped when its cost plus the least cost of
+    the steps still missing, `least` from `_distances`, is above `within`. Slots of a group that
+    lower no cost are left out, unless they shall be there for ties.
     """
-    reach = len(least) // 2
     first = np.diff(group, prepend=-1).nonzero()[0]
-    sums, costs = np.zeros(1, np.int64), np.zeros(1)
-    trail = []
-    for a, b in zip(first, np.append(first[1:], len(group)), strict=True):
+    states = [_States(np.zeros(1, np.int64), np.zeros(1), slice(0, 0))]
+    for a, b in reversed(list(zip(first, np.append(first[1:], len(group)), strict=True))):
         steps, prices = np.append(0, step[a:b]), np.append(0.0, cost[a:b])[:, None]
-        for _ in range(number[group[a]]):
+        slots = int(number[group[a]])
+        if prices[1:].min() > 0:  # no solution has more moves of this group
+            slots = min(slots, int(within / prices[1:].min()))
+        for _ in range(slots):
+            sums = states[-1].sums
             low = sums[0] + steps.min()
             size = sums[-1] + steps.max() - low + 1
             table = np.full((len(steps), size), np.inf)
-            table[np.arange(len(steps))[:, None], sums + (steps[:, None] - low)] = costs + prices
-            made = table.argmin(axis=0)
-            totals = table[made, np.arange(size)]
-            rest = missing - low - np.arange(size)
-            # What is still missing costs at least its distance; beyond the window no
-            # distance is known, and 0 is always a bound.
-            far = np.abs(rest) > reach
-            ahead = np.where(far, 0.0, least[np.where(far, 0, rest + reach)])
+            place = sums + (steps[:, None] - low)
+            table[np.arange(len(steps))[:, None], place] = states[-1].costs + prices
+            totals = table.min(axis=0)
             # A state that the bound on its rest puts above the limit leads to no better solution.
+            ahead = _ahead(missing - low - np.arange(size), least)
             alive = (totals + ahead <= within).nonzero()[0]
-            if not made[alive].any():
+            if not keep_ties and (totals == table[0])[alive].all():
                 break  # no state gains from one more slot of this group, so none from two
-            sums, costs = low + alive, totals[alive]
-            trail.append((sums, made[alive], a))
-    at = int(np.searchsorted(sums, missing))
-    if at == len(sums) or sums[at] != missing:
-        return None
-    left, chosen = missing, []
-    for sums, made, a in reversed(trail):
-        move = made[np.searchsorted(sums, left)]
-        if move:
-            chosen.append(a + move - 1)
-            left -= step[a + move - 1]
-    return np.array(chosen[::-1])
+            states.append(_States(low + alive, totals[alive], slice(int(a), int(b))))
+    return states
+
+
+def _cost_of(states: _States, total: int) -> float:
+    at = int(np.searchsorted(states.sums, total))
+    return float(states.costs[at]) if at < len(states.sums) and states.sums[at] == total else np.inf
+
+
+def _earliest(
+    group: IntArray,
+    step: IntArray,
+    cost: FloatArray,
+    number: IntArray,
+    missing: int,
+    within: float,
+    least: FloatArray,
+) -> IntArray:
+    """Of the moves that cost at most `within` those with most workers in the earliest slots."""
+    states = _states(group, step, cost, number, missing, within, least, keep_ties=True)
+    left, budget, chosen = missing, within, []
+    for after, slot in zip(reversed(states[:-1]), reversed(states[1:]), strict=True):
+        moves = range(slot.moves.start, slot.moves.stop)
+        options = [(int(step[k]), float(cost[k]), [k]) for k in moves] + [(0, 0.0, [])]
+        # The largest step that the later slots can complete.
+        taken, price, move = max(
+            option for option in options if option[1] + _cost_of(after, left - option[0]) <= budget
+        )
+        left, budget = left - taken, budget - price
+        chosen += move
+    return np.array(chosen)

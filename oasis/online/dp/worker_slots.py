@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oasis.model.rounding import FloatArray, IntArray
+from oasis.model import rounding
+from oasis.model.rounding import TOLERANCE, ULPS, FloatArray, IntArray
 from oasis.online.dp.lagrangian import Envelope, Slots, Split, repair
 
 
@@ -81,7 +82,6 @@ def workers_for(counts: IntArray, least: int, work: int | None) -> IntArray:
     return workers
 
 
-ULPS = 1e-14  # relative rounding error of a sum of costs
 # Each probe costs one pass over all slots; ceilings between two probes are lowered by the search.
 PROBES = 24  # completions whose optimal multiplier is computed before the search begins
 
@@ -135,9 +135,12 @@ def below(rows: FloatArray, limit: float) -> FloatArray:
     return costs
 
 
-def noise_of(utility: FloatArray) -> float:
-    """The difference up to which payoffs count as equal; some utility is positive."""
-    return ULPS * float(utility[(utility > 0).argmax()])
+def noise_of(utility: FloatArray, cost: float = 0.0) -> float:
+    """The difference up to which payoffs count as equal; some utility is positive.
+
+    `cost` is that of one of them. Prices are known less exactly than utilities.
+    """
+    return ULPS * float(utility[(utility > 0).argmax()]) + TOLERANCE * cost
 
 
 def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | None:
@@ -152,11 +155,9 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     ceiling = utility[:n] - np.maximum(bounds, 0.0)
     # Before these slots the work cannot be complete, or its completion is worth nothing.
     ceiling[: max(envelope.earliest, int(worthy[0]))] = -np.inf
-    noise = noise_of(utility)
+    noise, margin = noise_of(utility), 0.0
     best, found, slots, tries = at_least, n, None, 0
     while True:
-        # Once a split is found, only a payoff above it by more than rounding counts as better.
-        margin = 0.0 if slots is None else noise
         wanted = (ceiling > best + margin).nonzero()[0]
         # The likeliest raises the best payoff; the last lowers the most
         # ceilings, as costs never rise with the completion.
@@ -178,6 +179,8 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
         payoff = float(utility[at]) - cost
         if candidate is not None and (at < found or payoff > best + margin):
             best, found, slots = max(best, payoff), at, candidate
+            # From now on only a payoff above it by more than rounding counts as better.
+            margin = noise_of(utility, cost)
     return None if slots is None else envelope.split(slots, utility)
 
 
@@ -202,7 +205,7 @@ def cheapest(
     at = np.arange(len(slots.row))
     bound = float(costs[at, slots.count] @ slots.number) + multiplier * missing
     # The sum itself is known no better than this.
-    noise = max(noise, ULPS * abs(bound))
+    noise = max(noise, TOLERANCE * abs(bound))
     if bound >= limit:
         return bound, None
     # Whole vertices cost the same with and without the envelope: the bound is attained.
@@ -397,9 +400,12 @@ class ChunkSplit:
     def best(self, utility: FloatArray) -> Split | None:
         """The split of the largest positive payoff, the earliest of equals; None without one."""
         payoff = np.where(utility > 0, utility - self.cost, -np.inf)
-        # Alg. 2, l. 6-9; argmax takes the first of equal payoffs, the earliest completion.
-        at = int(np.argmax(payoff))
-        return self._split(at, float(payoff[at])) if payoff[at] > 0 else None
+        # Alg. 2, l. 6-9, with the first of equal payoffs: the earliest completion.
+        best = int(payoff.argmax())
+        if not payoff[best] > 0:
+            return None
+        at = int((payoff >= payoff[best] - noise_of(utility, float(self.cost[best]))).argmax())
+        return self._split(at, float(payoff[at]))
 
     def cheapest(self) -> Split | None:
         """The cheapest split, its payoff is minus its cost; None if the work does not fit."""
@@ -425,6 +431,6 @@ class ChunkSplit:
             reached = self.value[slot][before] + self.table[slot]
             # Going backwards, the fewest workers that fit the value:
             # ties leave the work to earlier slots.
-            counts[slot] = int(np.argmax(reached == self.value[slot + 1, work]))
+            counts[slot] = rounding.first_of_least(reached)
             work = before[counts[slot]]
         return counts
