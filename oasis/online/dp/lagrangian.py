@@ -213,7 +213,7 @@ def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, Fl
         place, cost = place[keep], cost[keep]
 
 
-GRID_STEPS = 8  # steps of the grid of reduced costs in what counts as equal
+MOST_TIED = 4  # so many slots of a group may change where only ties are at stake
 # 32 MiB of floats: larger tables are worked through in blocks.
 LARGEST_TABLE = 2**22  # entries of one array
 
@@ -261,7 +261,6 @@ def repair(
     one = total, (np.array([pick]), target[[pick]])
     if total <= noise:
         return one
-    noise = max(noise, rounding.TOLERANCE * min(total, limit))
     # No reduced cost is below 0, so a move dearer than this repair, or than what is wanted at all,
     # is part of no better solution. The rest keeps moves that only rounding puts above it.
     within = min(total, limit) + noise
@@ -269,10 +268,7 @@ def repair(
     step = new - count[group]
     moving = step.nonzero()[0]
     group, step = group[moving], step[moving]
-    # On a binary grid sums are exact, so that their order decides on no comparison.
-    grid = 2.0 ** np.floor(np.log2(noise / GRID_STEPS))
-    exact = np.maximum(reduced[group, new[moving]], 0.0)
-    cost = np.round(exact / grid) * grid
+    cost = np.maximum(reduced[group, new[moving]], 0.0)
     # Distances in the graph of partial sums, where slots may be used twice: a lower bound.
     levels = _distances(step, cost, max(missing, int(np.abs(step).max(initial=0))), within)
     reach = len(levels[0]) // 2
@@ -280,7 +276,7 @@ def repair(
     # The bound decides most cases: no better repair is possible than none, or than the one above.
     if lower >= limit:
         return min(lower, limit), None
-    upper = total
+    upper, noise = total, max(noise, rounding.TOLERANCE * min(total, limit))
     if lower < total - noise:
         # If the steps behind the bound find a slot each at the same cost, the bound is attained.
         chosen = _assign(_path(levels, missing), group, step, cost, number)
@@ -289,17 +285,19 @@ def repair(
         if upper > lower + noise:
             within = min(within, upper)
             states = _states(group, step, cost, number, missing, within, levels[-1])
-            upper = min(upper, _cost_of(states[-1], missing))
+            upper = min(upper, float(_costs_of(states[-1], np.array([missing]))[0]))
         if upper >= limit:
             return limit, None
     ahead = _ahead(missing - step, levels[-1])
     # Only such moves are part of a solution that is as cheap up to rounding.
     likely = (cost + ahead <= upper + noise).nonzero()[0]
-    if upper == total and (step[likely] == missing).all() and (group[likely] == pick).all():
+    group, step, cost = group[likely], step[likely], cost[likely]
+    # Without a larger count before the end of the one move, nothing has workers earlier.
+    sooner = (step > 0) & ((group < pick) | ((group == pick) & (step > missing)))
+    if upper == total and not sooner.any():
         return one
-    group, step, cost, exact = group[likely], step[likely], cost[likely], exact[likely]
     chosen = _earliest(group, step, cost, number, missing, upper + noise, levels[-1])
-    return float(exact[chosen].sum()), (group[chosen], count[group[chosen]] + step[chosen])
+    return float(cost[chosen].sum()), (group[chosen], count[group[chosen]] + step[chosen])
 
 
 def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> list[FloatArray]:
@@ -394,21 +392,21 @@ def _states(
     missing: int,
     within: float,
     least: FloatArray,
-    keep_ties: bool = False,
+    most_tied: int = 0,
 ) -> list[_States]:
     """The states of a dynamic programme over the slots, at most one move in each.
 
     It goes from the last slot to the first. A state is dropped when its cost plus the least cost of
     the steps still missing, `least` from `_distances`, is above `within`. Slots of a group that
-    lower no cost are left out, unless they shall be there for ties.
+    lower no cost are left out, but for the first `most_tied` ones.
     """
     first = np.diff(group, prepend=-1).nonzero()[0]
     states = [_States(np.zeros(1, np.int64), np.zeros(1), slice(0, 0))]
     for a, b in reversed(list(zip(first, np.append(first[1:], len(group)), strict=True))):
         steps, prices = np.append(0, step[a:b]), np.append(0.0, cost[a:b])[:, None]
         slots = int(number[group[a]])
-        if prices[1:].min() > 0:  # no solution has more moves of this group
-            slots = min(slots, int(within / prices[1:].min()))
+        if most_tied:
+            slots = min(slots, most_tied)
         for _ in range(slots):
             sums = states[-1].sums
             low = sums[0] + steps.min()
@@ -418,17 +416,22 @@ def _states(
             table[np.arange(len(steps))[:, None], place] = states[-1].costs + prices
             totals = table.min(axis=0)
             # A state that the bound on its rest puts above the limit leads to no better solution.
-            ahead = _ahead(missing - low - np.arange(size), least)
-            alive = (totals + ahead <= within).nonzero()[0]
-            if not keep_ties and (totals == table[0])[alive].all():
+            rest = missing - low - np.arange(size)
+            wanted = totals + _ahead(rest, least) <= within
+            if most_tied:
+                wanted &= np.abs(rest) <= len(least)
+            alive = wanted.nonzero()[0]
+            if not most_tied and (totals == table[0])[alive].all():
                 break  # no state gains from one more slot of this group, so none from two
             states.append(_States(low + alive, totals[alive], slice(int(a), int(b))))
     return states
 
 
-def _cost_of(states: _States, total: int) -> float:
-    at = int(np.searchsorted(states.sums, total))
-    return float(states.costs[at]) if at < len(states.sums) and states.sums[at] == total else np.inf
+def _costs_of(states: _States, totals: IntArray) -> FloatArray:
+    """Least cost of each of these sums of steps; inf where no states have it."""
+    at = np.minimum(states.sums.searchsorted(totals), len(states.sums) - 1)
+    costs: FloatArray = np.where(states.sums[at] == totals, states.costs[at], np.inf)
+    return costs
 
 
 def _earliest(
@@ -441,15 +444,17 @@ def _earliest(
     least: FloatArray,
 ) -> IntArray:
     """Of the moves that cost at most `within` those with most workers in the earliest slots."""
-    states = _states(group, step, cost, number, missing, within, least, keep_ties=True)
+    wanted = np.array([missing])
+    states = _states(group, step, cost, number, missing, within, least, MOST_TIED)
+    if _costs_of(states[-1], wanted)[0] > within:  # they need more slots of a group than that
+        states = _states(group, step, cost, number, missing, within, least)
     left, budget, chosen = missing, within, []
     for after, slot in zip(reversed(states[:-1]), reversed(states[1:]), strict=True):
-        moves = range(slot.moves.start, slot.moves.stop)
-        options = [(int(step[k]), float(cost[k]), [k]) for k in moves] + [(0, 0.0, [])]
+        steps, prices = np.append(0, step[slot.moves]), np.append(0.0, cost[slot.moves])
+        able = (prices + _costs_of(after, left - steps) <= budget).nonzero()[0]
         # The largest step that the later slots can complete.
-        taken, price, move = max(
-            option for option in options if option[1] + _cost_of(after, left - option[0]) <= budget
-        )
-        left, budget = left - taken, budget - price
-        chosen += move
+        move = able[steps[able].argmax()]
+        if move:
+            chosen.append(slot.moves.start + move - 1)
+        left, budget = left - int(steps[move]), budget - float(prices[move])
     return np.array(chosen)
