@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from oasis.online.dp import best_split, smallest_cost, smallest_factor
-from oasis.online.dp.lagrangian import _exact, repair
+from oasis.online.dp.lagrangian import _costs_of, _states, repair
 from tests.oracle.textbook_split import FloatArray, cheapest_moves, costs, payoffs
 
 IntArray = npt.NDArray[np.int64]
@@ -311,7 +311,7 @@ def test_exact_moves_are_the_cheapest(seed: int) -> None:
         group, new, step = (a[step != 0] for a in (group, new, step))
         cost = g.reduced[group, new]
         reach = int(np.abs(step).max())
-        chosen = _exact(group, step, cost, g.number, g.missing, np.inf, np.zeros(2 * reach + 1))
-        assert chosen is not None
-        assert cost[chosen].sum() == least(g)
-        check_moves(g, group[chosen], new[chosen], least(g))
+        states = _states(
+            group, step, cost, g.number, g.missing, np.inf, np.zeros(2 * reach + 1)
+        )
+        assert _costs_of(states[-1], np.array([g.missing])) == [least(g)]
