@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 MEASURED = re.compile(r"(seconds|jobs_per_second|version|code)$")
 DURATION = re.compile(r" *\b\d[\d.]*(e[+-]\d+)? (ms|s)\b")  # with the blanks that align it
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
+# Another processor adds and raises to powers with another last bit, or two.
+SAME = 1e-12
 PROGRESS = re.compile(r"^ +\d+\.\d s  .*\n", re.MULTILINE)
+
+
+def is_same(kept: str, found: str) -> bool:
+    """Whether two texts are the same, their numbers to twelve significant digits."""
+    if kept == found:
+        return True
+    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (kept, found)]
+    return NUMBER.sub("#", kept) == NUMBER.sub("#", found) and all(
+        math.isclose(a, b, rel_tol=SAME, abs_tol=SAME) for a, b in zip(*numbers, strict=True)
+    )
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The values in plain data, in order, and the keys of mappings."""
+    if isinstance(value, dict):
+        for key in sorted(value):
+            yield key
+            yield from leaves(value[key])
+    elif isinstance(value, list | tuple):
+        yield len(value)
+        for inner in value:
+            yield from leaves(inner)
+    else:
+        yield value
 
 
 def repeatable(value: Any) -> Any:

@@ -7,6 +7,9 @@ jobs, or what each job held when.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,8 +33,9 @@ from oasis.simulator import (
     replay,
     rigid_workload,
 )
+from offline import configuration_bound, solve
 from tests.live import KINDS, Drill
-from tests.recorded.examples import digest
+from tests.recorded.outputs import leaves, repeatable
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 
 Run = tuple[str, Callable[[], dict[str, Any]]]  # its name, and how to make it
@@ -68,6 +72,19 @@ def runs() -> Iterator[Run]:
     yield from _elastic()
     yield from _live()
     yield from _on_a_cluster()
+    yield from _proven()
+
+
+def digest(document: Any) -> list[Any]:
+    """A hash of what was decided in plain data, and one number that stands for its floats.
+
+    The number is a weighted sum, so that it also changes if two floats change places.
+    """
+    found = list(leaves(repeatable(document)))
+    floats = [value for value in found if isinstance(value, float) and math.isfinite(value)]
+    rest = ["#" if isinstance(v, float) and math.isfinite(v) else str(v) for v in found]
+    sums = math.fsum((1 + k / len(floats)) * value for k, value in enumerate(floats))
+    return [hashlib.sha256(json.dumps(rest).encode()).hexdigest()[:16], sums]
 
 
 def _named(name: str, options: dict[str, Any]) -> str:
@@ -228,4 +245,31 @@ def of_cluster(instance: oasis.Instance, name: str) -> dict[str, Any]:
         "decisions": digest([cluster.completed, cluster.rejected]),
         "schedules": digest(held),
         "calls": 3 * ahead,
+    }
+
+
+def _proven() -> Iterator[Run]:
+    for label in ("small", "testbed"):
+        instance = oasis.generate(**(INSTANCES[label] | {"jobs": 8}))
+        for method in ("milp", "benders", "colgen"):
+
+            def run(method: str = method, on: oasis.Instance = instance) -> Any:
+                return of_optimum(on, method)
+
+            yield f"proven {label} {method}", run
+
+
+def of_optimum(instance: oasis.Instance, method: str) -> dict[str, Any]:
+    """The optimum of an instance, and bounds on it at fixed prices and at the best ones."""
+    result = solve(instance, method)
+    prices = [
+        np.full((instance.horizon, *table.shape), 1e-3)
+        for table in (instance.cluster.worker_capacity, instance.cluster.ps_capacity)
+    ]
+    return {
+        "total": result.objective,
+        "admitted": len(result.schedules or ()),
+        "decisions": [result.status, configuration_bound(instance).bound],
+        "schedules": [oasis.dual_bound(instance, *prices)],
+        "calls": None,
     }

@@ -1,0 +1,72 @@
+"""No change of structure changes a decision or an output: all are those recorded."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.recorded.__main__ import (
+    KEPT,
+    KEPT_RUNS,
+    difference,
+    found_outputs,
+    is_same,
+    run_differences,
+)
+from tests.recorded.commands import COMMANDS
+from tests.recorded.runs import digest, runs
+
+RUNS = dict(runs())
+KINDS = {"simulate", "replay", "elastic", "live", "cluster", "proven"}
+WORLDS = sorted({" ".join(name.split()[:2]) for name in RUNS})
+PARTS = 4  # processes may share the outputs
+
+
+def test_a_run_that_differs_is_named_with_what_differs() -> None:
+    kept = {"a": {"total": 1.0, "decisions": "x"}, "b": {"total": 2.0, "decisions": "y"}}
+    found = {"a": {"total": 1.5, "decisions": "x"}, "c": {"total": 2.0, "decisions": "y"}}
+    assert run_differences(kept, found) == [
+        "a: total 1.0 -> 1.5",
+        "b: is gone",
+        "c: not recorded",
+    ]
+    assert run_differences(kept, kept) == []
+
+
+def test_twelve_digits_of_floats_count_and_all_of_the_rest() -> None:
+    def differences(*values: object) -> list[str]:
+        kept, found = ({"a": {"decisions": digest([value, 3.0])}} for value in values)
+        return run_differences(kept, found)
+
+    assert differences(0.3, 0.1 + 0.2) == []
+    assert len(differences(0.3, 0.3 + 1e-10)) == 1
+    assert len(differences(1, 2)) == 1
+    assert len(differences("x", "y")) == 1
+    assert is_same("costs 0.3 in 2", "costs 0.30000000000000004 in 2")
+    assert not is_same("costs 0.3 in 2", "costs 0.3 in 3")
+    assert not is_same("costs 0.3000000001", "costs 0.3")
+
+
+def test_every_world_is_among_the_recorded_runs() -> None:
+    kept = json.loads(KEPT_RUNS.read_text())
+    assert list(kept) == list(RUNS)
+    assert {world.split()[0] for world in WORLDS} == KINDS
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_runs_are_those_recorded(world: str) -> None:
+    kept = json.loads(KEPT_RUNS.read_text())
+    of_world = [name for name in RUNS if name.startswith(world + " ")]
+    found = {name: RUNS[name]() for name in of_world}
+    assert run_differences({name: kept[name] for name in of_world}, found) == []
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_outputs_are_those_recorded(part: int) -> None:
+    for path, found in found_outputs(COMMANDS[part::PARTS]):
+        assert is_same(path.read_text(), found), difference(path, found)
+
+
+def test_every_recorded_output_has_its_command() -> None:
+    assert len(list(KEPT.iterdir())) == len(COMMANDS)
