@@ -59,7 +59,7 @@ def round_down(x: Decimal) -> int:
 
 def compare(a: Decimal, b: Decimal) -> int:
     """-1, 0 or 1, where what is equal within the tolerance is equal."""
-    if a == b or abs(a - b) <= EQUAL * max(abs(a), abs(b)):
+    if a == b or abs(a - b) <= EQUAL * min(abs(a), abs(b)):  # nothing equals infinity but itself
         return 0
     return -1 if a < b else 1
 
@@ -92,16 +92,16 @@ class Task:
     """A job as Algorithm 2 sees it; slots are counted from the beginning of the horizon."""
 
     def __init__(self, job: Any, instance: Any, fraction: Decimal) -> None:
-        assert job.in_forms == (job,) and job.min_workers == 1 and not job.requires
+        assert job.in_forms == (job,), "the reference knows jobs of one form"
+        assert job.min_workers == 1, "and of single workers"
+        assert not job.requires, "on any machine"
         names = instance.cluster.resources
         self.arrival = job.arrival
         self.worker, self.ps = (
             tuple(written(amounts.get(name, 0.0)) for name in names)
             for amounts in (job.worker, job.ps)
         )
-        b, big_b = (
-            written(amounts.get("bandwidth_gbps", 0.0)) for amounts in (job.worker, job.ps)
-        )
+        b, big_b = (written(amounts.get("bandwidth_gbps", 0.0)) for amounts in (job.worker, job.ps))
         kappa = written(job.minibatch_time)
         if job.gradient_mb > 0:
             seconds = written(job.gradient_mb) * Decimal("8e-3") / b
@@ -110,7 +110,9 @@ class Task:
         self.most = min(job.chunks, self.work)  # (3)
         self.needed = [round_up(n * b / big_b) if b > 0 else 0 for n in range(self.most + 1)]  # (6)
         first = job.arrival - (-self.work // job.chunks) - 1
-        worth = {t: utility_at(job.utility, t - job.arrival) for t in range(first, instance.horizon)}
+        worth = {
+            t: utility_at(job.utility, t - job.arrival) for t in range(first, instance.horizon)
+        }
         # The floor is a share of the job's best utility, that of its earliest completion.
         self.worth = {
             t: value
