@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import baselines
-from oasis import Instance, OASiS, PolicyError, PriceBounds
+from oasis import Instance, LiveScheduler, OASiS, PolicyError, PriceBounds
 from oasis.simulator import (
     ChangeCosts,
     Engine,
@@ -26,6 +26,7 @@ from oasis.simulator import (
     TrainingSpeed,
     Workload,
 )
+from tests.live import CLUSTER, TROUBLES, Drill
 from tests.strategies import fewer, of_kinds, small_instances, with_work
 
 TIMES = st.integers(0, 12).map(float)
@@ -206,6 +207,16 @@ def test_it_repeats_itself_and_can_be_used_again(name):
         assert runs[0] == runs[1] == runs[2]
 
     with_examples(name, check)()
+
+
+@names
+def test_as_a_service_it_keeps_to_windows_whole_and_partial(name):
+    @given(seed=st.integers(0, 2**32 - 1))
+    def check(seed):
+        scheduler = LiveScheduler(baselines.make(name, 1), CLUSTER)
+        Drill(scheduler, seed, (*TROUBLES, *["reserve"] * 3), leaps=(1,)).run(40).verify()
+
+    fewer(5)(check)()
 
 
 @names
