@@ -7,7 +7,7 @@ continuous time, on machines that are lost, with costs, and where gangs may be i
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import baselines
@@ -211,12 +211,14 @@ def test_it_repeats_itself_and_can_be_used_again(name):
 
 @names
 def test_as_a_service_it_keeps_to_windows_whole_and_partial(name):
+    @fewer(10)
     @given(seed=st.integers(0, 2**32 - 1))
+    @example(6)  # a gang waits for its last task where a window is about to begin
     def check(seed):
         scheduler = LiveScheduler(baselines.make(name, 1), CLUSTER)
-        Drill(scheduler, seed, (*TROUBLES, *["reserve"] * 3), leaps=(1,)).run(40).verify()
+        Drill(scheduler, seed, (*TROUBLES, *["reserve"] * 3), leaps=(1,)).run(30).verify()
 
-    fewer(5)(check)()
+    check()
 
 
 @names
