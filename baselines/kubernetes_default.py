@@ -162,7 +162,8 @@ class KubernetesDefault(BasePolicy):
             for index in self._bound:
                 job = self._book.jobs[index]
                 if view.allocation(job) == NOTHING:
-                    room.hold(job, self._allocation(index))
+                    # Also where nothing is to begin any more: a bound pod stays where it is.
+                    room.occupy(job, self._allocation(index))
         return room
 
     def _bind(self, room: Room) -> set[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -19,15 +20,17 @@ from experiments.evaluation.comparison import (
 )
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
+from oasis.model import rounding
 from oasis.model.errors import InputError, InstanceError
 from oasis.model.forms import ANY_MACHINE, Form
 from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
+from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Utility
 from oasis.online.prices import PriceBounds
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster
-from oasis.scheduling.job import NOTHING, Allocation, LimitedDemand, PolicyJob, admits
+from oasis.scheduling.job import NOTHING, Allocation, Demand, LimitedDemand, PolicyJob, admits
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.policy_check import parameters_of, report_of
@@ -35,6 +38,10 @@ from oasis.scheduling.site import Machine, Site, cluster_of, policy_job
 from oasis.simulator import Outcome, replay
 from oasis.simulator.elastic import ElasticWorkload
 from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
+
+# How many times as far as a plan reaches nothing may run before no more is expected: by then every
+# job that waits has been given up, or was tried once more with what it is still worth.
+WAITED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +106,8 @@ class ElasticModel:
 
     Machines: all of them host workers, none parameter servers. A worker reserves its own demand and
     as much of the parameter servers' as falls to each worker where that is most, so that whatever
-    the model plans, they find room beside the workers. Parameter servers that no machine of the
-    workers admits are left out.
+    the model plans, they find room beside the workers. Parameter servers are left out where no
+    machine admits both and has room for a worker with its part of them.
 
     Jobs: a slot of one worker is one worker-slot, whatever the other workers are, so that speed is
     linear in them. It is counted as what one of the workers that the job asks for does (of the most
@@ -169,6 +176,25 @@ class ElasticModel:
             found.append(source)
         return found
 
+    @cached_property
+    def lookahead(self) -> int:
+        """Slots that a plan must reach ahead: enough for all the work, and for each job alone.
+
+        A job that needs more, on all machines, would never be planned and would wait for ever.
+        """
+        longest = slots_needed(self.made, self.length)
+        for job in self.made.workload.jobs:
+            if ways := self.fitting(job):
+                source = self.translate(job, 0).job.source
+                assert source is not None
+                alone = []
+                for way, form in zip(ways, source.in_forms, strict=True):
+                    amounts = as_array(form.worker, self.site.resources)
+                    held = self._held(amounts, form.chunks, job.in_forms[way].worker)
+                    alone.append(-(-form.work(self.length) // held))
+                longest = max(longest, min(alone))
+        return longest
+
     def translate(self, job: PolicyJob, slot: int) -> Translated:
         """`job` as it arrives in `slot`."""
         ways = self.fitting(job) or (0,)
@@ -214,14 +240,23 @@ class ElasticModel:
         counts = range(job.min_workers, job.max_workers + 1)
         # The largest number per worker: then parameter servers fit beside any number of workers.
         servers = max(job.ps_needed(workers) / workers for workers in counts)
-        machines = range(len(self.site.machines))
-        if not any(admits(job.worker, k) and admits(job.ps, k) for k in machines):
-            servers = 0.0
-        amounts = dict.fromkeys(self.site.resources, 0.0)
-        for demand, each in ((job.worker, 1.0), (job.ps, servers)):
-            for resource, amount in demand:
-                amounts[self.site.resources[resource]] += each * amount / self.site.grid
-        return {name: amount for name, amount in amounts.items() if amount}
+        alone, both = np.zeros((2, len(self.site.resources)))
+        for resource, amount in job.worker:
+            alone[resource] = both[resource] = amount / self.site.grid
+        for resource, amount in job.ps:
+            both[resource] += servers * amount / self.site.grid
+        amounts = both if self._held(both, 1, job.worker, job.ps) else alone
+        return {n: float(a) for n, a in zip(self.site.resources, amounts, strict=True) if a}
+
+    def _held(self, amounts: FloatArray, most: int, *demands: Demand) -> int:
+        """Units of `amounts`, at most `most`, that the machines hold which admit all `demands`."""
+        there = [
+            machine.amounts
+            for k, machine in enumerate(self.site.machines)
+            if all(admits(demand, k) for demand in demands)
+        ]
+        rows = np.array(there).reshape(len(there), len(amounts))
+        return min(most, int(rounding.units(rows, amounts, most).sum()))
 
 
 class SlotView:
@@ -313,7 +348,7 @@ class Slotted:
         self.wanted: dict[int, Allocation] = {}
         self.forms: dict[int, int] = {}  # of the model, of those that were to run
         self._new: list[PolicyJob] = []
-        self._slot = 0
+        self._slot = self._idle = 0  # the next one, and how many in a row nothing ran in
         self._clear()
 
     def _clear(self) -> None:
@@ -340,14 +375,19 @@ class Slotted:
                 index: found.form for index, found in answer.changes.items() if found.workers
             }
             self._carry_out(view, plan)
+            held = (plan.changes.get(k, view.allocation(job)) for k, job in self.real.items())
+            self._idle = 0 if any(found.workers for found in held) else self._idle + 1
             self._slot += 1
-        # Without a job there is nothing to plan: slots would be counted for ever.
-        if self.seen or self._new:
+        # Without a job there is nothing to plan, and where nothing has run for longer than a plan
+        # reaches only an event helps: slots would be counted for ever.
+        if (self.seen or self._new) and self._idle <= WAITED * self.model.lookahead:
             plan.wake_at = self._slot * self.model.length
         return plan
 
     def _note(self, view: View) -> None:
         """Collect events for the beginning of the next slot."""
+        if view.finished or view.arrived or view.lost or view.returned:
+            self._idle = 0
         for job in view.finished:
             if job.index in self.seen:
                 self.left.append(self.seen[job.index].job)
@@ -474,7 +514,7 @@ def elastic_policy(
     if name not in (OASIS, RECOURSE):
         return entry_of(name).make(None, options)
     model = ElasticModel(made, slot_seconds)
-    slots = slots_needed(made, slot_seconds)
+    slots = model.lookahead
     bounds = _bounds(model, slots, options) if name == OASIS else None
     return Slotted(planning_policy(name, options, slots, bounds=bounds), model)
 

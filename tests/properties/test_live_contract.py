@@ -22,6 +22,7 @@ from tests.live import (
     CLUSTER,
     KINDS,
     LOOKAHEAD,
+    TROUBLES,
     Drill,
     Executed,
     extent,
@@ -39,7 +40,7 @@ kinds = of(*KINDS)
 @fewer(10)
 @given(kinds, seeds, st.integers(1, 60))
 def test_what_was_executed_in_any_window_is_feasible(kind: str, seed: int, steps: int) -> None:
-    drill = Drill(KINDS[kind](), seed).run(steps)
+    drill = Drill(KINDS[kind](), seed, (*TROUBLES, "reserve")).run(steps)
     drill.verify()
     now = drill.scheduler.now
     for first in range(0, now, 5):

@@ -7,11 +7,11 @@ continuous time, on machines that are lost, with costs, and where gangs may be i
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import baselines
-from oasis import Instance, OASiS, PolicyError, PriceBounds
+from oasis import Instance, LiveScheduler, OASiS, PolicyError, PriceBounds
 from oasis.simulator import (
     ChangeCosts,
     Engine,
@@ -26,6 +26,7 @@ from oasis.simulator import (
     TrainingSpeed,
     Workload,
 )
+from tests.live import CLUSTER, TROUBLES, Drill
 from tests.strategies import fewer, of_kinds, small_instances, with_work
 
 TIMES = st.integers(0, 12).map(float)
@@ -206,6 +207,18 @@ def test_it_repeats_itself_and_can_be_used_again(name):
         assert runs[0] == runs[1] == runs[2]
 
     with_examples(name, check)()
+
+
+@names
+def test_as_a_service_it_keeps_to_windows_whole_and_partial(name):
+    @fewer(10)
+    @given(seed=st.integers(0, 2**32 - 1))
+    @example(6)  # a gang waits for its last task where a window is about to begin
+    def check(seed):
+        scheduler = LiveScheduler(baselines.make(name, 1), CLUSTER)
+        Drill(scheduler, seed, (*TROUBLES, *["reserve"] * 3), leaps=(1,)).run(30).verify()
+
+    check()
 
 
 @names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,45 +13,21 @@ import pytest
 import oasis
 from baselines import FIFO, SRTF
 from oasis import LiveScheduler, OasisError
-from tests.live import CLUSTER, KINDS, frozen, random_job
+from tests.live import (
+    CLUSTER,
+    KINDS,
+    SERVERS,
+    check_windows,
+    frozen,
+    random_job,
+    random_window,
+)
 
-SERVERS = (*CLUSTER.worker_ids, *CLUSTER.ps_ids)
-CAPACITY = np.vstack([CLUSTER.worker_capacity, CLUSTER.ps_capacity])
 POLICIES: dict[str, Callable[[], Any]] = {"fifo": lambda: FIFO(3), "srtf": lambda: SRTF(3)}
-Window = tuple[int, int, Mapping[str, Any]]  # begin, end, what is kept of servers
 
 
 def begun(kind: str) -> LiveScheduler:
     return LiveScheduler(POLICIES[kind](), CLUSTER) if kind in POLICIES else KINDS[kind]()
-
-
-def amounts(given: Mapping[str, float]) -> Any:
-    return np.array([given.get(name, 0.0) for name in CLUSTER.resources])
-
-
-def used(scheduler: LiveScheduler, jobs: Mapping[str, oasis.Job]) -> tuple[Any, set[str]]:
-    """What jobs use of each server in the present slot, and on which ones a task runs."""
-    total, there = np.zeros_like(CAPACITY), set()
-    for name, schedule in scheduler.plan(1).items():
-        for rows, first, demand in (
-            (schedule.workers, 0, jobs[name].worker),
-            (schedule.ps, len(CLUSTER.worker_ids), jobs[name].ps),
-        ):
-            for slot, server, count in rows.tolist():
-                assert slot == scheduler.now
-                total[first + server] += count * amounts(demand)
-                there.add(SERVERS[first + server])
-    return total, there
-
-
-def random_window(rng: np.random.Generator, now: int) -> Window:
-    begin = now + int(rng.integers(0, 4))
-    servers = rng.choice(SERVERS, int(rng.integers(1, 4)), replace=False).tolist()
-    kept: dict[str, Any] = {
-        server: None if rng.random() < 0.6 else {"cpu": float(rng.choice([0.5, 2.0]))}
-        for server in servers
-    }
-    return begin, begin + int(rng.integers(1, 4)), kept
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *POLICIES])
@@ -66,22 +42,16 @@ def test_no_job_runs_in_a_window_and_a_restart_keeps_them(kind: str, tmp_path: P
             jobs[name] = random_job(rng, name, slot)
             scheduler.submit(jobs[name])
         if rng.random() < 0.4:  # now and then one takes the place of another
-            name, (begin, end, kept) = f"w{rng.integers(4)}", random_window(rng, slot)
-            windows[name] = begin, end, kept
-            scheduler.reserve(name, begin, end, kept)
+            window = random_window(rng, slot)
+            windows[window["name"]] = window
+            scheduler.reserve(**window)
         if slot % 6 == 5:
             before = frozen(scheduler, tmp_path)
             scheduler = LiveScheduler.reopen(journal, POLICIES.get(kind, lambda: None)())
             assert frozen(scheduler, tmp_path) == before
             if slot % 12 == 11:
                 scheduler.checkpoint()
-        total, there = used(scheduler, jobs)
-        for begin, end, kept in windows.values():
-            for server, amount in kept.items() if begin <= slot < end else ():
-                assert amount is not None or server not in there, (slot, server)
-                total[SERVERS.index(server)] += amounts(amount or {})
-        assert (total <= CAPACITY + 1e-9)[sorted(map(SERVERS.index, there))].all(), slot
-        ran += len(there)
+        ran += check_windows(scheduler.plan(1), jobs, windows.values())
     assert ran > 10
 
 

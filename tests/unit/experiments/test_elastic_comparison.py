@@ -20,7 +20,14 @@ from experiments.figures.controllers import at_load, drawn
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Deadline
 from oasis.online.recourse.planner import Planner
-from oasis.simulator import Outage, elastic_from_dict, generate_elastic, replay, write_elastic
+from oasis.simulator import (
+    Outage,
+    elastic_from_dict,
+    engine,
+    generate_elastic,
+    replay,
+    write_elastic,
+)
 from offline.elastic_bound import slots_needed
 
 SLOW_FAST = ("slow", "fast")
@@ -157,6 +164,43 @@ def test_who_never_fits_is_rejected(name):
     data = document(job("a", least=2, most=2, parameter_servers=1, ps={"gb": 9}), job("b"))
     _, outcome = run(data, name)
     assert [each.refusal for each in outcome.jobs] == ["does not fit the empty cluster", None]
+
+
+ALWAYS = {"utility": {"kind": "constant", "value": 3.0}}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(
+            of_kinds(job("a", speeds={"label": "gpu", "values": {"slow": 0.1, "none": 9.0}})),
+            id="the best speed is that of no machine",
+        ),
+        pytest.param(
+            document(job("a", work=2000.0, most=2, speedup=[1.0, 1.1]), gpus=1),
+            id="one worker is faster than each of the workers asked for",
+        ),
+        pytest.param(
+            document(
+                job("a", worker={"gpu": 1, "gb": 6}, parameter_servers=1, ps={"gb": 6}), count=2
+            ),
+            id="a parameter server finds no room beside a worker",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["oasis", "recourse"])
+def test_no_job_that_finds_room_alone_waits_for_ever(name, data, monkeypatch):
+    monkeypatch.setattr(engine, "MOST_IDLE_CALLS", 200)
+    data["jobs"] = [one | ALWAYS for one in data["jobs"]]
+    _, outcome = run(data, name)
+    assert outcome.jobs[0].end is not None
+
+
+@pytest.mark.parametrize("name", ["oasis", "recourse"])
+def test_where_machines_are_lost_for_good_the_run_ends(name, monkeypatch):
+    monkeypatch.setattr(engine, "MOST_IDLE_CALLS", 200)
+    _, outcome = run(document(job("a", work=900.0) | ALWAYS), name, outages=[Outage(0, 150.0)])
+    assert outcome.jobs[0].end is None
 
 
 @pytest.mark.parametrize("name", ["oasis", "recourse"])
