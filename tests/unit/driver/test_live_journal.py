@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from oasis import OasisError
-from oasis.driver.journal import Journal, encoded, read_journal
+from oasis.driver.journal import Journal, read_journal
 from oasis.driver.live import LiveScheduler
+from oasis.model.files import encoded
 from tests.live import CLUSTER, KINDS, LOOKAHEAD, Drill, frozen, random_job
 
 ROOT = Path(__file__).parents[3]
@@ -83,8 +84,6 @@ def test_a_line_torn_at_any_byte_is_dropped_with_a_note(tmp_path: Path) -> None:
         assert frozen(reopened, tmp_path) == before
         assert path.read_bytes() == whole[:last]
         reopened.close()
-    path.write_bytes(whole[:last] + b"\0" * (len(whole) - last - 1) + b"\n")
-    assert LiveScheduler.reopen(path).calls == 11
 
 
 def test_a_damaged_line_before_the_last_is_an_error(tmp_path: Path) -> None:
@@ -102,7 +101,7 @@ def test_a_journal_that_misses_a_call_is_an_error(tmp_path: Path) -> None:
     journalled(path).close()
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:3] + lines[4:]))
-    with pytest.raises(OasisError, match="expected call 3 of the snapshot, got call 4"):
+    with pytest.raises(OasisError, match="line 4: expected call 3, got 4$"):
         LiveScheduler.reopen(path)
 
 
@@ -130,15 +129,10 @@ def test_a_snapshot_older_than_its_journal_is_an_error(tmp_path: Path) -> None:
         LiveScheduler.reopen(path)
 
 
-@pytest.mark.parametrize(
-    "line", [b"the first once more", encoded({"call": "explode", "number": 13})]
-)
-def test_a_line_that_is_no_call_is_an_error(tmp_path: Path, line: bytes) -> None:
+def test_a_line_that_is_no_call_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     journalled(path).close()
-    first, *lines = path.read_bytes().splitlines(keepends=True)
-    more = first if line.startswith(b"the") else line
-    path.write_bytes(b"".join([first, *lines, more]))
+    path.write_bytes(path.read_bytes() + encoded({"call": "explode", "number": 13}))
     with pytest.raises(OasisError, match="journal: expected a call and its answer"):
         LiveScheduler.reopen(path)
 

@@ -11,16 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.driver.journal import (
-    KIND,
-    Contents,
-    Journal,
-    checksum,
-    encoded,
-    read_journal,
-)
+from oasis.driver.journal import KIND, Contents, Journal, read_journal
 from oasis.driver.live import INTERRUPTED, JournaledService
 from oasis.model.errors import InstanceError, OasisError
+from oasis.model.files import checksum, encoded
 from oasis.online.answers import Totals
 from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds
