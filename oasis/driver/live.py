@@ -194,6 +194,8 @@ class JournaledService:
         OasisError
             If the file is no saved live scheduler, or was saved with another policy.
         """
+        if policy is not None:
+            check_policy(policy)
         state = saved_state(path, SNAPSHOT)
         with _restoring(path):
             name, making = state["policy"], state["making"]
@@ -204,7 +206,6 @@ class JournaledService:
                 # as it was, whatever its maker called what he gave: a file, what computes bounds
                 policy = KNOWN[name].made(making)
             else:
-                check_policy(policy)
                 # Through JSON, as the saved ones went: tuples become lists on both sides.
                 found = policy.name, json.loads(json.dumps(parameters_of(policy)))
                 if found != (name, state["parameters"]):

@@ -10,6 +10,8 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
+import numpy as np
+
 from oasis.model import document
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.cluster import Cluster
@@ -636,7 +638,8 @@ class OASiS:
                 self._check(job)
             with located_at("schedule"):
                 self._check_rows(told.schedule, job)
-            cost = schedule_cost(told.schedule, job, self.ledger).total
+            with np.errstate(over="ignore"):  # at bounds of e^709, which no decision follows from
+                cost = schedule_cost(told.schedule, job, self.ledger).total
             self._history.commit(job, told.schedule)
             if self.ledger.crowded(job, told.schedule):
                 raise InputError("schedule", "expected no more than the servers have left")
@@ -662,7 +665,7 @@ class OASiS:
         integer(schedule.form, "form", maximum=len(job.in_forms) - 1)
         for group in GROUPS:
             rows, servers = group.placed(schedule), len(group.capacity(self.cluster))
-            last = self.horizon - 1, servers - 1, job.chunks
+            last = self.horizon - 1, servers - 1, job.in_form(schedule.form).chunks
             again = (rows[1:, :COUNT] == rows[:-1, :COUNT]).all(axis=1)
             if (rows < (job.arrival, 0, 1)).any() or (rows > last).any() or again.any():
                 expected = f"slots {job.arrival}..{last[0]}, servers 0..{last[1]}, each place once"
