@@ -109,26 +109,15 @@ class JournaledService:
     def _journaled(self, journal: Journal, call: str, arguments: Mapping[str, Any]) -> Answer:
         # Made before the call: afterwards an argument may have been changed by its owner.
         plain = {name: _plain(value) for name, value in arguments.items()}
-        # If the call ends anywhere but below, memory and journal may
-        # disagree, and only the journal is right.
-        self._unusable = INTERRUPTED
-        try:
+        with self._half_done():
             answer = self._made(call, arguments)
-        except BaseException as error:
-            if isinstance(error, OasisError) and not self.service.has_failed:
-                self._unusable = None  # refused before anything changed
-            else:
-                self._release()
-            raise
-        # The rounds repeat a search that a clock cut short; the sum of the answer proves on
-        # reopening that the repeated call decided the same.
-        entry = {"call": call, "arguments": plain, "number": self.calls}
-        entry |= {"rounds": self.service.rounds_done, "answer": _sum_of(answer)}
-        with self._released_on_failure():
+            # The rounds repeat a search that a clock cut short; the sum of the answer proves on
+            # reopening that the repeated call decided the same.
+            entry = {"call": call, "arguments": plain, "number": self.calls}
+            entry |= {"rounds": self.service.rounds_done, "answer": _sum_of(answer)}
             # On the disk before the caller has the answer: what was promised survives a crash.
             # A call that is not on the disk was never answered.
             journal.append(entry)
-        self._unusable = None
         return answer
 
     def _made(self, call: str, arguments: Mapping[str, Any]) -> Answer:
@@ -236,11 +225,14 @@ class JournaledService:
                 raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
             # The lock comes first: two processes that both see no journal must not both make one.
             self._lock = JournalLock(path)
-            with self._released_on_failure():
+            try:
                 # The snapshot before the journal that follows on it: a
                 # journal alone could not be reopened.
                 self.save(_snapshot_of(path))
                 self._journal = Journal.begin(path, self.calls)
+            except BaseException:
+                self._release()
+                raise
 
     @classmethod
     def reopen(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
@@ -306,10 +298,8 @@ class JournaledService:
             # The snapshot is written before the journal begins anew: between the two, the old
             # journal only has calls too many, which `reopen` skips.
             self.save(_snapshot_of(path))
-            self._unusable = INTERRUPTED
-            with self._released_on_failure():
+            with self._half_done():
                 self._journal = Journal.begin(path, self.calls)
-            self._unusable = None
 
     def close(self) -> None:
         """Close the journal, so that another service may open it; calls continue without one."""
@@ -323,13 +313,18 @@ class JournaledService:
             self._lock = None
 
     @contextmanager
-    def _released_on_failure(self) -> Iterator[None]:
-        """Release the journal if an error occurs inside the block."""
+    def _half_done(self) -> Iterator[None]:
+        """Inside, memory and journal may disagree: after a failure only the journal is right."""
+        self._unusable = INTERRUPTED
         try:
             yield
-        except BaseException:
-            self._release()
+        except BaseException as error:
+            if isinstance(error, OasisError) and not self.service.has_failed:
+                self._unusable = None  # refused before anything changed
+            else:
+                self._release()
             raise
+        self._unusable = None
 
 
 @contextmanager
