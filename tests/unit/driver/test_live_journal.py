@@ -228,22 +228,6 @@ def test_a_checkpoint_interrupted_before_the_new_journal_loses_nothing(
     assert frozen(LiveScheduler.reopen(path), tmp_path) == state
 
 
-def test_without_a_place_for_its_line_a_call_is_not_answered_and_no_other_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scheduler = journalled(tmp_path / "journal")
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Journal, "append", fail)
-    with pytest.raises(OSError, match="No space left"):
-        scheduler.advance(scheduler.now + 1)
-    for call in (lambda: scheduler.advance(99), lambda: scheduler.save(tmp_path / "s")):
-        with pytest.raises(OasisError, match="interrupted; reopen the journal"):
-            call()
-
-
 def test_a_refused_call_leaves_no_line(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     scheduler = journalled(path)
@@ -269,19 +253,6 @@ def test_decisions_made_under_a_limit_in_seconds_are_repeated(tmp_path: Path) ->
     reopened = LiveScheduler.reopen(path)
     assert frozen(reopened, tmp_path) == state
     assert reopened.policy.rounds_given is None
-
-
-def test_a_second_journal_or_an_old_file_is_refused(tmp_path: Path) -> None:
-    scheduler = journalled(tmp_path / "journal")
-    with pytest.raises(OasisError, match="is open already"):
-        scheduler.open_journal(tmp_path / "other")
-    scheduler.close()
-    with pytest.raises(OasisError, match="expected a new file"):
-        scheduler.open_journal(tmp_path / "journal")
-    with pytest.raises(OasisError, match="none is open"):
-        scheduler.checkpoint()
-    with pytest.raises(OSError, match="snapshot"):
-        LiveScheduler.reopen(tmp_path / "missing")
 
 
 def test_a_journalled_job_has_a_utility_that_files_know(tmp_path: Path) -> None:
