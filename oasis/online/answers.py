@@ -233,7 +233,8 @@ class Totals:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Totals:
         """Rebuild from `to_dict`."""
-        return cls(**{each.name: entry(data, each.name, real) for each in fields(cls)})
+        found: dict[str, Any] = {each.name: entry(data, each.name, real) for each in fields(cls)}
+        return cls(**found)
 
 
 def change_between(

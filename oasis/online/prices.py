@@ -269,7 +269,7 @@ class PriceBounds(Summarised):
 
 
 def _fraction(value: Any) -> Any:
-    if not (isinstance(value, Real) and 0 <= value < 1):
+    if not (isinstance(value, Real) and 0 <= float(value) < 1):
         raise InputError("", "expected 0 <= phi < 1", value)
     return value
 
