@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import weakref
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from oasis.model.errors import OasisError
-from oasis.model.files import naming, write_bytes
+from oasis.model.errors import OasisError, describe
+from oasis.model.files import decoded, encoded, is_torn, naming, write_bytes
 
 if sys.platform != "win32":
     import fcntl
@@ -26,7 +24,7 @@ class JournalLock:
 
     It is held on a file of its own, `path` with ``.lock`` added, because a checkpoint replaces the
     journal. That file stays; it says nothing by being there. Systems other than POSIX have no such
-    locks: there nothing keeps a second process away.
+    locks: there nothing keeps a second process away. A process that is forked off does not hold it.
 
     Parameters
     ----------
@@ -64,14 +62,20 @@ class JournalLock:
 
     def _hold(self, descriptor: int) -> None:
         # Closing the file frees the lock, also when the scheduler is collected or the program ends.
-        self._closing: weakref.finalize[[int], JournalLock] = weakref.finalize(
-            self, os.close, descriptor
+        self._closing: weakref.finalize[[int, int], JournalLock] = weakref.finalize(
+            self, _close, descriptor, os.getpid()
         )
 
     @property
     def is_held(self) -> bool:
         """Whether the lock is held: neither released nor taken over."""
         return self._closing.alive
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether the process that holds it is the one that this was forked off from."""
+        held = self._closing.peek()
+        return held is not None and held[2][1] != os.getpid()
 
     def release(self) -> None:
         """Release the lock; a second call does nothing."""
@@ -85,6 +89,12 @@ class JournalLock:
         elif (taken := self._closing.detach()) is not None:
             former._hold(taken[2][0])
             _HOLDERS.update({key: former for key, lock in _HOLDERS.items() if lock is self})
+
+
+def _close(descriptor: int, process: int) -> None:
+    """Close the file of a lock; but not in a process forked off, which may have its own by then."""
+    if os.getpid() == process:
+        os.close(descriptor)
 
 
 # The locks of this process by file. POSIX gives up a lock of a process as soon as it closes any of
@@ -104,8 +114,6 @@ def _key(name: str) -> tuple[int, int, int] | None:
 
 
 KIND = "oasis-journal 1"
-_HEAD, _MIDDLE, _TAIL = b'{"crc":"', b'","entry":', b"}"
-_BODY = len(_HEAD) + 8 + len(_MIDDLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +129,7 @@ class Contents:
     size : int
         Bytes up to the end of the last whole line.
     note : str or None
-        What was wrong with the last line, which is left out.
+        What is said of a torn last line, which is left out.
     """
 
     calls: int
@@ -172,54 +180,34 @@ class Journal:
                 os.close(descriptor)
 
 
-def encoded(entry: dict[str, Any]) -> bytes:
-    """The line of an entry: JSON, with the CRC-32 of the entry as it is written."""
-    # The checksum is of these very bytes: JSON written again could be spaced or ordered otherwise.
-    body = json.dumps(entry, separators=(",", ":"), allow_nan=False).encode("ascii")
-    return _HEAD + checksum(body).encode("ascii") + _MIDDLE + body + _TAIL + b"\n"
-
-
-def checksum(content: bytes) -> str:
-    """CRC-32 as eight hexadecimal digits."""
-    return f"{zlib.crc32(content):08x}"
-
-
 def read_journal(path: str | os.PathLike[str]) -> Contents:
     """Read a journal; a torn last line is left out.
 
     Raises
     ------
     OasisError
-        If the file is no journal, or a line before the last is damaged.
+        If the file is no journal, or a line is damaged or not that of the next call.
     OSError
         If the file cannot be read.
     """
-    lines = Path(path).read_bytes().splitlines(keepends=True)
+    with open(path, "rb") as stream:
+        lines = stream.readlines() or [b""]
     entries: list[dict[str, Any]] = []
     size, note = 0, None
     for number, line in enumerate(lines, start=1):
-        entry = _decoded(line)
-        # Only the last line can be torn by a crash, and its call was never answered. Damage
-        # anywhere else has another cause and is not passed over.
-        if entry is None and number == len(lines) and number > 1:
-            note = f"{os.fspath(path)}: line {number} is torn and was dropped"
+        where = f"{os.fspath(path)}: line {number}"
+        # A crash leaves the beginning of a line whose call was never answered, and only at the
+        # end. All other damage has another cause, and may have hit a call that was.
+        if number > 1 and is_torn(line):
+            note = f"{where} is torn and was dropped"
             break
+        entry = decoded(line)
         if entry is None:
-            raise OasisError(f"{os.fspath(path)}: line {number}: expected a line with its checksum")
+            raise OasisError(f"{where}: expected a line with its checksum")
+        if number == 1 and (entry.get("kind") != KIND or not isinstance(entry.get("calls"), int)):
+            raise OasisError(f"{os.fspath(path)}: expected {KIND!r} in the first line")
+        if number > 1 and entry.get("number") != (due := entries[0]["calls"] + number - 1):
+            raise OasisError(f"{where}: expected call {due}, got {describe(entry.get('number'))}")
         entries.append(entry)
         size += len(line)
-    if not entries or entries[0].get("kind") != KIND:
-        raise OasisError(f"{os.fspath(path)}: expected {KIND!r} in the first line")
     return Contents(entries[0]["calls"], tuple(entries[1:]), size, note)
-
-
-def _decoded(line: bytes) -> dict[str, Any] | None:
-    """The entry of a line; None if the line is damaged."""
-    crc, body = line[len(_HEAD) : len(_HEAD) + 8], line[_BODY : -len(_TAIL) - 1]
-    # Byte by byte, so that a line without its end is not taken for a whole one.
-    if line != _HEAD + crc + _MIDDLE + body + _TAIL + b"\n":
-        return None
-    if checksum(body).encode("ascii") != crc:
-        return None
-    entry = json.loads(body)
-    return entry if isinstance(entry, dict) else None

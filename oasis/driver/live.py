@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
+from threading import RLock
 from typing import Any, Self
 
-from oasis.driver.journal import Contents, Journal, JournalLock, checksum, read_journal
+from oasis.driver.journal import Contents, Journal, JournalLock, read_journal
 from oasis.driver.service import CALLS, Answer, Service, carry_out
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
-from oasis.model.errors import OasisError, describe
-from oasis.model.files import read_archive, write_archive
+from oasis.model.errors import OasisError, describe, located_at
+from oasis.model.files import checksum, save_state, saved_state
 from oasis.model.instance_file import (
     cluster_from_dict,
     cluster_to_dict,
@@ -37,12 +38,13 @@ from oasis.online.recourse.rules import RuleName
 from oasis.online.rolling import restricted
 from oasis.scheduling.capabilities import PlanningAhead, Promising
 from oasis.scheduling.policy import Policy
-from oasis.scheduling.policy_check import check_policy, parameters_of
+from oasis.scheduling.policy_check import check_policy, in_words, parameters_of
 from oasis.scheduling.site import site_of
 
 SNAPSHOT = "oasis-live-scheduler 1"
 ENTRY = frozenset(("call", "arguments", "number", "rounds", "answer"))  # of the journal
 INTERRUPTED = "a call was interrupted; reopen the journal"
+FORKED = "the journal belongs to the process that this was forked off from; close it here"
 TAKEN_OVER = "another scheduler of this process has opened the journal"
 FAILED = "the policy failed in a call; reopen the journal, or make another scheduler"
 KNOWN: dict[str, type[Recourse] | type[OASiS]] = {Recourse.name: Recourse, OASiS.name: OASiS}
@@ -89,34 +91,33 @@ class JournaledService:
         self._journal: Journal | None = None
         self._lock: JournalLock | None = None
         self._unusable: str | None = None
+        self._turn = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _turn=RLock())  # a copy has turns of its own
 
     def _call(self, call: str, **arguments: Any) -> Answer:
         """Make a call and, with a journal open, put it on the disk before it is answered."""
-        self._check_usable()
-        if self._journal is None:
-            return self._made(call, arguments)
+        with self._in_turn():
+            if self._journal is None:
+                return self._made(call, arguments)
+            return self._journaled(self._journal, call, arguments)
+
+    def _journaled(self, journal: Journal, call: str, arguments: Mapping[str, Any]) -> Answer:
         # Made before the call: afterwards an argument may have been changed by its owner.
         plain = {name: _plain(value) for name, value in arguments.items()}
-        # If the call ends anywhere but below, memory and journal may
-        # disagree, and only the journal is right.
-        self._unusable = INTERRUPTED
-        try:
+        with self._half_done():
             answer = self._made(call, arguments)
-        except BaseException as error:
-            if isinstance(error, OasisError) and not self.service.has_failed:
-                self._unusable = None  # refused before anything changed
-            else:
-                self._release()
-            raise
-        # The rounds repeat a search that a clock cut short; the sum of the answer proves on
-        # reopening that the repeated call decided the same.
-        entry = {"call": call, "arguments": plain, "number": self.calls}
-        entry |= {"rounds": self.service.rounds_done, "answer": _sum_of(answer)}
-        with self._released_on_failure():
+            # The rounds repeat a search that a clock cut short; the sum of the answer proves on
+            # reopening that the repeated call decided the same.
+            entry = {"call": call, "arguments": plain, "number": self.calls}
+            entry |= {"rounds": self.service.rounds_done, "answer": _sum_of(answer)}
             # On the disk before the caller has the answer: what was promised survives a crash.
             # A call that is not on the disk was never answered.
-            self._journal.append(entry)
-        self._unusable = None
+            journal.append(entry)
         return answer
 
     def _made(self, call: str, arguments: Mapping[str, Any]) -> Answer:
@@ -125,17 +126,24 @@ class JournaledService:
         self.calls += 1
         return effect.answer
 
-    def _check_usable(self) -> None:
-        if self.service.has_failed:
-            raise OasisError(FAILED)
-        if self._unusable is not None:
-            raise OasisError(self._unusable)
-        # two that number their calls alike would overwrite each other's
-        if self._lock is not None and not self._lock.is_held:
-            raise OasisError(TAKEN_OVER)
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Inside, no other thread calls; `OasisError` if this scheduler makes no calls."""
+        # First of all: in a process forked off, a turn that another thread had never ends.
+        if self._lock is not None and self._lock.is_inherited:
+            raise OasisError(FORKED)
+        with self._turn:
+            if self.service.has_failed:
+                raise OasisError(FAILED)
+            if self._unusable is not None:
+                raise OasisError(self._unusable)
+            # two that number their calls alike would overwrite each other's
+            if self._lock is not None and not self._lock.is_held:
+                raise OasisError(TAKEN_OVER)
+            yield
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.
+        """Write the whole state to the file `path`; it appears whole or not at all.
 
         Raises
         ------
@@ -144,20 +152,20 @@ class JournaledService:
         OasisError
             If the policy has an attribute that cannot be saved.
         """
-        self._check_usable()
-        policy = self.service.policy
-        header = {
-            "policy": policy.name,
-            "parameters": parameters_of(policy),
-            "making": policy.making() if isinstance(policy, PlanningAhead) else None,
-            "cluster": cluster_to_dict(self.service.cluster),
-            "state": self.service.state(),
-            "totals": self.totals.to_dict(),
-            "calls": self.calls,
-        }
-        # Durable: `checkpoint` throws the journal away afterwards,
-        # so the snapshot must be on the disk.
-        write_archive(path, SNAPSHOT, header, {}, durable=True)
+        with self._in_turn():
+            policy = self.service.policy
+            state = {
+                "policy": policy.name,
+                "parameters": parameters_of(policy),
+                "making": policy.making() if isinstance(policy, PlanningAhead) else None,
+                "cluster": cluster_to_dict(self.service.cluster),
+                "state": self.service.state(),
+                "totals": self.totals.to_dict(),
+                "calls": self.calls,
+            }
+            # Durable: `checkpoint` throws the journal away afterwards,
+            # so the snapshot must be on the disk.
+            save_state(path, SNAPSHOT, state, durable=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
@@ -175,26 +183,28 @@ class JournaledService:
         OasisError
             If the file is no saved live scheduler, or was saved with another policy.
         """
-        header, _ = read_archive(path, SNAPSHOT)
-        name, making = header["policy"], header["making"]
-        if policy is None:
-            if making is None or name not in KNOWN:
-                expected = f"expected one like the one that was saved, {name!r}, got none"
-                raise OasisError(f"{os.fspath(path)}: policy: {expected}")
-            # as it was, whatever its maker called what he gave: a file, what computes bounds
-            policy = KNOWN[name].made(making)
-        else:
+        if policy is not None:
             check_policy(policy)
-            # Through JSON, as the saved ones went: tuples become lists on both sides.
-            found = policy.name, json.loads(json.dumps(parameters_of(policy)))
-            if found != (name, header["parameters"]):
-                saved = f"{name!r} with {header['parameters']}"
-                got = f"{found[0]!r} with {found[1]}"
-                raise OasisError(f"{os.fspath(path)}: policy: expected {saved}, got {got}")
-        scheduler = cls(policy, cluster_from_dict(header["cluster"]))
-        scheduler.service.restore(header["state"])
-        scheduler.totals = Totals.from_dict(header["totals"])
-        scheduler.calls = header["calls"]
+        state = saved_state(path, SNAPSHOT)
+        with _restoring(path):
+            name, making = state["policy"], state["making"]
+            if policy is None:
+                if making is None or name not in KNOWN:
+                    expected = f"expected one like the one that was saved, {name!r}, got none"
+                    raise OasisError(f"policy: {expected}")
+                # as it was, whatever its maker called what he gave: a file, what computes bounds
+                policy = KNOWN[name].made(making)
+            else:
+                # Through JSON, as the saved ones went: tuples become lists on both sides.
+                found = policy.name, json.loads(json.dumps(parameters_of(policy)))
+                if found != (name, state["parameters"]):
+                    saved = f"{name!r} with {state['parameters']}"
+                    got = f"{found[0]!r} with {found[1]}"
+                    raise OasisError(f"policy: expected {saved}, got {got}")
+            scheduler = cls(policy, cluster_from_dict(state["cluster"]))
+            scheduler.service.restore(state["state"])
+            scheduler.totals = Totals.from_dict(state["totals"])
+            scheduler.calls = integer(state["calls"], "calls")
         return scheduler
 
     def open_journal(self, path: str | os.PathLike[str]) -> None:
@@ -208,18 +218,21 @@ class JournaledService:
         OasisError
             If a journal is open already, `path` exists, or another scheduler is about to make it.
         """
-        self._check_usable()
-        if self._journal is not None:
-            raise OasisError(f"journal: {self._journal.path} is open already")
-        if Path(path).exists():
-            raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
-        # The lock comes first: two processes that both see no journal must not both make one.
-        self._lock = JournalLock(path)
-        with self._released_on_failure():
-            # The snapshot before the journal that follows on it: a
-            # journal alone could not be reopened.
-            self.save(_snapshot_of(path))
-            self._journal = Journal.begin(path, self.calls)
+        with self._in_turn():
+            if self._journal is not None:
+                raise OasisError(f"journal: {self._journal.path} is open already")
+            if Path(path).exists():
+                raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
+            # The lock comes first: two processes that both see no journal must not both make one.
+            self._lock = JournalLock(path)
+            try:
+                # The snapshot before the journal that follows on it: a
+                # journal alone could not be reopened.
+                self.save(_snapshot_of(path))
+                self._journal = Journal.begin(path, self.calls)
+            except BaseException:
+                self._release()
+                raise
 
     @classmethod
     def reopen(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
@@ -238,7 +251,8 @@ class JournaledService:
         try:
             scheduler = cls.load(_snapshot_of(path), policy)
             contents = read_journal(path)
-            scheduler._repeat_all(contents, os.fspath(path))
+            with _restoring(path):
+                scheduler._repeat_all(contents)
             scheduler.notes = (contents.note,) if contents.note else ()
             scheduler._journal = Journal.resume(path, contents)
         except BaseException:
@@ -247,23 +261,25 @@ class JournaledService:
         scheduler._lock = lock
         return scheduler
 
-    def _repeat_all(self, contents: Contents, path: str) -> None:
+    def _repeat_all(self, contents: Contents) -> None:
         """Make the calls of a journal that the snapshot does not have yet."""
         # A checkpoint saves its snapshot first, so a journal may be older, and never newer.
         if contents.calls > self.calls:
             expected = f"expected a snapshot of {contents.calls} calls or more"
-            raise OasisError(f"{_snapshot_of(path)}: {expected}, got one of {self.calls} calls")
+            raise OasisError(f"{expected}, got one of {self.calls} calls")
+        # Whoever went on behind a gap could not be reopened.
+        if (last := contents.calls + len(contents.entries)) < self.calls:
+            raise OasisError(f"expected the {self.calls} calls of the snapshot, got {last}")
         for entry in contents.entries:
-            if entry.keys() != ENTRY or entry["call"] not in CALLS:
-                raise OasisError(f"{path}: expected a call and its answer, got {describe(entry)}")
-            if entry["number"] > self.calls:
-                self._repeat(entry, path)
+            with located_at(f"call {entry['number']}"):
+                self._repeat(entry)
         self.service.repeat_rounds(None)
 
-    def _repeat(self, entry: Mapping[str, Any], path: str) -> None:
-        if entry["number"] != self.calls + 1:
-            found = f"got call {entry['number']}"
-            raise OasisError(f"{path}: expected call {self.calls + 1} of the snapshot, {found}")
+    def _repeat(self, entry: Mapping[str, Any]) -> None:
+        if entry.keys() != ENTRY or entry["call"] not in CALLS:
+            raise OasisError(f"expected a call and its answer, got {describe(entry)}")
+        if entry["number"] <= self.calls:
+            return
         arguments = dict(entry["arguments"])
         if "job" in arguments:
             arguments["job"] = job_from_dict(arguments["job"])
@@ -271,26 +287,25 @@ class JournaledService:
         # Another answer than the recorded one means another program or another machine's
         # arithmetic: going on would break what callers were told.
         if _sum_of(self._made(entry["call"], arguments)) != entry["answer"]:
-            raise OasisError(f"{path}: call {entry['number']} does not give the recorded answer")
+            raise OasisError(f"call {entry['number']} does not give the recorded answer")
 
     def checkpoint(self) -> None:
         """Save the state beside the journal and start an empty journal."""
-        self._check_usable()
-        if self._journal is None:
-            raise OasisError("journal: none is open")
-        path = self._journal.path
-        # The snapshot is written before the journal begins anew: between the two, the old
-        # journal only has calls too many, which `reopen` skips.
-        self.save(_snapshot_of(path))
-        self._unusable = INTERRUPTED
-        with self._released_on_failure():
-            self._journal = Journal.begin(path, self.calls)
-        self._unusable = None
+        with self._in_turn():
+            if self._journal is None:
+                raise OasisError("journal: none is open")
+            path = self._journal.path
+            # The snapshot is written before the journal begins anew: between the two, the old
+            # journal only has calls too many, which `reopen` skips.
+            self.save(_snapshot_of(path))
+            with self._half_done():
+                self._journal = Journal.begin(path, self.calls)
 
     def close(self) -> None:
         """Close the journal, so that another service may open it; calls continue without one."""
-        self._journal = None
-        self._release()
+        with self._turn:
+            self._journal = None
+            self._release()
 
     def _release(self) -> None:
         if self._lock is not None:
@@ -298,13 +313,30 @@ class JournaledService:
             self._lock = None
 
     @contextmanager
-    def _released_on_failure(self) -> Iterator[None]:
-        """Release the journal if an error occurs inside the block."""
+    def _half_done(self) -> Iterator[None]:
+        """Inside, memory and journal may disagree: after a failure only the journal is right."""
+        self._unusable = INTERRUPTED
         try:
             yield
-        except BaseException:
-            self._release()
+        except BaseException as error:
+            if isinstance(error, OasisError) and not self.service.has_failed:
+                self._unusable = None  # refused before anything changed
+            else:
+                self._release()
             raise
+        self._unusable = None
+
+
+@contextmanager
+def _restoring(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Inside, whatever the content of a file leads to is one line that names the file."""
+    with located_at(source=path):
+        try:
+            yield
+        except OasisError:
+            raise
+        except Exception as error:
+            raise OasisError(f"expected what was saved, got {in_words(error)}") from error
 
 
 def _snapshot_of(path: str | os.PathLike[str]) -> str:
@@ -335,6 +367,8 @@ class LiveScheduler(JournaledService):
 
     `LiveScheduler.recourse` and `LiveScheduler.oasis` make one of these two; any other policy, such
     as one of `baselines` or of your own, runs unchanged in ``LiveScheduler(policy, cluster)``.
+
+    Threads may share a scheduler: their calls are made one after the other.
 
     Parameters
     ----------
@@ -472,7 +506,8 @@ class LiveScheduler(JournaledService):
     @property
     def jobs(self) -> tuple[str, ...]:
         """Live jobs, planned or waiting, in order of arrival."""
-        return tuple(entry.job.id for entry in self.service.live)
+        with self._turn:
+            return tuple(entry.job.id for entry in self.service.live)
 
     def plan(self, slots: int | None = None) -> dict[str, Schedule]:
         """Planned allocations from the present slot on, by job.
@@ -484,25 +519,27 @@ class LiveScheduler(JournaledService):
         slots : int, optional
             Number of slots to look ahead; jobs that run in none of them are left out.
         """
-        planned = self.service.schedules()
+        with self._turn:
+            planned, now = self.service.schedules(), self.now
         if slots is None:
             return planned
-        end = self.now + integer(slots, "slots", minimum=1)
+        end = now + integer(slots, "slots", minimum=1)
         cut = {job_id: restricted(schedule, end) for job_id, schedule in planned.items()}
         return {job_id: schedule for job_id, schedule in cut.items() if schedule is not None}
 
     def promised(self, job_id: str) -> int | None:
         """The slot by which a live job must complete; None if nothing was promised."""
-        entry, policy = self.service.find(job_id), self.service.policy
-        return policy.promised(entry.seen) if isinstance(policy, Promising) else None
+        with self._turn:
+            entry, policy = self.service.find(job_id), self.service.policy
+            return policy.promised(entry.seen) if isinstance(policy, Promising) else None
 
     def quote(self, job: Job) -> Quote:
         """Quote `job`: the decision of `submit` now, and its effects on other jobs.
 
         Nothing changes. With a limit in seconds `submit` may still decide otherwise.
         """
-        self._check_usable()
-        return self.service.quote(job)
+        with self._in_turn():
+            return self.service.quote(job)
 
     # -- calls -------------------------------------------------------------------------------------
 

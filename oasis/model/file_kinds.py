@@ -23,7 +23,6 @@ from oasis.model.errors import InstanceError
 from oasis.model.extras import EXTRAS, install_line
 
 STANDARD_INPUT = "-"
-NUMPY = "a NumPy archive"
 PARQUET = "a Parquet file"
 BINARY = (  # how a file begins -> what it is
     (b"PAR1", PARQUET),
@@ -49,7 +48,6 @@ BINARY = (  # how a file begins -> what it is
 )
 REMEDIES = {
     PARQUET: "`oasis report` takes the table of a sweep, `oasis replay` and `oasis import` a trace",
-    NUMPY: "`OASiS.load` reads the state of a scheduler",
     "a zip archive": "unpack it first",
     "a tar archive": "unpack it first",
     "a 7z archive": "unpack it first",
@@ -181,7 +179,7 @@ def binary_kind(content: bytes) -> str | None:
         if content.startswith(begin) and not (begin.isalnum() and _is_printable(follows)):
             return name
     if content.startswith(b"PK") and content[2:4] in (b"\3\4", b"\5\6", b"\7\x08"):
-        return NUMPY if b".npy" in content[:200] else "a zip archive"
+        return "a NumPy archive" if b".npy" in content[:200] else "a zip archive"
     if content[257:262] == b"ustar":
         return "a tar archive"
     # Without a byte order mark, text in UTF-16 shows by a NUL at every other byte.
@@ -283,6 +281,7 @@ _LOOKS = {  # kind -> what it looks like, the command that takes it
     ),
     SWEEP: ("the configuration of a sweep", "`oasis sweep FILE` takes it"),
     EMPTY: ("an empty file", ""),
+    "saved": ("the saved state of a scheduler", "`OASiS.load` or `LiveScheduler.load` reads it"),
     "job list": ("a list of jobs in JSON", "an instance has them under `jobs`"),
     "kubernetes": ("an object of Kubernetes", "`kubectl create -f FILE` takes it"),
     "python": ("Python code", "`--policies MODULE:CLASS` takes a policy of your own"),
@@ -409,6 +408,8 @@ def _name_of_data(data: Any) -> str | None:  # noqa: PLR0911 (one for each kind)
         return "job list" if is_jobs else None
     if not isinstance(data, Mapping):
         return None
+    if data.keys() == {"crc", "entry"}:
+        return "saved"
     kind = data.get("kind")  # before the format: a result of replay names that of its trace
     if isinstance(kind, str) and kind in RESULTS:
         return kind

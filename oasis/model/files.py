@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import stat
 import uuid
-import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from oasis.model.errors import InputError, OasisError
+from oasis.model.errors import InputError
 from oasis.model.extras import require
 
-Array = npt.NDArray[np.generic]
 _unfinished: set[Path] = set()  # temporary files that exist or are about to be made
 
 
@@ -92,35 +87,69 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     write_bytes(path, text.encode("utf-8"))
 
 
-def write_archive(
-    path: str | os.PathLike[str],
-    kind: str,
-    state: Any,
-    arrays: Mapping[str, Array],
-    *,
-    durable: bool = False,
+def save_state(
+    path: str | os.PathLike[str], kind: str, state: Any, *, durable: bool = False
 ) -> None:
-    """Write JSON-able `state` and `arrays` as a NumPy archive of the given `kind`."""
-    buffer = io.BytesIO()
-    header = json.dumps({"kind": kind, "state": state})
-    np.savez(buffer, allow_pickle=False, header=np.array(header), **dict(arrays))
-    write_bytes(path, buffer.getvalue(), durable=durable)
+    """Write JSON-able `state`, as a file of the given `kind`."""
+    content = encoded({"kind": kind, "state": state}, allow_nan=True)
+    write_bytes(path, content, durable=durable)
 
 
-def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[Any, dict[str, Array]]:
-    """Read what `write_archive` wrote; `OasisError` if `path` is no archive of that `kind`."""
-    content = io.BytesIO(Path(path).read_bytes())
+def saved_state(path: str | os.PathLike[str], kind: str) -> Any:
+    """Read what `save_state` wrote; `InputError` if `path` is no whole file of that `kind`."""
+    found = decoded(Path(path).read_bytes())
+    if found is None or not {"kind", "state"} <= found.keys():
+        raise InputError(os.fspath(path), f"expected {kind!r}, got another file or a damaged one")
+    if found["kind"] != kind:
+        raise InputError(os.fspath(path), f"expected {kind!r}", found["kind"])
+    return found["state"]
+
+
+_HEAD, _MIDDLE, _TAIL = b'{"crc":"', b'","entry":', b"}\n"
+_BODY = len(_HEAD) + 8 + len(_MIDDLE)
+
+
+def encoded(entry: Any, *, allow_nan: bool = False) -> bytes:
+    """A line of JSON that holds `entry` and the CRC-32 of the entry as it is written."""
+    # The checksum is of these very bytes: JSON written again could be spaced or ordered otherwise.
+    body = json.dumps(entry, separators=(",", ":"), allow_nan=allow_nan).encode("ascii")
+    return _framed(checksum(body).encode("ascii"), body)
+
+
+def checksum(content: bytes) -> str:
+    """CRC-32 as eight hexadecimal digits."""
+    return f"{zlib.crc32(content):08x}"
+
+
+def decoded(line: bytes) -> dict[str, Any] | None:
+    """The object in a line of `encoded`; None if the line is damaged."""
+    crc, body = line[len(_HEAD) : len(_HEAD) + 8], line[_BODY : -len(_TAIL)]
+    # Byte by byte, so that a line without its end is not taken for a whole one.
+    if line != _framed(crc, body) or checksum(body).encode("ascii") != crc:
+        return None
     try:
-        with np.load(content, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(str(arrays.pop("header")))
-        found, state = header["kind"], header["state"]
-    except (AttributeError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile):
-        message = f"{os.fspath(path)}: expected {kind!r}, got a file that cannot be read"
-        raise OasisError(message) from None
-    if found != kind:
-        raise InputError(os.fspath(path), f"expected {kind!r}", found)
-    return state, arrays
+        entry = json.loads(body)
+    except (ValueError, RecursionError):  # no JSON, though it was summed up
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def is_torn(line: bytes) -> bool:
+    """Whether `line` could be the beginning of a line of `encoded`, but not the whole."""
+    framed = _framed(line[len(_HEAD) : len(_HEAD) + 8], line[_BODY:])
+    if line.endswith(b"\n") or not line.isascii() or not framed.startswith(line):
+        return False
+    try:
+        _, end = json.JSONDecoder().raw_decode(line[_BODY:].decode("ascii"))
+    except ValueError:  # the entry itself does not end
+        return True
+    # Behind a whole entry only the rest of its own line may be missing.
+    whole, rest = line[: _BODY + end] + _TAIL, line[_BODY + end :]
+    return decoded(whole) is not None and _TAIL.startswith(rest)
+
+
+def _framed(crc: bytes, body: bytes) -> bytes:
+    return _HEAD + crc + _MIDDLE + body + _TAIL
 
 
 def _destination(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from oasis.model.document import mapping
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import INSTANCE, kind_of, kind_of_data, read_content, refuse_other
 from oasis.model.files import write_text
@@ -123,7 +124,7 @@ def instance_from_dict(data: Any) -> Instance:
 
 def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:
     """Build a cluster from the part of an instance file that describes it."""
-    return parse(Cluster, {name: data[name] for name in _CLUSTER if name in data})
+    return parse(Cluster, {name: data[name] for name in _CLUSTER if name in mapping(data)})
 
 
 def cluster_to_dict(cluster: Cluster) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from oasis.model.decision import Decision
+from oasis.model.document import entry, real
 from oasis.model.schedule import Schedule
 
 WAITS = "waits: there is no room for it yet"
@@ -232,7 +233,8 @@ class Totals:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Totals:
         """Rebuild from `to_dict`."""
-        return cls(**data)
+        found: dict[str, Any] = {each.name: entry(data, each.name, real) for each in fields(cls)}
+        return cls(**found)
 
 
 def change_between(

@@ -394,6 +394,11 @@ class LedgerHistory:
         """Number of committed schedules."""
         return len(self._committed)
 
+    @property
+    def jobs(self) -> Iterator[Job]:
+        """Jobs of the committed schedules, in order."""
+        return (job for job, _ in self._committed)
+
     def commit(self, job: Job, schedule: Schedule) -> None:
         """Commit to the present ledger."""
         self.present.commit(job, schedule, self._bounds)

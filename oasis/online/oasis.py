@@ -10,17 +10,26 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
+import numpy as np
+
+from oasis.model import document
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Explanation
-from oasis.model.errors import InputError, InstanceError, describe
-from oasis.model.files import read_archive, write_archive
+from oasis.model.errors import InputError, InstanceError, describe, located_at
+from oasis.model.files import save_state, saved_state
+from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
-from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
+from oasis.model.instance_file import (
+    cluster_from_dict,
+    cluster_to_dict,
+    job_from_dict,
+    job_to_dict,
+)
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
-from oasis.model.schedule import Schedule
-from oasis.model.validation import integer, number
+from oasis.model.schedule import COUNT, Schedule
+from oasis.model.validation import LARGEST_SIZE, integer, number
 from oasis.online import rolling
 from oasis.online.answers import Planned, Quote, change_between
 from oasis.online.best_schedule import admitted, found_by
@@ -28,7 +37,7 @@ from oasis.online.commitments import Commitments
 from oasis.online.ledger import Ledger, LedgerHistory
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
-from oasis.online.rejection import explanation
+from oasis.online.rejection import explanation, schedule_cost
 from oasis.online.search import Granularity, Search, check_granularity, searches
 from oasis.scheduling.calendar import held_back
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
@@ -115,10 +124,10 @@ class OASiS:
             if not isinstance(value, kind):
                 expected = f"expected oasis.{kind.__name__}, as OASiS.from_instance makes it"
                 raise TypeError(f"{name}: {expected}, got {describe(value)}")
-        if bounds.worker.log_lower.shape != (len(cluster.resources),):
+        if any(len(group.of(bounds).log_lower) != len(cluster.resources) for group in GROUPS):
             raise InputError("bounds", f"expected one for each of {', '.join(cluster.resources)}")
         self.cluster = cluster
-        self.horizon = integer(horizon, "horizon", minimum=1)
+        self.horizon = integer(horizon, "horizon", minimum=1, maximum=LARGEST_SIZE)
         self.bounds = bounds
         self.granularity: Granularity = granularity
         self.now = 0
@@ -566,11 +575,20 @@ class OASiS:
     # -- what lasts --------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole state to `path`, a NumPy archive; it appears whole or not at all.
+        """Write the whole state to the file `path`; it appears whole or not at all.
 
-        The prices are stored although they follow from the committed amounts. Computed again in
-        arrays of another layout they may differ in the last bit, and so might a later decision.
+        Prices and committed amounts are not stored: they follow from the schedules, to the last
+        bit, as `load` commits them again.
+
+        Raises
+        ------
+        InputError
+            If the horizon rolls (`oasis.LiveScheduler` saves such a scheduler), or an admitted job
+            has a utility that the file format does not know.
         """
+        if self._window is not None:
+            raise InputError("oasis", "expected a fixed horizon, or oasis.LiveScheduler to save it")
+        jobs = self._history.jobs
         state = {
             "horizon": self.horizon,
             "now": self.now,
@@ -578,9 +596,12 @@ class OASiS:
             "bounds": self.bounds.to_dict(),
             "bounds_from": self._bounds_from,
             "cluster": cluster_to_dict(self.cluster),
-            "decisions": [decision.to_dict() for decision in self.decisions],
+            "decisions": [
+                {**told.to_dict(), "job": job_to_dict(next(jobs)) if told.admitted else None}
+                for told in self.decisions
+            ],
         }
-        write_archive(path, CHECKPOINT, state, self.ledger.arrays())
+        save_state(path, CHECKPOINT, state)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OASiS:
@@ -589,23 +610,68 @@ class OASiS:
         Raises
         ------
         OasisError
-            If the file is no saved scheduler.
+            If the file is no saved scheduler, or a decision in it does not follow from those
+            before it; names the entry.
         """
-        state, arrays = read_archive(path, CHECKPOINT)
-        scheduler = cls(
-            cluster_from_dict(state["cluster"]),
-            state["horizon"],
-            PriceBounds.from_dict(state["bounds"]),
-            granularity=state["granularity"],
-        )
-        scheduler._bounds_from = state.get("bounds_from")  # older versions do not say
-        saved = Ledger.restored(scheduler.cluster, arrays)
-        # Reasons of later rejections are found from the saved ledger
-        # on: the commits before it are not kept.
-        scheduler._history = LedgerHistory(partial(deepcopy, saved), scheduler.bounds)
-        for entry in state["decisions"]:
-            scheduler._record(Decision.from_dict(entry), state["now"])
+        state = saved_state(path, CHECKPOINT)
+        with located_at(source=path):
+            scheduler = cls(
+                document.entry(state, "cluster", cluster_from_dict),
+                document.entry(state, "horizon", document.count),
+                document.entry(state, "bounds", PriceBounds.from_dict),
+                granularity=document.entry(state, "granularity", lambda value: value),
+            )
+            source = document.entry(state, "bounds_from", document.optional(document.text))
+            scheduler._bounds_from = source
+            document.entry(state, "decisions", document.list_of(scheduler._decide_again))
+            first, last = scheduler.now, scheduler.horizon - 1
+            scheduler.now = integer(state.get("now"), "now", minimum=first, maximum=last)
         return scheduler
+
+    def _decide_again(self, data: Any) -> None:
+        """Take over a saved decision, if it follows from its schedule and those before it."""
+        told = Decision.from_dict(data)
+        job = document.entry(data, "job", document.optional(job_from_dict))
+        found = Decision(told.job_id, False, reason=told.reason, rejection=told.rejection)
+        if told.schedule is not None and job is not None:
+            with located_at("job"):
+                self._check(job)
+            with located_at("schedule"):
+                self._check_rows(told.schedule, job)
+            with np.errstate(over="ignore"):  # at bounds of e^709, which no decision follows from
+                cost = schedule_cost(told.schedule, job, self.ledger).total
+            self._history.commit(job, told.schedule)
+            if self.ledger.crowded(job, told.schedule):
+                raise InputError("schedule", "expected no more than the servers have left")
+            end = told.schedule.completion
+            utility = float(job.in_form(told.schedule.form).utility(end - job.arrival))
+            found = Decision(job.id, True, utility - cost, utility, cost, end, told.schedule)
+        elif told.job_id in self._ids:
+            raise InputError("job_id", "expected a new job", told.job_id)
+        # Another machine may round the last bit of a cost in another way.
+        slack = 1e-9 * abs(found.utility)
+        for name in ("payoff", "utility", "cost"):
+            its = getattr(found, name)
+            if not abs(getattr(told, name) - its) <= slack:  # nor if one of them is no number
+                raise InputError(name, f"expected {its}, as it follows", getattr(told, name))
+            found = replace(found, **{name: getattr(told, name)})
+        if found != told:
+            expected = "expected a schedule and its completion if it is admitted, otherwise none"
+            raise InputError("", expected, told)
+        self._record(told, self.now if job is None else job.arrival)
+
+    def _check_rows(self, schedule: Schedule, job: Job) -> None:
+        """Raise `InputError` unless the rows could be those of a schedule of `job`."""
+        integer(schedule.form, "form", maximum=len(job.in_forms) - 1)
+        for group in GROUPS:
+            rows, servers = group.placed(schedule), len(group.capacity(self.cluster))
+            last = self.horizon - 1, servers - 1, job.in_form(schedule.form).chunks
+            again = (rows[1:, :COUNT] == rows[:-1, :COUNT]).all(axis=1)
+            if (rows < (job.arrival, 0, 1)).any() or (rows > last).any() or again.any():
+                expected = f"slots {job.arrival}..{last[0]}, servers 0..{last[1]}, each place once"
+                raise InputError(f"{group}", f"expected {expected}, with 1..{last[2]} tasks")
+        if not len(schedule.workers):
+            raise InputError("workers", "expected at least one")
 
 
 def _arriving(job: Job, now: int, end: int | None) -> Job:

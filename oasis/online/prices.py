@@ -11,7 +11,7 @@ import numpy as np
 
 from oasis.model import document
 from oasis.model.cluster import Cluster
-from oasis.model.errors import InputError, InstanceError
+from oasis.model.errors import InputError, InstanceError, located_at
 from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
@@ -100,7 +100,7 @@ class PriceFunction(Summarised):
         lower = document.entry(
             data, "log_lower", document.list_of(document.optional(document.real))
         )
-        ratio = document.entry(data, "log_ratio", document.list_of(document.real))
+        ratio = document.entry(data, "log_ratio", document.list_of(lambda v: number(v, "")))
         eta = document.entry(data, "eta", document.optional(document.real))
         if len(ratio) != len(lower):
             raise InstanceError("log_ratio", f"expected {len(lower)} numbers", list(ratio))
@@ -205,8 +205,8 @@ class PriceBounds(Summarised):
         Traceback (most recent call last):
         oasis.model.errors.InputError: jobs: expected at least one job
         """
-        if not (isinstance(min_utility_fraction, Real) and 0 <= min_utility_fraction < 1):
-            raise InputError("min_utility_fraction", "expected 0 <= phi < 1", min_utility_fraction)
+        with located_at("min_utility_fraction"):
+            _fraction(min_utility_fraction)
         worker, ps = [], []
         given = 0
         for job in jobs:
@@ -263,9 +263,15 @@ class PriceBounds(Summarised):
             worker,
             ps,
             normalize=document.entry(data, "normalize", document.flag),
-            min_utility_fraction=document.entry(data, "min_utility_fraction", document.real),
-            scale=data.get("scale", 1.0),  # bounds saved by older versions say nothing
+            min_utility_fraction=document.entry(data, "min_utility_fraction", _fraction),
+            scale=number(data.get("scale", 1.0), "scale", above=True),
         )
+
+
+def _fraction(value: Any) -> Any:
+    if not (isinstance(value, Real) and 0 <= float(value) < 1):
+        raise InputError("", "expected 0 <= phi < 1", value)
+    return value
 
 
 def _exp(logarithm: FloatArray) -> FloatArray:

@@ -150,22 +150,3 @@ def test_a_group_is_opened_from_its_first_server_on() -> None:
     opened = scheduler.ledger.worker.server[scheduler.ledger.worker.copies == 1]
     assert servers_of <= set(opened.tolist())
     assert len(opened) < 50
-
-
-@given(instances(most_jobs=6, most_work=40, cluster=grouped_clusters()))
-def test_groups_survive_a_checkpoint(
-    tmp_path_factory: pytest.TempPathFactory, instance: Instance
-) -> None:
-    """Columns opened so far, bit for bit; the same decisions after it."""
-    path = tmp_path_factory.getbasetemp() / "groups.npz"
-    steady = OASiS.from_instance(instance)
-    jobs = instance.jobs_by_arrival()
-    for job in jobs[: len(jobs) // 2]:
-        steady.submit(job)
-    steady.save(path)
-    resumed = OASiS.load(path)
-    for name, array in steady.ledger.arrays().items():
-        np.testing.assert_array_equal(resumed.ledger.arrays()[name], array)
-    check_columns(resumed.ledger)
-    for job in jobs[len(jobs) // 2 :]:
-        assert resumed.submit(job) == steady.submit(job)

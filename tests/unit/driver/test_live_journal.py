@@ -6,14 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from oasis import OasisError
-from oasis.driver.journal import Journal, encoded, read_journal
-from oasis.driver.live import LiveScheduler
+from oasis.driver.journal import Journal, read_journal
+from oasis.driver.live import SNAPSHOT, LiveScheduler
+from oasis.model.files import encoded
+from tests.damage import changed_and_loaded
 from tests.live import CLUSTER, KINDS, LOOKAHEAD, Drill, frozen, random_job
 
 ROOT = Path(__file__).parents[3]
@@ -83,27 +86,80 @@ def test_a_line_torn_at_any_byte_is_dropped_with_a_note(tmp_path: Path) -> None:
         assert frozen(reopened, tmp_path) == before
         assert path.read_bytes() == whole[:last]
         reopened.close()
-    path.write_bytes(whole[:last] + b"\0" * (len(whole) - last - 1) + b"\n")
-    assert LiveScheduler.reopen(path).calls == 11
 
 
-def test_a_damaged_line_before_the_last_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    path = tmp_path_factory.mktemp("whole") / "journal"
     journalled(path).close()
-    lines = path.read_bytes().splitlines(keepends=True)
-    lines[3] = lines[3].replace(b'"number":3', b'"number":4')
-    path.write_bytes(b"".join(lines))
-    with pytest.raises(OasisError, match="line 4: expected a line with its checksum"):
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def read(path: Path, content: bytes) -> tuple[dict[str, object], ...]:
+    path.write_bytes(content)
+    return read_journal(path).entries
+
+
+def test_any_bit_that_flips_in_a_whole_journal_is_found(tmp_path: Path, lines: list[bytes]) -> None:
+    """The last line was answered, too: with its end, or with another byte there, it is not torn."""
+    whole, rng = bytearray(b"".join(lines)), np.random.default_rng(1)
+    last = range(len(whole) - len(lines[-1]), len(whole))
+    for k in (*last[::4], last[-1], *rng.integers(len(whole), size=50)):
+        for bit in range(8) if k == last[-1] else rng.integers(8, size=1):
+            whole[k] ^= 1 << bit
+            with pytest.raises(OasisError, match=r"^[^\n]*journal: [^\n]*line[^\n]*$"):
+                read(tmp_path / "journal", whole)
+            whole[k] ^= 1 << bit
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda lines: [*lines[:3], *lines[4:]], "line 4: expected call 3, got 4"),
+        (lambda lines: [*lines[:4], *lines[3:]], "line 5: expected call 4, got 3"),
+        (lambda lines: [*lines, lines[-1]], "line 14: expected call 13, got 12"),
+        (lambda lines: [*lines, lines[0]], "line 14: expected call 13, got None"),
+        (lambda lines: [*lines[:3], lines[4], lines[3], *lines[5:]], "line 4: expected call 3,"),
+        (lambda lines: [*lines[:-1], b"\0" * 9], "line 13: expected a line with its checksum"),
+        (lambda lines: [*lines, lines[-1][:-1] + b" "], "line 14: expected a line with its"),
+        (lambda lines: [lines[0][:-5]], "line 1: expected a line with its checksum"),
+    ],
+)
+def test_lines_that_are_not_those_of_the_calls_in_order_are_refused(
+    tmp_path: Path, lines: list[bytes], change: Callable[[list[bytes]], list[bytes]], expected: str
+) -> None:
+    with pytest.raises(OasisError, match=f"journal: {expected}"):
+        read(tmp_path / "journal", b"".join(change(lines)))
+
+
+def test_a_journal_cut_short_anywhere_keeps_the_calls_before(
+    tmp_path: Path, lines: list[bytes]
+) -> None:
+    path, whole = tmp_path / "journal", b"".join(lines)
+    entries = read(path, whole)
+    for end in np.random.default_rng(2).integers(len(lines[0]), len(whole), size=100):
+        assert read(path, whole[:end]) == entries[: whole[:end].count(b"\n") - 1]
+
+
+def test_a_journal_that_ends_before_its_snapshot_is_an_error(tmp_path: Path) -> None:
+    """Calls that went on behind the gap could not be read again."""
+    path = tmp_path / "journal"
+    scheduler = journalled(path, 3)
+    before = path.read_bytes()
+    scheduler.checkpoint()
+    scheduler.close()
+    path.write_bytes(before[: before[:-1].rindex(b"\n") + 1])
+    with pytest.raises(OasisError, match="expected the 3 calls of the snapshot, got 2"):
         LiveScheduler.reopen(path)
 
 
-def test_a_journal_that_misses_a_call_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    journalled(path).close()
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:3] + lines[4:]))
-    with pytest.raises(OasisError, match="expected call 3 of the snapshot, got call 4"):
-        LiveScheduler.reopen(path)
+@pytest.mark.parametrize("kind", ["none", "oasis"])
+def test_a_snapshot_that_was_changed_is_refused_in_one_line(tmp_path: Path, kind: str) -> None:
+    """Also by somebody who adds the checksum up anew, as far as it cannot be restored."""
+    path = tmp_path / "saved"
+    Drill(KINDS[kind](), 4).run(12).scheduler.save(path)
+    refused = changed_and_loaded(path, SNAPSHOT, LiveScheduler.load, changes=60)
+    assert refused > 20
 
 
 def test_an_answer_that_does_not_repeat_is_an_error(tmp_path: Path) -> None:
@@ -130,15 +186,10 @@ def test_a_snapshot_older_than_its_journal_is_an_error(tmp_path: Path) -> None:
         LiveScheduler.reopen(path)
 
 
-@pytest.mark.parametrize(
-    "line", [b"the first once more", encoded({"call": "explode", "number": 13})]
-)
-def test_a_line_that_is_no_call_is_an_error(tmp_path: Path, line: bytes) -> None:
+def test_a_line_that_is_no_call_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     journalled(path).close()
-    first, *lines = path.read_bytes().splitlines(keepends=True)
-    more = first if line.startswith(b"the") else line
-    path.write_bytes(b"".join([first, *lines, more]))
+    path.write_bytes(path.read_bytes() + encoded({"call": "explode", "number": 13}))
     with pytest.raises(OasisError, match="journal: expected a call and its answer"):
         LiveScheduler.reopen(path)
 
@@ -177,22 +228,6 @@ def test_a_checkpoint_interrupted_before_the_new_journal_loses_nothing(
     assert frozen(LiveScheduler.reopen(path), tmp_path) == state
 
 
-def test_without_a_place_for_its_line_a_call_is_not_answered_and_no_other_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scheduler = journalled(tmp_path / "journal")
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Journal, "append", fail)
-    with pytest.raises(OSError, match="No space left"):
-        scheduler.advance(scheduler.now + 1)
-    for call in (lambda: scheduler.advance(99), lambda: scheduler.save(tmp_path / "s")):
-        with pytest.raises(OasisError, match="interrupted; reopen the journal"):
-            call()
-
-
 def test_a_refused_call_leaves_no_line(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     scheduler = journalled(path)
@@ -218,19 +253,6 @@ def test_decisions_made_under_a_limit_in_seconds_are_repeated(tmp_path: Path) ->
     reopened = LiveScheduler.reopen(path)
     assert frozen(reopened, tmp_path) == state
     assert reopened.policy.rounds_given is None
-
-
-def test_a_second_journal_or_an_old_file_is_refused(tmp_path: Path) -> None:
-    scheduler = journalled(tmp_path / "journal")
-    with pytest.raises(OasisError, match="is open already"):
-        scheduler.open_journal(tmp_path / "other")
-    scheduler.close()
-    with pytest.raises(OasisError, match="expected a new file"):
-        scheduler.open_journal(tmp_path / "journal")
-    with pytest.raises(OasisError, match="none is open"):
-        scheduler.checkpoint()
-    with pytest.raises(OSError, match="snapshot"):
-        LiveScheduler.reopen(tmp_path / "missing")
 
 
 def test_a_journalled_job_has_a_utility_that_files_know(tmp_path: Path) -> None:

@@ -11,16 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.driver.journal import (
-    KIND,
-    Contents,
-    Journal,
-    checksum,
-    encoded,
-    read_journal,
-)
+from oasis.driver.journal import KIND, Contents, Journal, read_journal
 from oasis.driver.live import INTERRUPTED, JournaledService
 from oasis.model.errors import InstanceError, OasisError
+from oasis.model.files import checksum, encoded
 from oasis.online.answers import Totals
 from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds
@@ -55,16 +49,6 @@ def test_accepted_calls_are_numbered_and_refused_ones_are_not() -> None:
     assert calls.last_change.utility == 5.0
 
 
-def test_what_was_loaded_answers_as_the_saved_one(tmp_path: Path) -> None:
-    calls = lasting()
-    submit(calls, "a", slots=2)
-    calls.save(tmp_path / "state")
-    again = JournaledService.load(tmp_path / "state")
-    assert (again.calls, again.totals, jobs_of(again)) == (1, Totals(submitted=1), ["a"])
-    assert again.service.planned() == calls.service.planned()
-    assert submit(again, "b").to_dict() == submit(calls, "b").to_dict()
-
-
 def test_a_saved_state_replaces_an_older_one(tmp_path: Path) -> None:
     calls = lasting()
     calls.save(tmp_path / "state")
@@ -92,20 +76,6 @@ def test_a_journal_is_a_snapshot_and_a_line_for_every_call_after_it(tmp_path: Pa
         "journal.lock",
         "journal.snapshot",
     ]
-
-
-def test_reopening_repeats_the_calls_of_the_journal(tmp_path: Path) -> None:
-    path, calls = tmp_path / "journal", lasting()
-    calls.open_journal(path)
-    submit(calls, "a", slots=3)
-    calls._call("advance", now=1)
-    submit(calls, "b")
-    again = JournaledService.reopen(path)
-    assert (again.calls, again.totals) == (calls.calls, calls.totals)
-    assert again.service.planned() == calls.service.planned()
-    assert again.notes == ()
-    submit(again, "c")
-    assert jobs_of(JournaledService.reopen(path)) == ["a", "b", "c"]
 
 
 def test_a_checkpoint_shortens_the_journal(tmp_path: Path) -> None:
@@ -214,29 +184,6 @@ def test_entries_come_back_in_order_with_the_size_of_the_file(tmp_path: Path) ->
     found = read_journal(journal.path)
     assert found.entries == ({"number": 4}, {"number": 5})
     assert found.size == journal.path.stat().st_size
-
-
-def test_a_torn_line_is_noted_and_cut_off_before_the_next(tmp_path: Path) -> None:
-    journal = Journal.begin(tmp_path / "journal", calls=0)
-    journal.append({"number": 1})
-    whole = journal.path.read_bytes()
-    journal.path.write_bytes(whole + encoded({"number": 2})[:-5])
-    found = read_journal(journal.path)
-    assert found.entries == ({"number": 1},)
-    assert found.note == f"{journal.path}: line 3 is torn and was dropped"
-    again = Journal.resume(journal.path, found)
-    again.append({"number": 2})
-    assert read_journal(journal.path).entries == ({"number": 1}, {"number": 2})
-
-
-def test_one_changed_byte_is_found(tmp_path: Path) -> None:
-    journal = Journal.begin(tmp_path / "journal", calls=0)
-    for number in (1, 2):
-        journal.append({"number": number})
-    journal.path.write_bytes(journal.path.read_bytes().replace(b'"number":1', b'"number":7'))
-    with pytest.raises(OasisError) as caught:
-        read_journal(journal.path)
-    assert str(caught.value) == f"{journal.path}: line 2: expected a line with its checksum"
 
 
 @pytest.mark.parametrize("first", [{"kind": "oasis-journal 2", "calls": 0}, {"calls": 0}])

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from baselines import FIFO
 from oasis import LiveScheduler, OasisError
 from oasis.driver.journal import JournalLock
-from tests.live import CLUSTER, LOOKAHEAD
+from oasis.driver.live import FORKED
+from tests.live import CLUSTER, LOOKAHEAD, random_job
 
 ROOT = Path(__file__).parents[3]
 REFUSED = r"^journal: .*journal is open in another process; close it first$"
@@ -176,3 +182,101 @@ def test_a_scheduler_that_nobody_has_any_more_holds_nothing(tmp_path: Path) -> N
     path = tmp_path / "journal"
     journalled(path)
     assert LiveScheduler.reopen(path).calls == 1
+
+
+def in_a_fork(act: Callable[[], object], meanwhile: Callable[[], object] = int) -> str:
+    """Return what `act` says in a process that is forked off: the error or the result."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = "failed"
+        try:
+            said = str(act())
+        except OasisError as error:
+            said = f"OasisError: {error}"
+        finally:
+            os.write(writing, said.encode())
+            os._exit(0)
+    os.close(writing)
+    meanwhile()
+    os.waitpid(child, 0)
+    with open(reading, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def test_a_process_that_is_forked_off_makes_no_call_of_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    scheduler = journalled(path)
+    job = random_job(np.random.default_rng(1), "new", 2)
+    for act in (
+        lambda: scheduler.advance(5),
+        lambda: scheduler.quote(job),
+        scheduler.checkpoint,
+        lambda: scheduler.save(tmp_path / "saved"),
+        lambda: scheduler.open_journal(tmp_path / "other"),
+    ):
+        assert in_a_fork(act) == f"OasisError: {FORKED}"
+    assert "close it first" in in_a_fork(lambda: (scheduler.close(), LiveScheduler.reopen(path)))
+    assert in_a_fork(lambda: (scheduler.close(), scheduler.advance(9))[1].now) == "9"
+    scheduler.advance(5)
+    assert "close it first" in in_a_fork(lambda: LiveScheduler.reopen(path))
+    scheduler.close()
+    assert in_a_fork(lambda: LiveScheduler.reopen(path).now) == "5"
+
+
+def test_a_lock_of_a_fork_survives_what_it_inherited(tmp_path: Path) -> None:
+    """POSIX frees a lock of a process with the first of its descriptors that is closed."""
+    path = tmp_path / "journal"
+    inherited = [journalled(path)]
+
+    def reopened() -> str:
+        again = None
+        while again is None:
+            try:
+                again = LiveScheduler.reopen(path)
+            except OasisError:
+                time.sleep(0.01)
+        inherited.clear()
+        gc.collect()
+        return in_a_fork(lambda: LiveScheduler.reopen(path))
+
+    assert "close it first" in in_a_fork(reopened, meanwhile=inherited[0].close)
+
+
+@pytest.mark.parametrize("has_journal", [False, True])
+def test_threads_share_a_scheduler_call_by_call(tmp_path: Path, has_journal: bool) -> None:
+    path = tmp_path / "journal"
+    scheduler = LiveScheduler(FIFO(), CLUSTER)
+    if has_journal:
+        scheduler.open_journal(path)
+
+    def work(name: str) -> None:
+        rng = np.random.default_rng(ord(name))
+        for k in range(10):
+            job = random_job(rng, f"{name}{k}", 0)
+            assert scheduler.quote(job).decision.job_id == job.id
+            scheduler.submit(job)
+            assert job.id in scheduler.jobs
+            scheduler.plan()
+            scheduler.save(tmp_path / name)
+            scheduler.revise(job.id, 3)
+            scheduler.cancel(job.id)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, "abcd"))
+    finally:
+        sys.setswitchinterval(before)
+    assert (scheduler.calls, scheduler.totals.cancelled, scheduler.jobs) == (120, 40, ())
+    scheduler.close()
+    if has_journal:
+        assert LiveScheduler.reopen(path, FIFO()).totals == scheduler.totals
+
+
+def test_a_copy_has_turns_of_its_own() -> None:
+    scheduler = LiveScheduler(FIFO(), CLUSTER)
+    copied = copy.deepcopy(scheduler)
+    copied.advance(3)
+    assert (copied.now, scheduler.now) == (3, 0)

@@ -15,6 +15,7 @@ from oasis import (
     Cluster,
     Constant,
     Deadline,
+    InputError,
     Instance,
     InstanceError,
     Job,
@@ -22,8 +23,11 @@ from oasis import (
     Server,
     Sigmoid,
 )
-from oasis.online.oasis import OASiS
+from oasis.model.files import save_state, saved_state
+from oasis.model.groups import GROUPS
+from oasis.online.oasis import CHECKPOINT, OASiS
 from oasis.online.prices import PriceBounds
+from tests.damage import changed_and_loaded
 
 CLUSTER = Cluster(("cpu",), (Server("w", {"cpu": 2.0}),), (Server("p", {"cpu": 2.0}),), 1.0)
 JOB = Job("a", 1, 1, 2, 1, 1.0, 0.0, {"cpu": 1.0}, {}, Constant(4.0))
@@ -269,23 +273,65 @@ def test_file_that_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -
         OASiS.load(path)
 
 
-def test_archive_of_another_kind_is_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "other.npz", x=np.zeros(3))
-    with pytest.raises(OasisError, match="expected 'oasis-scheduler 1'"):
-        OASiS.load(tmp_path / "other.npz")
-    np.savez(tmp_path / "kind.npz", header=np.array('{"kind": "else", "state": {}}'))
+def test_state_of_another_kind_is_refused(tmp_path: Path) -> None:
+    save_state(tmp_path / "kind", "else", {})
     with pytest.raises(OasisError, match="expected 'oasis-scheduler 1', got 'else'"):
-        OASiS.load(tmp_path / "kind.npz")
+        OASiS.load(tmp_path / "kind")
 
 
-def test_checkpoint_cut_short_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "state.npz"
-    scheduler().save(path)
-    whole = path.read_bytes()
-    for length in (10, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:length])
-        with pytest.raises(OasisError):
-            OASiS.load(path)
+def test_a_checkpoint_that_was_changed_is_refused_in_one_line(tmp_path: Path) -> None:
+    """Also with a checksum that fits; what still loads is a state that the servers can hold."""
+    instance, path = oasis.generate("testbed", jobs=4, seed=1), tmp_path / "state"
+    online = OASiS.from_instance(instance)
+    for job in instance.jobs_by_arrival():
+        online.submit(job)
+    online.save(path)
+
+    def check(loaded: OASiS) -> None:
+        for group in GROUPS:
+            held, price = group.of(loaded.ledger), group.of(loaded.bounds)
+            capacity = held.capacity.T
+            assert (held.used >= 0).all()
+            assert (np.moveaxis(held.used, 0, 2) <= capacity * (1 + 1e-8)).all()
+            follows = np.moveaxis(price(np.moveaxis(held.used, 0, 2), capacity), 2, 0)
+            np.testing.assert_allclose(held.price, follows, rtol=1e-9)
+
+    assert changed_and_loaded(path, CHECKPOINT, OASiS.load, 100, check) > 50
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"cost": 0.5}, "cost"),
+        ({"payoff": float("nan")}, "payoff"),
+        ({"admitted": False}, ""),
+        ({"completion": 3}, ""),
+        ({"job": None}, "payoff"),
+        ({"job_id": "b"}, ""),
+        ({"schedule": {"job_id": "a", "workers": [[0, 0, 2]], "ps": []}}, "schedule.worker"),
+        ({"schedule": {"job_id": "a", "workers": [[1, 1, 2]], "ps": []}}, "schedule.worker"),
+        ({"schedule": {"job_id": "a", "workers": [[1, 0, -5]], "ps": []}}, "schedule.worker"),
+        ({"schedule": {"job_id": "a", "workers": [], "ps": []}}, "schedule.workers"),
+    ],
+)
+def test_a_decision_that_does_not_follow_is_refused(
+    changes: dict[str, Any], field: str, tmp_path: Path
+) -> None:
+    online, path = scheduler(), tmp_path / "state"
+    online.submit(JOB)
+    online.save(path)
+    state = saved_state(path, CHECKPOINT)
+    state["decisions"][0] |= changes
+    save_state(path, CHECKPOINT, state)
+    with pytest.raises(InputError) as caught:
+        OASiS.load(path)
+    assert caught.value.field == f"decisions[0].{field}".rstrip(".")
+    assert caught.value.sources == (path,)
+
+
+def test_a_horizon_that_rolls_is_saved_by_a_live_scheduler(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"oasis\.LiveScheduler to save it"):
+        OASiS.rolling(4, bounded()).save(tmp_path / "state")
 
 
 def test_missing_checkpoint_is_an_os_error(tmp_path: Path) -> None:
