@@ -23,7 +23,7 @@ from oasis.online.oasis import OASiS
 from oasis.simulator import simulate
 from oasis.simulator.result import Run
 from oasis.solvers import PROOF, TRUST, SolveProgress, Status, relative_gap
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.result import Milestone, OfflineResult
 
 LOGGER = logging.getLogger(__name__)
@@ -196,6 +196,12 @@ class SolveState:
         """As `saw`, with the bound alone, where the solver solves a relaxation."""
         if not self.budget.is_repeatable:
             self.proved(progress.bound)
+
+    def skipped(self, spent: OutOfTimeError) -> None:
+        """Note what the time left was too short for, if that was estimated."""
+        if spent.args:
+            self.notes["skipped"] = str(spent)
+            LOGGER.info("skipped: %s", spent)
 
     def result(
         self, instance: Instance, status: Status, method: str, parameters: Mapping[str, Any]
@@ -429,10 +435,13 @@ def concluded(
     method: str,
     parameters: Mapping[str, Any],
 ) -> OfflineResult:
-    """Do `work`, which records in `state` what it learns; after Ctrl-C, return what is known."""
+    """Do `work`, which tells `state` what it learns; whatever ends it, return what is known."""
     try:
         state.proved(trivial_bound(instance), Phase.TRIVIAL)
         status = work()
+    except OutOfTimeError as spent:
+        state.skipped(spent)
+        status = state.budget.status
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return state.result(instance, status, method, {**parameters, **state.notes})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from numbers import Real
 from types import EllipsisType
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 from oasis.model.errors import InputError
 from oasis.solvers import Status, relative_gap
@@ -16,6 +16,12 @@ from oasis.solvers import Status, relative_gap
 # The interval between solution and bound must become shorter by this share of itself to count as
 # better: a branch and bound lowers its bound in the last digits for as long as it runs.
 LEAST_PROGRESS = 1e-3
+
+Item = TypeVar("Item")
+
+
+class OutOfTimeError(Exception):
+    """No time is left, or less than the next step takes: then the message says which step."""
 
 
 class Stopping:
@@ -259,6 +265,30 @@ class Budget:
         # Both are passed: the one that was passed first is the reason.
         return self.started + self.limit <= self.stopping.patient_until
 
+    @property
+    def seconds_left(self) -> float:
+        """Remaining seconds, >= 0; inf where work alone is limited."""
+        if self.is_repeatable:
+            return max(0.0, self.stopping.deadline - time.perf_counter())
+        return self.left
+
+    def need(self, seconds: float = 0.0, what: str = "") -> None:
+        """Raise `OutOfTimeError` if no time is left, or less than a step takes that nothing can end.
+
+        Work does not count: what is limited in work ends where it is charged.
+        """
+        left = self.seconds_left
+        if left <= 0:
+            raise OutOfTimeError
+        if seconds > left:
+            raise OutOfTimeError(f"{what}: takes about {seconds:.3g} s, {left:.3g} s were left")
+
+    def over(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Go through `items`, and ask the clock before each (`need`)."""
+        for item in items:
+            self.need()
+            yield item
+
     def charge(self, work: float) -> None:
         """Take note of `work` units that were done."""
         self.meter.charge(work)
@@ -271,6 +301,9 @@ class Budget:
     def within(self, amount: float) -> Budget:
         """A budget of `amount`, or of what remains if that is less."""
         return Budget(min(self.left, amount), self.meter, self.stopping)
+
+
+NO_LIMIT = Budget()
 
 
 def checked(limit: float | None, name: str = "time_limit", unit: str = "seconds") -> float | None:

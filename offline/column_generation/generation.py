@@ -10,9 +10,9 @@ import numpy as np
 
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Status
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.column_generation.params import ColumnGenerationParams
-from offline.column_generation.pricing import StabilityCentre, merged, price, pricing_work
+from offline.column_generation.pricing import StabilityCentre, in_time, merged, price, pricing_work
 from offline.column_generation.restricted_master import (
     Column,
     Grouping,
@@ -128,6 +128,8 @@ class ColumnGeneration:
                 self.refine(self._master(grouping), max(COARSE_TOLERANCE, tolerance))
             is_solved = self.refine(self._master(finest), tolerance)
             self.status = Status.OPTIMAL if is_solved else self.budget.status
+        except OutOfTimeError as spent:
+            self.state.skipped(spent)
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
 
@@ -159,7 +161,7 @@ class ColumnGeneration:
 
     def _master(self, grouping: Grouping) -> RestrictedMaster:
         master = RestrictedMaster(grouping)
-        master.add(self.columns)
+        master.add(self.state.budget.over(self.columns))
         return master
 
     def refine(self, master: RestrictedMaster, tolerance: float) -> bool:
@@ -220,7 +222,9 @@ class ColumnGeneration:
         # Slots with equal prices and different surcharges must not share a run.
         ledger.changes[cuts.changes(of_cuts)] = True
         payoffs, columns, subgradient = [], [], np.ones(len(duals))
-        for index, job in enumerate(self.arrays.jobs):
+        # A pass outlives its share of the time, because its bound counts once it is complete.
+        jobs = in_time(self.arrays.jobs, ledger, self.state.budget)
+        for index, job in enumerate(jobs):
             payoff, schedule = price(job, ledger, cuts.surcharges(index, of_cuts))
             if schedule is not None:
                 payoffs.append(payoff)
