@@ -273,7 +273,7 @@ class Budget:
         return self.left
 
     def need(self, seconds: float = 0.0, what: str = "") -> None:
-        """Raise `OutOfTimeError` if no time is left, or less than a step takes that nothing can end.
+        """Raise `OutOfTimeError` if no time is left, or less than a step takes that none can end.
 
         Work does not count: what is limited in work ends where it is charged.
         """

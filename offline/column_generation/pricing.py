@@ -132,7 +132,7 @@ SECONDS_PER_RUN = 8e-6
 
 
 def in_time(jobs: Sequence[Job], ledger: Ledger, budget: Budget) -> Iterator[Job]:
-    """The jobs to `price`; raises `OutOfTimeError` before one that takes longer than there is time."""
+    """The jobs to `price`; raises `OutOfTimeError` before one that takes more time than is left."""
     runs = np.cumsum(ledger.changes[::-1])[::-1]
     for job in jobs:
         after = int(runs[job.arrival]) if job.arrival < len(runs) else 0

@@ -89,7 +89,7 @@ def solve_cpsat(
         state.enter("CP-SAT")
         try:
             model = CompactModel(OfflineArrays.of(instance), budget)
-        except TimeoutError:
+        except OutOfTimeError:
             return budget.status
         whole = whole_model(model.problem)
         parameters["bound_slack"] = whole.value(len(model.jobs))
