@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -197,11 +198,15 @@ class SolveState:
         if not self.budget.is_repeatable:
             self.proved(progress.bound)
 
-    def skipped(self, spent: OutOfTimeError) -> None:
-        """Note what the time left was too short for, if that was estimated."""
-        if spent.args:
-            self.notes["skipped"] = str(spent)
-            LOGGER.info("skipped: %s", spent)
+    @contextmanager
+    def in_time(self) -> Iterator[None]:
+        """Leave a block for which there is no time, and note which step would take too long."""
+        try:
+            yield
+        except OutOfTimeError as late:
+            if late.args:
+                self.notes["skipped"] = str(late)
+                LOGGER.info("skipped: %s", late)
 
     def result(
         self, instance: Instance, status: Status, method: str, parameters: Mapping[str, Any]
@@ -438,10 +443,10 @@ def concluded(
     """Do `work`, which tells `state` what it learns; whatever ends it, return what is known."""
     try:
         state.proved(trivial_bound(instance), Phase.TRIVIAL)
-        status = work()
-    except OutOfTimeError as spent:
-        state.skipped(spent)
-        status = state.budget.status
+        status = None
+        with state.in_time():
+            status = work()
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    status = status or state.budget.status
     return state.result(instance, status, method, {**parameters, **state.notes})
