@@ -1,4 +1,4 @@
-"""Budgets of solves: seconds, or units of work that are the same on every machine."""
+"""Budgets of solves: seconds, or units of work, which do not depend on how busy a machine is."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class BudgetMeter(Protocol):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether every machine reads the same for the same steps."""
+        """Whether the same steps always read the same."""
         ...
 
     def read(self) -> float:
@@ -168,8 +168,8 @@ class Stopwatch:
 class WorkCounter:
     """Adds up the work that is charged to it, so that a limit falls at the same point every time.
 
-    A unit is roughly a second of one core of an ordinary machine. What is counted are steps that
-    every machine takes alike: simplex iterations, checks inside branch and bound, schedules priced.
+    A unit is roughly a second of one core of an ordinary machine. What is counted are steps,
+    however long they take: simplex iterations, checks inside branch and bound, schedules priced.
     """
 
     is_repeatable: ClassVar[bool] = True
@@ -217,7 +217,7 @@ class Budget:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether every machine ends the same solve at the same point."""
+        """Whether the same solve ends at the same point, however busy the machine is."""
         return self.meter.is_repeatable
 
     @property
@@ -326,9 +326,10 @@ class Stop:
     time_limit : float, optional
         Seconds; None or inf is no limit.
     work_limit : float, optional
-        Units of work, each about a second of an ordinary machine, counted in steps that every
-        machine takes alike: the same solve ends at the same point everywhere, unless a time limit
-        beside it is met first. None or inf is no limit; inf still counts work, and not seconds.
+        Units of work, each about a second of an ordinary machine, counted in steps: the same solve
+        ends at the same point, however busy the machine is, unless a time limit beside it is met
+        first. Another kind of processor may round otherwise, and take other steps. None or inf is
+        no limit; inf still counts work, and not seconds.
     gap : float, optional
         Relative gap, ``(upper_bound - objective) / objective``, that is small enough. None or 0
         asks for a proof.
@@ -423,7 +424,7 @@ class TimeLimit(Stop):
 
 
 class WorkLimit(Stop):
-    """End a solve after a number of work units, at the same point on every machine.
+    """End a solve after a number of work units, at the same point however busy the machine is.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def test_whatever_is_built_asks_the_clock_all_along_and_stops(what: str) -> None
 
 
 @pytest.mark.parametrize("method", LIMITED)
-@pytest.mark.parametrize("limit", [0, 10, 100, 400])
+@pytest.mark.parametrize("limit", [0, 10, 200])
 def test_once_the_time_is_over_nothing_more_is_made(
     method: str, limit: int, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,8 +112,8 @@ def check(result: OfflineResult) -> None:
     assert (result.status is Status.OPTIMAL) == (result.gap <= 1e-6)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.sampled_from((*LIMITED, "auto")), st.integers(0, 3000), st.integers(0, 9))
+@settings(max_examples=12, deadline=None)
+@given(st.sampled_from((*LIMITED, "auto")), st.integers(0, 1200), st.integers(0, 9))
 def test_whenever_the_time_is_over_the_result_is_valid(method: str, limit: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(budgets, "Stopwatch", Clock)
@@ -137,7 +137,7 @@ def test_a_step_that_takes_longer_than_there_is_time_is_not_begun_and_the_result
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, name, 1e6)
-    result = solve(INSTANCE, method, time_limit=2000)
+    result = solve(INSTANCE, method, time_limit=400)
     check(result)
     assert result.parameters["skipped"].startswith(step)
 
