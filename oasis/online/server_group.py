@@ -118,8 +118,8 @@ class ServerGroup:
         """A group from arrays of shapes (S, R), (T, S, R) and (T, S, R), which it copies."""
         servers = np.arange(len(capacity))
         # In the order in which they are read: `take` copies all of an array in another order.
-        copies = (np.ascontiguousarray(np.moveaxis(array, 2, 0)) for array in (used, price))
-        return cls(capacity.T, *copies, servers, np.ones_like(servers))
+        used, price = (np.ascontiguousarray(np.moveaxis(array, 2, 0)) for array in (used, price))
+        return cls(capacity.T, used, price, servers, np.ones_like(servers))
 
     def count_spare(self) -> None:
         """Start to track the spare capacity of each slot."""
