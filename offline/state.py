@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -23,7 +24,7 @@ from oasis.online.oasis import OASiS
 from oasis.simulator import simulate
 from oasis.simulator.result import Run
 from oasis.solvers import PROOF, TRUST, SolveProgress, Status, relative_gap
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.result import Milestone, OfflineResult
 
 LOGGER = logging.getLogger(__name__)
@@ -196,6 +197,16 @@ class SolveState:
         """As `saw`, with the bound alone, where the solver solves a relaxation."""
         if not self.budget.is_repeatable:
             self.proved(progress.bound)
+
+    @contextmanager
+    def in_time(self) -> Iterator[None]:
+        """Leave a block for which there is no time, and note which step would take too long."""
+        try:
+            yield
+        except OutOfTimeError as late:
+            if late.args:
+                self.notes["skipped"] = str(late)
+                LOGGER.info("skipped: %s", late)
 
     def result(
         self, instance: Instance, status: Status, method: str, parameters: Mapping[str, Any]
@@ -429,10 +440,13 @@ def concluded(
     method: str,
     parameters: Mapping[str, Any],
 ) -> OfflineResult:
-    """Do `work`, which records in `state` what it learns; after Ctrl-C, return what is known."""
+    """Do `work`, which tells `state` what it learns; whatever ends it, return what is known."""
     try:
         state.proved(trivial_bound(instance), Phase.TRIVIAL)
-        status = work()
+        status = None
+        with state.in_time():
+            status = work()
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    status = status or state.budget.status
     return state.result(instance, status, method, {**parameters, **state.notes})

@@ -24,7 +24,7 @@ from oasis.model.errors import OasisError
 from oasis.model.instance_file import instance_from_dict
 from oasis.model.schedule import schedules_by_job
 from oasis.solvers import SolveProgress
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.benders.solve import Benders
 from offline.column_generation.solve import Configuration
 from offline.problem import Method, OfflineProblem
@@ -76,6 +76,8 @@ class Child:
             problem = OfflineProblem(self.instance, self.start, self.state)
             rng = np.random.default_rng(self.seed)
             status = self.method.assist(problem, self.state.budget, rng, self.partner)
+        except OutOfTimeError:
+            status = self.state.budget.status
         except OasisError as error:
             self._report()  # schedules that refute a bound are what it is about
             self.partner.tell({"error": f"{type(error).__name__}: {error}"})

@@ -378,8 +378,8 @@ WorkLimit = Annotated[
         "--work-limit",
         partial(read_seconds, what="units of work", is_time=False),
         "UNITS",
-        "Units of work, about a second each, instead of seconds: the result then repeats on "
-        "every machine. [default: a time limit]",
+        "Units of work, about a second each, instead of seconds: the result then repeats, "
+        "however busy the machine is. [default: a time limit]",
     ),
 ]
 Gap = Annotated[

@@ -79,7 +79,7 @@ class Ledger:
         worker_used: FloatArray,
         ps_used: FloatArray,
     ) -> Ledger:
-        """A ledger with the given contents, shapes (T, H, R) and (T, K, R); it does not copy."""
+        """A ledger with the given contents, shapes (T, H, R) and (T, K, R)."""
         arrays = (worker_prices, ps_prices, worker_used, ps_used)
         changes = np.zeros(len(worker_prices), dtype=bool)
         for array in arrays:

@@ -115,9 +115,10 @@ class ServerGroup:
 
     @classmethod
     def of_arrays(cls, capacity: FloatArray, used: FloatArray, price: FloatArray) -> ServerGroup:
-        """A group from arrays of shapes (S, R), (T, S, R) and (T, S, R), which it does not copy."""
+        """A group from arrays of shapes (S, R), (T, S, R) and (T, S, R), which it copies."""
         servers = np.arange(len(capacity))
-        used, price = np.moveaxis(used, 2, 0), np.moveaxis(price, 2, 0)
+        # In the order in which they are read: `take` copies all of an array in another order.
+        used, price = (np.ascontiguousarray(np.moveaxis(array, 2, 0)) for array in (used, price))
         return cls(capacity.T, used, price, servers, np.ones_like(servers))
 
     def count_spare(self) -> None:

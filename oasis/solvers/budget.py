@@ -1,14 +1,14 @@
-"""Budgets of solves: seconds, or units of work that are the same on every machine."""
+"""Budgets of solves: seconds, or units of work, which do not depend on how busy a machine is."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from numbers import Real
 from types import EllipsisType
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 from oasis.model.errors import InputError
 from oasis.solvers import Status, relative_gap
@@ -16,6 +16,12 @@ from oasis.solvers import Status, relative_gap
 # The interval between solution and bound must become shorter by this share of itself to count as
 # better: a branch and bound lowers its bound in the last digits for as long as it runs.
 LEAST_PROGRESS = 1e-3
+
+Item = TypeVar("Item")
+
+
+class OutOfTimeError(Exception):
+    """No time is left, or less than the next step takes: then the message says which step."""
 
 
 class Stopping:
@@ -135,7 +141,7 @@ class BudgetMeter(Protocol):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether every machine reads the same for the same steps."""
+        """Whether the same steps always read the same."""
         ...
 
     def read(self) -> float:
@@ -162,8 +168,8 @@ class Stopwatch:
 class WorkCounter:
     """Adds up the work that is charged to it, so that a limit falls at the same point every time.
 
-    A unit is roughly a second of one core of an ordinary machine. What is counted are steps that
-    every machine takes alike: simplex iterations, checks inside branch and bound, schedules priced.
+    A unit is roughly a second of one core of an ordinary machine. What is counted are steps,
+    however long they take: simplex iterations, checks inside branch and bound, schedules priced.
     """
 
     is_repeatable: ClassVar[bool] = True
@@ -211,7 +217,7 @@ class Budget:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether every machine ends the same solve at the same point."""
+        """Whether the same solve ends at the same point, however busy the machine is."""
         return self.meter.is_repeatable
 
     @property
@@ -259,6 +265,30 @@ class Budget:
         # Both are passed: the one that was passed first is the reason.
         return self.started + self.limit <= self.stopping.patient_until
 
+    @property
+    def seconds_left(self) -> float:
+        """Remaining seconds, >= 0; inf where work alone is limited."""
+        if self.is_repeatable:
+            return max(0.0, self.stopping.deadline - time.perf_counter())
+        return self.left
+
+    def need(self, seconds: float = 0.0, what: str = "") -> None:
+        """Raise `OutOfTimeError` if no time is left, or less than a step takes that none can end.
+
+        Work does not count: what is limited in work ends where it is charged.
+        """
+        left = self.seconds_left
+        if left <= 0:
+            raise OutOfTimeError
+        if seconds > left:
+            raise OutOfTimeError(f"{what}: takes about {seconds:.3g} s, {left:.3g} s were left")
+
+    def over(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Go through `items`, and ask the clock before each (`need`)."""
+        for item in items:
+            self.need()
+            yield item
+
     def charge(self, work: float) -> None:
         """Take note of `work` units that were done."""
         self.meter.charge(work)
@@ -271,6 +301,9 @@ class Budget:
     def within(self, amount: float) -> Budget:
         """A budget of `amount`, or of what remains if that is less."""
         return Budget(min(self.left, amount), self.meter, self.stopping)
+
+
+NO_LIMIT = Budget()
 
 
 def checked(limit: float | None, name: str = "time_limit", unit: str = "seconds") -> float | None:
@@ -293,9 +326,10 @@ class Stop:
     time_limit : float, optional
         Seconds; None or inf is no limit.
     work_limit : float, optional
-        Units of work, each about a second of an ordinary machine, counted in steps that every
-        machine takes alike: the same solve ends at the same point everywhere, unless a time limit
-        beside it is met first. None or inf is no limit; inf still counts work, and not seconds.
+        Units of work, each about a second of an ordinary machine, counted in steps: the same solve
+        ends at the same point, however busy the machine is, unless a time limit beside it is met
+        first. Another kind of processor may round otherwise, and take other steps. None or inf is
+        no limit; inf still counts work, and not seconds.
     gap : float, optional
         Relative gap, ``(upper_bound - objective) / objective``, that is small enough. None or 0
         asks for a proof.
@@ -390,7 +424,7 @@ class TimeLimit(Stop):
 
 
 class WorkLimit(Stop):
-    """End a solve after a number of work units, at the same point on every machine.
+    """End a solve after a number of work units, at the same point however busy the machine is.
 
     Examples
     --------

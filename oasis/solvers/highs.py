@@ -58,7 +58,7 @@ ROUNDING = 1e-6  # by which a solution of HiGHS may miss the limits of a variabl
 NO_NODE_LIMIT = 2**31 - 1  # HiGHS's own default
 
 # Work of one solve, and between two of HiGHS's checks whether it should stop, which come at the
-# same points of the same solve on every machine; in units of about a second, measured.
+# same points of the same solve however busy the machine is; in units of about a second, measured.
 SOLVE_WORK, SOLVE_WORK_PER_ENTRY = 2e-3, 2e-5
 CHECK_WORK, CHECK_WORK_PER_ENTRY = 1e-3, 6e-7
 
@@ -164,7 +164,7 @@ def start(
     names = model.names
     # HiGHS's tolerances are absolute, so the size of the costs decides how exact its answer is.
     scale = objective_scale(model) * (WIDE_SCALE if is_relaxation else 1.0)
-    # A limit in seconds would end a repeatable solve at another point on every machine.
+    # A limit in seconds would end a repeatable solve at another point each time.
     highs = configured(None if budget.is_repeatable else budget.left, node_limit, presolve, seed)
     if is_relaxation:
         forgive(highs, WIDE)

@@ -105,11 +105,11 @@ class RunningSolve:
         self._budget, self._check_work = budget, check_work
         self._checks = 0
         self._is_spent = False
-        # Where work counts, HiGHS's own checks look at the criteria, at the same points on every
-        # machine; where seconds count, the calling thread does (`_is_over`).
+        # Where work counts, HiGHS's own checks look at the criteria, at the same points each
+        # time; where seconds count, the calling thread does (`_is_over`).
         self._notes = is_whole_problem and budget.is_repeatable
         self._began = budget.meter.read()
-        # HiGHS's checks come at the same points on every machine,
+        # HiGHS's checks come at the same points each time,
         # so work is limited by their number.
         self._most_checks = math.inf
         if budget.is_repeatable:

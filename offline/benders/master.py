@@ -21,6 +21,7 @@ from oasis.model import rounding
 from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule, placements
 from oasis.solvers.arrays import ArrayModel, Limits, RowArrays
+from oasis.solvers.budget import NO_LIMIT, Budget
 from offline.model import constraints
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.schedule_model import ScheduleModel
@@ -38,6 +39,8 @@ class CountModel(ScheduleModel):
     ----------
     arrays : OfflineArrays
         The problem.
+    budget : Budget
+        Raises `OutOfTimeError` once it has no time left.
 
     Attributes
     ----------
@@ -47,13 +50,14 @@ class CountModel(ScheduleModel):
         Valid in every slot, by group.
     """
 
-    def __init__(self, arrays: OfflineArrays) -> None:
-        super().__init__(arrays, "counts", are_merged=True)
+    def __init__(self, arrays: OfflineArrays, budget: Budget = NO_LIMIT) -> None:
+        super().__init__(arrays, "counts", are_merged=True, budget=budget)
         for forms in by_job(self.jobs):
             # (6) slot by slot is weak for counts in fractions; over all slots it takes whole
             # servers.
             further = [constraints.ps_of_work]
-            for row in constraints.of_job(forms, constraints.work_by_completion, further):
+            rows = constraints.of_job(forms, constraints.work_by_completion, further)
+            for row in budget.over(rows):
                 self.problem.addConstraint(row)
         self.cuts: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._forbidden: list[tuple[str, str, int]] = []
@@ -62,7 +66,7 @@ class CountModel(ScheduleModel):
         self._placed: set[Row] = set()
         self._rows = self.rows([])
         for group in GROUPS:
-            for cut in self._totals(group):
+            for cut in budget.over(self._totals(group)):
                 self.add(group, cut, range(arrays.horizon))
 
     @property

@@ -58,7 +58,7 @@ class Parts(NamedTuple):
         params: BendersParams,
     ) -> Parts:
         """Make them for a problem, with these prices and schedules to start from."""
-        model = CountModel(arrays)
+        model = CountModel(arrays, best.state.budget)
         separation = Separation(model, params.cuts)
         given = model, separation, best, duals, rng
         primal = PrimalHeuristic(*given, params.primal, params.shortfall)

@@ -7,6 +7,7 @@ place in its slot moves to another one (`offline.benders.slot_model`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 
@@ -15,7 +16,7 @@ import numpy as np
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
 from oasis.solvers.arrays import Limits
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.benders.master import CountModel
 from offline.benders.params import PrimalParams, ShortfallParams
 from offline.benders.plans import whole_plan
@@ -249,7 +250,9 @@ class PrimalHeuristic:
         jobs = range(len(self.model.arrays.jobs))
         # Capacity that is left costs nothing, so that any job that fits is a gain.
         rest = self.duals.order([k for k in jobs if k not in solution.schedules], self.rng)
-        solution.fill(rest, self.duals.worker_prices, self.duals.ps_prices)
+        prices = self.duals.worker_prices, self.duals.ps_prices
+        with suppress(OutOfTimeError):
+            solution.fill(self.best.state.budget.over(rest), *prices)
         self.best.offer(solution)
 
     def _squeeze(self, room: dict[tuple[str, int], float], misfit: Misfit) -> None:

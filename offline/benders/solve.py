@@ -77,7 +77,7 @@ class Benders(Method[BendersParams]):
         )
         if bound.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices)
+        duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, state.budget)
         parts = Parts.of(arrays, duals, best, windows, rng, params)
         state.proved(parts.model.trivial_bound, Phase.TRIVIAL)
         return Decomposition(parts, params, stop)
@@ -88,11 +88,13 @@ class Benders(Method[BendersParams]):
         """Look for schedules, from the prices that guide the searches, until `stop` is spent."""
         prices, arrays = problem.start.prices, problem.arrays
         assert prices is not None
-        best = BestSolution.of(problem.instance, arrays, problem.state)
-        duals = DualValues.of(arrays, prices.worker, prices.ps)
-        windows = WindowSearch(arrays, best, rng, self.params.windows)
-        parts = Parts.of(arrays, duals, best, windows, rng, self.params)
-        return ScheduleSearch(parts, self.params, partner).run(stop)
+        with problem.state.in_time():
+            best = BestSolution.of(problem.instance, arrays, problem.state)
+            duals = DualValues.of(arrays, prices.worker, prices.ps, problem.state.budget)
+            windows = WindowSearch(arrays, best, rng, self.params.windows)
+            parts = Parts.of(arrays, duals, best, windows, rng, self.params)
+            return ScheduleSearch(parts, self.params, partner).run(stop)
+        return stop.status
 
 
 class ScheduleSearch:

@@ -157,7 +157,7 @@ def cut_configuration_lp(
     # what the LP was not solved for is too fine for its cuts as well
     is_solved = bound.status is Status.OPTIMAL
     master = RestrictedMaster(Grouping.of(arrays, None if is_solved else params.classes))
-    master.add(generation.columns)
+    master.add(state.budget.over(generation.columns))
     search, values = CutSearch(arrays, params), []
     while not (budget.passed or state.is_proven):
         generation.refine(master, params.pricing.tolerance)

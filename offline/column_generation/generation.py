@@ -12,7 +12,7 @@ from oasis.model.rounding import FloatArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.column_generation.params import ColumnGenerationParams
-from offline.column_generation.pricing import StabilityCentre, merged, price, pricing_work
+from offline.column_generation.pricing import StabilityCentre, in_time, merged, price, pricing_work
 from offline.column_generation.restricted_master import (
     Column,
     Grouping,
@@ -119,17 +119,23 @@ class ColumnGeneration:
     def run(self, prices: OnlinePrices, columns: Iterable[Column]) -> None:
         """Solve the configuration LP from these prices and columns; Ctrl-C ends it early."""
         try:
-            self._start(prices, columns)
-            # Few classes of servers mean few rows: the master is solved quickly while prices are
-            # still far off, and its prices and columns are a good start for finer rows.
-            *coarse, finest = levels(self.arrays, self.params.classes)
-            tolerance = self.params.tolerance
-            for grouping in coarse:
-                self.refine(self._master(grouping), max(COARSE_TOLERANCE, tolerance))
-            is_solved = self.refine(self._master(finest), tolerance)
+            is_solved = False
+            with self.state.in_time():
+                self._start(prices, columns)
+                is_solved = self._solve()
             self.status = Status.OPTIMAL if is_solved else self.budget.status
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
+
+    def _solve(self) -> bool:
+        """Solve the LP in ever finer rows; return whether it is solved."""
+        # Few classes of servers mean few rows: the master is solved quickly while prices are
+        # still far off, and its prices and columns are a good start for finer rows.
+        *coarse, finest = levels(self.arrays, self.params.classes)
+        tolerance = self.params.tolerance
+        for grouping in coarse:
+            self.refine(self._master(grouping), max(COARSE_TOLERANCE, tolerance))
+        return self.refine(self._master(finest), tolerance)
 
     def _start(self, prices: OnlinePrices, columns: Iterable[Column]) -> None:
         """Try the online prices, scaled down as long as that helps; take the online schedules.
@@ -159,7 +165,7 @@ class ColumnGeneration:
 
     def _master(self, grouping: Grouping) -> RestrictedMaster:
         master = RestrictedMaster(grouping)
-        master.add(self.columns)
+        master.add(self.state.budget.over(self.columns))
         return master
 
     def refine(self, master: RestrictedMaster, tolerance: float) -> bool:
@@ -220,7 +226,9 @@ class ColumnGeneration:
         # Slots with equal prices and different surcharges must not share a run.
         ledger.changes[cuts.changes(of_cuts)] = True
         payoffs, columns, subgradient = [], [], np.ones(len(duals))
-        for index, job in enumerate(self.arrays.jobs):
+        # A pass outlives its share of the time, because its bound counts once it is complete.
+        jobs = in_time(self.arrays.jobs, ledger, self.state.budget)
+        for index, job in enumerate(jobs):
             payoff, schedule = price(job, ledger, cuts.surcharges(index, of_cuts))
             if schedule is not None:
                 payoffs.append(payoff)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,7 @@ from oasis.online.dp import Split
 from oasis.online.ledger import Ledger
 from oasis.online.search import Search
 from oasis.online.server_group import ServerGroup
+from oasis.solvers.budget import Budget
 from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.restricted_master import Grouping, GroupRows
 from offline.model.arrays import OfflineArrays
@@ -123,8 +124,20 @@ PRICE_WORK, PRICE_WORK_PER_PRICE = 5e-4, 2e-8
 
 def pricing_work(arrays: OfflineArrays) -> float:
     """Work of one call of `price` on this cluster and horizon."""
-    prices = arrays.horizon * (arrays.worker.priced.size + arrays.ps.priced.size)
-    return PRICE_WORK + PRICE_WORK_PER_PRICE * prices
+    return PRICE_WORK + PRICE_WORK_PER_PRICE * arrays.prices
+
+
+# Of one call of `price`, for each slot whose prices differ from those before: its dynamic program.
+SECONDS_PER_RUN = 8e-6
+
+
+def in_time(jobs: Sequence[Job], ledger: Ledger, budget: Budget) -> Iterator[Job]:
+    """The jobs to `price`; raises `OutOfTimeError` before one that takes more time than is left."""
+    runs = np.cumsum(ledger.changes[::-1])[::-1]
+    for job in jobs:
+        after = int(runs[job.arrival]) if job.arrival < len(runs) else 0
+        budget.need(SECONDS_PER_RUN * len(job.in_forms) * after, f"the best schedule of {job.id}")
+        yield job
 
 
 def price(

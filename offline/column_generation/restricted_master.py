@@ -59,7 +59,8 @@ class GroupRows:
         """Dual values of the rows from prices (T, S, R): what all of a class's capacity costs."""
         classes, resources = self.total.shape
         duals = np.zeros((classes, self.horizon, resources))
-        np.add.at(duals, self.member, np.moveaxis(prices * self.capacity, 1, 0))
+        for server, member in enumerate(self.member.tolist()):
+            duals[member] += prices[:, server] * self.capacity[server]
         return np.moveaxis(duals, 0, 1).ravel()
 
     def usage(self, rows: IntArray, demand: FloatArray) -> tuple[IntArray, FloatArray]:

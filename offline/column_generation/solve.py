@@ -119,7 +119,9 @@ class Configuration(Method[ConfigurationParams]):
             return bound.status
         state.enter(Phase.CUTS_IN_SLOTS)
         part = stop.share(params.cutting_share)
-        state.notes["cuts"] = len(cut_configuration_lp(arrays, bound, state, part, params.cutting))
+        with state.in_time():
+            cuts = cut_configuration_lp(arrays, bound, state, part, params.cutting)
+            state.notes["cuts"] = len(cuts)
         if helper is not None and not helper.is_working:
             heuristics.start()
         heuristics.improve()

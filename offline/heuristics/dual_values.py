@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from oasis.model.rounding import FloatArray
-from offline.column_generation.pricing import empty, price
+from oasis.solvers.budget import NO_LIMIT, Budget
+from offline.column_generation.pricing import empty, in_time, price
 from offline.model.arrays import OfflineArrays
 
 # Standard deviation of the normal variable whose exponential multiplies a job's priority:
@@ -42,13 +43,21 @@ class DualValues:
 
     @classmethod
     def of(
-        cls, arrays: OfflineArrays, worker_prices: FloatArray, ps_prices: FloatArray
+        cls,
+        arrays: OfflineArrays,
+        worker_prices: FloatArray,
+        ps_prices: FloatArray,
+        budget: Budget = NO_LIMIT,
     ) -> DualValues:
-        """Price every job at these prices, and at none, on the empty cluster."""
+        """Price every job at these prices, and at none, on the empty cluster.
+
+        `budget` raises `OutOfTimeError` once it has no time left.
+        """
         dear = empty(arrays, worker_prices, ps_prices)
         free = empty(arrays, worker_prices * 0.0, ps_prices * 0.0)
         payoffs, best = (
-            np.array([price(job, ledger)[0] for job in arrays.jobs]) for ledger in (dear, free)
+            np.array([price(job, ledger)[0] for job in in_time(arrays.jobs, ledger, budget)])
+            for ledger in (dear, free)
         )
         return cls(worker_prices, ps_prices, payoffs, best)
 

@@ -37,6 +37,8 @@ STEPS_BETWEEN_OFFERS = 200
 # Work of one insertion, in units of about a second, measured.
 INSERTION_WORK, INSERTION_WORK_PER_SERVER = 3e-4, 8e-6
 
+PLAN_SECONDS_PER_PRICE = 5e-8  # of an empty plan, measured
+
 
 def insertion_work(arrays: OfflineArrays) -> float:
     """Work of inserting one job into a plan on this cluster."""
@@ -67,12 +69,14 @@ class WindowSearch:
         params: WindowParams,
     ) -> None:
         self.arrays, self.best, self.rng, self.params = arrays, best, rng, params
+        budget = best.state.budget
+        budget.need(PLAN_SECONDS_PER_PRICE * arrays.prices, "a plan to search from")
         cluster, horizon, floor = arrays.cluster, arrays.horizon, params.min_utility_fraction
         # Offline, utility at the end of the horizon counts as much as now.
         steering = RecourseParams(discount=1.0, min_utility_fraction=floor)
         self._plan = WorkingPlan(cluster, horizon, steering)
         grid = grid_of(cluster)
-        for key, job in enumerate(arrays.jobs):
+        for key, job in enumerate(budget.over(arrays.jobs)):
             self._plan.live[key] = LiveJob.of(key, job, cluster, horizon, grid, floor)
         self._density = {live.key: self._plan.density(live) for live in self._plan.live.values()}
         self._worthy = [live for live in self._plan.live.values() if self._density[live.key] > 0]

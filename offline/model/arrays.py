@@ -134,6 +134,11 @@ class OfflineArrays:
         times = instance.horizon, instance.slot_seconds
         return cls(jobs, cluster, *times, forms, _ranges(jobs), worker, ps)
 
+    @property
+    def prices(self) -> int:
+        """Number of prices: of each resource of each server in each slot."""
+        return self.horizon * (self.worker.priced.size + self.ps.priced.size)
+
     def group(self, name: str) -> GroupArrays:
         """The arrays of a group, by its name."""
         return groups.TaskGroup(name).of(self)

@@ -6,7 +6,7 @@ accepts: (6) has integer coefficients. The capacities (4)(5) are in `offline.mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -21,7 +21,7 @@ from offline.model.variables import JobVariables, by_job
 Rows = Iterator[pulp.LpConstraint]
 
 
-def total_utility(jobs: Sequence[JobVariables]) -> pulp.LpAffineExpression:
+def total_utility(jobs: Iterable[JobVariables]) -> pulp.LpAffineExpression:
     """(1): sum_i sum_t f_i(t - a_i) u_i(t)."""
     return pulp.lpSum(c.utility[t] * var for c in jobs for t, var in c.done.items())
 

@@ -12,7 +12,7 @@ from oasis.model.errors import SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
 from oasis.solvers import TRUST, Solution, Status
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import NO_LIMIT, Budget, OutOfTimeError
 from offline.model import constraints
 from offline.model.arrays import OfflineArrays
 from offline.model.capacities import Limit, limits_of_empty_servers, solve_within
@@ -41,8 +41,6 @@ class CompactParams(Params):
     presolve: bool = True
 
 
-NO_LIMIT = Budget()
-
 ROW_WORK = 3e-5  # of adding a row to the model, in units of about a second
 
 
@@ -58,18 +56,18 @@ class CompactModel(ScheduleModel):
 
     Raises
     ------
-    TimeoutError
+    OutOfTimeError
         If `budget` passes first.
     """
 
     def __init__(self, arrays: OfflineArrays, budget: Budget = NO_LIMIT) -> None:
-        super().__init__(arrays, "oasis_offline")
+        super().__init__(arrays, "oasis_offline", budget=budget)
         for row in constraints.of_all(arrays, self.jobs):
             self.problem.addConstraint(row)
             # PuLP takes long for large models, so building one must be able to run out of time.
             budget.charge(ROW_WORK)
             if budget.passed:
-                raise TimeoutError("the time limit passed while the model was built")
+                raise OutOfTimeError
 
     def limits(self) -> Iterator[Limit]:
         """(4) and (5) in every slot, as the rows of the model have them."""
@@ -145,10 +143,7 @@ class CompactMethod(Method[CompactParams]):
         """Solve the compact model from the incumbent; `stop` counts building it, too."""
         instance, state = problem.instance, problem.state
         state.enter(Phase.COMPACT)
-        try:
-            model = CompactModel(problem.arrays, stop)
-        except TimeoutError:
-            return stop.status
+        model = CompactModel(problem.arrays, stop)
         state.proved(model.trivial_bound, Phase.TRIVIAL)
         known = state.schedules
         solution = solve_within(

@@ -11,6 +11,7 @@ import pulp
 from oasis.model.job import Job
 from oasis.model.rounding import IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule, placements
+from oasis.solvers.budget import NO_LIMIT, Budget
 from offline.model import constraints
 from offline.model.arrays import OfflineArrays
 from offline.model.variables import JobVariables, by_job, variables_of
@@ -29,6 +30,8 @@ class ScheduleModel:
         Name of the model.
     are_merged : bool
         Whether all servers of a group are taken for one, number 0.
+    budget : Budget
+        Raises `OutOfTimeError` once it has no time left.
 
     Attributes
     ----------
@@ -38,16 +41,23 @@ class ScheduleModel:
         The forms of jobs that can be worth something, in the order of the file.
     """
 
-    def __init__(self, arrays: OfflineArrays, name: str, *, are_merged: bool = False) -> None:
+    def __init__(
+        self,
+        arrays: OfflineArrays,
+        name: str,
+        *,
+        are_merged: bool = False,
+        budget: Budget = NO_LIMIT,
+    ) -> None:
         self.arrays = arrays
         self.problem = pulp.LpProblem(name, pulp.LpMaximize)
         made = [
-            variables_of(arrays, owner, form, self.problem, are_merged=are_merged)
+            variables_of(arrays, owner, form, self.problem, are_merged=are_merged, budget=budget)
             for owner, forms in enumerate(arrays.forms_of)
             for form in range(len(forms))
         ]
         self.jobs = [variables for variables in made if variables is not None]
-        self.problem.setObjective(constraints.total_utility(self.jobs))
+        self.problem.setObjective(constraints.total_utility(budget.over(self.jobs)))
 
     @property
     def trivial_bound(self) -> float:

@@ -12,6 +12,7 @@ import pulp
 
 from oasis.model.job import Job
 from oasis.model.rounding import IntArray
+from oasis.solvers.budget import NO_LIMIT, Budget
 from offline.model.arrays import OfflineArrays
 
 
@@ -99,6 +100,7 @@ def variables_of(
     problem: pulp.LpProblem,
     *,
     are_merged: bool = False,
+    budget: Budget = NO_LIMIT,
 ) -> JobVariables | None:
     """Variables (11)-(13) of a form of a job, None if it can be worth nothing.
 
@@ -115,6 +117,8 @@ def variables_of(
     are_merged : bool
         Whether all servers of a group are taken for one, number 0: the variables are then the
         counts of each slot.
+    budget : Budget
+        Raises `OutOfTimeError` once it has no time left.
     """
     index = arrays.forms_of[owner][form]
     job = arrays.forms[index]
@@ -130,8 +134,13 @@ def variables_of(
     utility = {slot: value for slot, value in zip(slots, values, strict=True) if value > 0}
     if not utility:
         return None
-    done = {t: problem.add_variable(f"u_{index}_{t}", 0, 1, pulp.LpInteger) for t in utility}
-    completed = {t: problem.add_variable(f"c_{index}_{t}", 0, 1, pulp.LpInteger) for t in utility}
+    done, completed = (
+        {
+            t: problem.add_variable(f"{symbol}_{index}_{t}", 0, 1, pulp.LpInteger)
+            for t in budget.over(utility)
+        }
+        for symbol in "uc"
+    )
     # Each server by itself bounds the counts: capacity that is scattered over servers holds no
     # task.
     if are_merged:
@@ -140,7 +149,7 @@ def variables_of(
     workers, ps = (
         {
             (t, s): problem.add_variable(f"{symbol}_{index}_{s}_{t}", 0, most, pulp.LpInteger)
-            for t in range(job.arrival, max(utility) + 1)
+            for t in budget.over(range(job.arrival, max(utility) + 1))
             for s, most in enumerate(np.minimum(units, parallel).tolist())
             if most > 0
         }

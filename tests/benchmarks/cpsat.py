@@ -87,10 +87,7 @@ def solve_cpsat(
             state.enter(Phase.WARM_START)
             state.found(verify(instance, warm_start), warm_start)
         state.enter("CP-SAT")
-        try:
-            model = CompactModel(OfflineArrays.of(instance), budget)
-        except TimeoutError:
-            return budget.status
+        model = CompactModel(OfflineArrays.of(instance), budget)
         whole = whole_model(model.problem)
         parameters["bound_slack"] = whole.value(len(model.jobs))
         hint = None if warm_start is None else model.values_of(warm_start)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis.model import rounding
-from oasis.solvers.budget import Budget
+from oasis.solvers.budget import Budget, OutOfTimeError
 from offline import solve_brute_force, solve_milp
 from offline.benders.master import CountModel
 from offline.enumeration import EnumerationParams, fitting_counts
@@ -139,7 +139,7 @@ def test_a_job_longer_than_any_array_is_left_out_of_every_method() -> None:
 
 def test_a_model_that_takes_too_long_to_build_is_given_up() -> None:
     instance = oasis.generate("testbed", jobs=3, seed=1)
-    with pytest.raises(TimeoutError):
+    with pytest.raises(OutOfTimeError):
         CompactModel(OfflineArrays.of(instance), Budget(0.0))
 
 
