@@ -311,7 +311,5 @@ def test_exact_moves_are_the_cheapest(seed: int) -> None:
         group, new, step = (a[step != 0] for a in (group, new, step))
         cost = g.reduced[group, new]
         reach = int(np.abs(step).max())
-        states = _states(
-            group, step, cost, g.number, g.missing, np.inf, np.zeros(2 * reach + 1)
-        )
+        states = _states(group, step, cost, g.number, g.missing, np.inf, np.zeros(2 * reach + 1))
         assert _costs_of(states[-1], np.array([g.missing])) == [least(g)]

@@ -189,9 +189,10 @@ def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, Fl
 
     The last array is the rounding error of the slopes.
 
-    A point on, up to rounding, or above the chord between its two neighbours is no vertex. All such points are
-    dropped at once, until none is left. The rows lie one after the other with a nan between them:
-    every comparison with nan is false, so no vertex is dropped because of another row.
+    A point on the chord between its two neighbours, up to rounding, or above it is no vertex. All
+    such points are dropped at once, until none is left. The rows lie one after the other with a nan
+    between them: every comparison with nan is false, so no vertex is dropped because of another
+    row.
     """
     # All rows are pruned together in a few passes; a scan of each
     # would be a loop in Python per point.
