@@ -188,6 +188,44 @@ def test_earliest_of_exact_ties(seed: int) -> None:
             assert split.completion == value.argmax()
 
 
+def earliest_counts(table: FloatArray, demand: int) -> list[int]:
+    """Of the cheapest splits the lexicographically largest, by the recurrence."""
+    ahead = [np.r_[0.0, np.full(demand, np.inf)]]
+    for row in table[::-1]:
+        options = [
+            [c + ahead[-1][d - n] for n, c in enumerate(row[: d + 1])] for d in range(demand + 1)
+        ]
+        ahead.append(np.array([min(costs) for costs in options]))
+    ahead.reverse()
+    counts, left, budget = [], demand, ahead[0][demand] * (1 + 1e-9)
+    for t, row in enumerate(table):
+        able = [
+            n
+            for n in range(min(left, len(row) - 1) + 1)
+            if row[n] + ahead[t + 1][left - n] <= budget
+        ]
+        counts.append(able[-1])
+        left, budget = left - able[-1], budget - row[able[-1]]
+    return counts
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_of_equally_cheap_splits_earlier_slots_have_most_workers(seed: int) -> None:
+    """Unit costs of which floats are no exact sums, and parameter servers that leave gaps."""
+    for i in range(30):
+        rng = np.random.default_rng([seed, i, 99])
+        slots, most = int(rng.integers(2, 9)), int(rng.integers(1, 10))
+        unit, share = rng.choice([1.0, 1.7, 0.3]), rng.choice([0.1, 0.25, 1 / 3, 0.45, 0.8])
+        levels, steps = unit * np.array([1.0, 1.0, 2.0]), unit * rng.choice([0.5, 1, 3, 4], 1)
+        rows = [stepped_row(rng, most, levels, share, steps) for _ in range(rng.integers(1, 4))]
+        table = np.array(rows)[np.sort(rng.integers(0, len(rows), slots))]
+        if room := fits(table):
+            demand = int(rng.integers(1, room + 1))
+            split = smallest_cost(*runs(table), demand)
+            assert split is not None
+            assert split.counts.tolist() == earliest_counts(table, demand)
+
+
 def large(rng: Rng, slots: tuple[int, int]) -> Case:
     n, most = int(rng.integers(*slots)), int(rng.integers(30, 101))
     levels = rng.choice([1.0, 1.0, 1.5, 7.0, 30.0], 5) if rng.random() < 0.5 else rng.random(5)

@@ -25,8 +25,7 @@ from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes.control.budgets import TOGETHER
 from oasis.kubernetes.control.controller import STUCK
 from oasis.kubernetes.objects.manifests import METRICS_PORT
-from oasis.model.rounding import TOLERANCE, floor
-from oasis.online.dp.worker_slots import ULPS
+from oasis.model.rounding import TOLERANCE, ULPS, floor
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams, futures
 from oasis.solvers import PROOF, TRUST
@@ -355,7 +354,15 @@ THEORY_CLAIMS = [
         "up to two billionths of the largest coefficient",
         lambda: max(WIDE / WIDE_SCALE, FEASIBILITY) <= 2e-9,
     ),
-    says(SEARCH, "differ by less than $10^{-@}$ of the job's best", power(ULPS)),
+    says(
+        SEARCH,
+        "differ by less than $10^{-@}$ of the job's best utility and $10^{-@}$ of the cost",
+        *(power(ULPS), power(TOLERANCE)),
+    ),
+    says(SEARCH, "costs of moves count as equal at a relative $10^{-@}$", power(TOLERANCE)),
+    says(SEARCH, "looks at @ slots of a run", word(MOST_TIED)),
+    says(SEARCH, "more only if @ are not enough", word(MOST_TIED)),
+    says(THEORY, "differ by a relative $10^{-@}$", power(TOLERANCE)),
 ]
 
 RECOURSE_CLAIMS = [
