@@ -110,6 +110,7 @@ class Fixed(BasePolicy):
         if view.now == 1:
             raise ZeroDivisionError
         self.evicted += [each.id for each in view.evicted]
+        self.free = view.free()
         return Plan({each.index: Allocation(self.places[each.id]) for each in view.arrived})
 
 
@@ -142,11 +143,12 @@ class Ignoring(Fixed):
 
 
 def test_a_planner_that_ignores_the_calendar_is_told_so() -> None:
-    """And nothing else: it may begin jobs that a window interrupts."""
-    site, spec = two(), Submission("a", job("a", 4.0))
-    driver: Driver[Any] = Driver(Ignoring(a=((0, 1),)), site)
+    """Until the window begins it may do as it likes, also begin what will be interrupted."""
+    site, spec, policy = two(), Submission("a", job("a", 4.0)), Ignoring(a=((0, 1),))
+    driver: Driver[Any] = Driver(policy, site)
     closed = Calendar((CalendarEntry("w", 1, 3, {0: None}),))
     driver.boundary(0, Facts({"a": spec}, calendar=closed))
+    assert policy.free == [machine.capacity for machine in site.machines]
     with pytest.raises(PolicyError, match=r"\[job a, server n0\]: is closed"):
         driver.step(1, Facts({"a": spec}, {"a": 1.0}, calendar=closed))
 
@@ -160,18 +162,20 @@ def test_a_plan_that_takes_what_is_kept_for_others_is_refused() -> None:
         slotted=True,
     )
     small = job("a", 9.0, workers=4, gpus=1.0)
-    for kept, other_kept, team, gpus, cpus in product(range(3), repeat=5):
-        if team + gpus > 2:
+    for kept, other_kept, team, both, cpus in product(range(3), repeat=5):
+        if max(team, cpus) + both > 2:
             continue
         window = CalendarEntry("w", 0, 3, {0: (float(kept), float(other_kept))}, ("team/",))
-        places = {"team/a": ((0, team),), "gpus": ((0, gpus), (1, 2)), "cpus": ((0, cpus),)}
+        places = {"team/a": ((0, team),), "both": ((0, both), (1, 2)), "cpus": ((0, cpus),)}
         policy = Ignoring(**{n: tuple(t for t in tasks if t[1]) for n, tasks in places.items()})
         specs = {n: Submission(n, replace(small, id=n)) for n in places}
-        specs["cpus"] = Submission("cpus", replace(small, id="cpus", worker={"cpu": 1.0}))
+        for name, worker in (("both", {"gpu": 1.0, "cpu": 1.0}), ("cpus", {"cpu": 1.0})):
+            specs[name] = Submission(name, replace(small, id=name, worker=worker))
         driver: Driver[Any] = Driver(policy, site)
         facts = Facts(specs, calendar=Calendar((window,)))
         # The team may use more than is kept for it, and then nothing else is.
-        takes = (gpus and max(kept, team) + gpus > 2) or (cpus and other_kept + cpus > 2)
+        takes_cpus = other_kept + both + cpus > 2
+        takes = (both and max(kept, team) + both > 2) or (both + cpus and takes_cpus)
         with (
             pytest.raises(PolicyError, match=r"server n0.*: uses what is kept for other jobs")
             if takes

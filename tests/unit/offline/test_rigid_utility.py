@@ -10,6 +10,7 @@ import numpy as np
 from baselines import EASY, FIFO, SJF, SRSF, SRTF
 from oasis.model.utility import Constant, Deadline, Sigmoid, UtilityColumns
 from oasis.simulator import PlainJob, replay, rigid_workload
+from offline.elastic_bound import ROUNDING
 from offline.rigid_utility import STEPS, _Period, rigid_utility_bound
 
 WORKLOADS = 200
@@ -108,3 +109,11 @@ def test_a_step_in_which_a_job_just_fits_is_one_in_which_it_may_end() -> None:
         columns = came.astype(float), lasts.astype(float), wide.astype(float)
         period = _Period(*columns, UtilityColumns.of(worth), 2.0)
         assert period.value(prices.astype(float)) == bound
+
+
+def test_a_job_of_no_length_counts_though_it_comes_as_the_last_work_ends() -> None:
+    """Only one of the others can end in time."""
+    worth: list[Worth] = [Deadline(30.0, 1.0), Deadline(20.0, 1.0), Constant(7.0)]
+    done = 2 * (1 - ROUNDING)  # as soon as the bound takes the work to be done
+    jobs = [PlainJob("a", 0.0, 1.0, 2), PlainJob("b", 0.0, 1.0, 2), PlainJob("c", done, 0.0, 1)]
+    assert 37.0 <= bound_of(jobs, worth, 2) < 39.0
