@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -31,21 +32,6 @@ def job(name: str, slots: int, value: float = 20.0) -> Job:
 def commitments() -> Commitments:
     bounds = PriceBounds.from_jobs([job("cheap", 4, 1.0), job("dear", 1, 20.0)], CLUSTER, LOOKAHEAD)
     return Commitments(CLUSTER, LOOKAHEAD, bounds)
-
-
-def test_less_work_than_was_planned_never_ends_later() -> None:
-    """What is placed again at the prices of the moment could; the schedule then stays."""
-    held = commitments()
-    held.submit(0, job("a", 3))
-    before = held.live[0].schedule
-    assert before is not None
-    for left in (11, 8, 4, 1):
-        assert held.revise(0, left)
-        after = held.live[0].schedule
-        assert after is not None
-        assert after.completion <= before.completion
-        assert held.broken == []
-        before = after
 
 
 def test_a_job_that_leaves_leaves_no_trace() -> None:
@@ -155,6 +141,33 @@ def test_what_a_team_has_of_its_reservation_takes_nothing_from_others() -> None:
     held = beside_a_team(CalendarEntry("team", 0, LOOKAHEAD, {0: (2.0,)}, ("team/",)))
     for key, name in enumerate(("team/a", "other")):
         assert held.submit(key, builders.job(name, 0, 8, 20.0, workers=2)).admitted
+
+
+def test_less_work_than_was_planned_never_ends_later() -> None:
+    """At the prices of the moment it could, where others came since: the schedule then stays."""
+    stayed = []
+    for slots, rest, left in product((2, 3), (1, 4), range(1, 6)):
+        held = beside_a_team()
+        patient = replace(builders.job("a", 0, slots, workers=2), utility=Constant(20.0))
+        held.submit(0, patient)
+        held.submit(1, builders.job("b", 0, rest, 20.0, rest - 1, workers=2))
+        before, used = held.live[0].schedule, held.ledger.worker_used
+        assert before is not None
+        anew = held.copy()
+        anew.leave(0)
+        fresh = anew.submit(2, replace(patient, id="c", epochs=left, minibatch_time=0.5)).schedule
+        if left >= held.live[0].remaining:
+            continue
+        assert held.revise(0, left)
+        stays = fresh is None or fresh.completion > before.completion
+        after, expected = held.live[0].schedule, before if stays else fresh
+        assert after is not None
+        assert expected is not None
+        assert np.array_equal(after.workers, expected.workers)
+        assert np.array_equal(held.ledger.worker_used, used if stays else anew.ledger.worker_used)
+        assert held.broken == []
+        stayed.append((stays, after.completion == before.completion))
+    assert set(stayed) == {(True, True), (False, True), (False, False)}
 
 
 def test_a_job_whose_reservation_ends_is_counted_with_the_next_one() -> None:
