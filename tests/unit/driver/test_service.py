@@ -428,7 +428,7 @@ class Waking(BasePolicy):
 def test_a_policy_is_woken_in_the_first_slot_that_does_not_begin_before_its_time(
     quarters: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the service takes no step in which nobody is asked, but the last, to where it is to go."""
+    """And the service takes no step in which nobody is asked, but the last, to the end."""
     policy, steps = Waking(quarters / 4), list[int]()
     core = Service(policy, CLUSTER)
     step = core.driver.step
