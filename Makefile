@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 # Python compiles what is imported, once; pip would compile all that is installed, tests of libraries too.
 INSTALL := -m pip --quiet --disable-pip-version-check install --no-compile --editable
 
-.PHONY: help example test nightly kubernetes-build kubernetes-test kubernetes-demo kubernetes-train \
+.PHONY: help example test test-portable nightly kubernetes-build kubernetes-test kubernetes-demo kubernetes-train \
   kubernetes-figures image mutants bench check lint types imports spelling docs release-check clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
@@ -31,6 +31,10 @@ example: $(VENV)/all.stamp ## install, then the competitive ratio on the shipped
 
 test: $(VENV)/test.stamp ## install, then run the tests on all cores
 	$(BIN)/python -m pytest -n auto --durations=10 --durations-min=5
+
+test-portable: $(VENV)/test.stamp ## the tests of OASiS, without the widest vector instructions of the processor
+	$(BIN)/python -m tests.portable -n auto tests/paper tests/unit/online \
+	  tests/properties/test_online_contract.py tests/recorded/test_golden_runs.py
 
 nightly: $(VENV)/test.stamp ## the tests, with long searches
 	$(BIN)/python -m pytest -n auto --nightly

@@ -171,6 +171,9 @@ class OASiS:
     ) -> OASiS:
         """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6).
 
+        These bounds follow what the jobs report, so a job can gain by a false utility; with bounds
+        fixed beforehand no false priority pays (docs/theory, "Truth in bids").
+
         With `bounds`, learned prices or their file, U and L are those of past days instead, and
         so are `normalize` and `min_utility_fraction`.
         """

@@ -1,16 +1,8 @@
-"""The size of the house, counted: ``python -m tests.packaging.structure`` prints it as a table.
-
-What is counted: files ``*.py``; a line is a line, whether code, docstring or blank. A module has a
-single importer if exactly one other module of the product names it in an import, at the top or
-inside a function; ``__init__`` and ``__main__`` are not asked for, and what is imported under a
-name made while running (the modules of the subcommands) is listed as named by nobody.
-"""
+"""The files of the house, their functions and what they import."""
 
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -27,21 +19,9 @@ class Function(NamedTuple):
     lines: int
 
 
-class Figures(NamedTuple):
-    """Figures of the table that `tests/packaging/test_structure.py` limits."""
-
-    product_lines: int
-    product_files: int
-    test_lines: int
-    longest_file: Function
-    longest_function: Function
-    single_importer: dict[str, str]
-    comment_share: float
-
-
-def product_files(packages: tuple[str, ...] = PACKAGES) -> list[Path]:
+def product_files() -> list[Path]:
     """Every module of the product."""
-    return sorted(file for name in packages for file in (ROOT / name).rglob("*.py"))
+    return sorted(file for name in PACKAGES for file in (ROOT / name).rglob("*.py"))
 
 
 def files_of_tests() -> list[Path]:
@@ -81,21 +61,6 @@ def imported_names(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def importers(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
-    """For each module, the others that import it; a package is not meant by its modules' names."""
-    found: dict[str, set[str]] = {name: set() for name in trees}
-    for importer, tree in trees.items():
-        for name in set(imported_names(tree)) - {importer}:
-            if name in found:
-                found[name].add(importer)
-    return found
-
-
-def single_importer(trees: dict[str, ast.Module]) -> dict[str, str]:
-    """The modules that one other module imports, with that one."""
-    return {name: min(by) for name, by in sorted(importers(trees).items()) if len(by) == 1}
-
-
 def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Lines of the body of a function without its docstring."""
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
@@ -107,55 +72,3 @@ def functions(file: Path) -> Iterator[Function]:
     for node in ast.walk(parse(file)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield Function(f"{place(file)}: {node.name}", body_lines(node))
-
-
-def comment_lines(source: str) -> int:
-    """Lines that hold nothing but a comment."""
-    found = 0
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        alone = token.line.lstrip().startswith("#")
-        found += token.type == tokenize.COMMENT and alone
-    return found
-
-
-def figures() -> Figures:
-    """All figures of the tree as it is."""
-    files = product_files()
-    lines = {place(file): lines_of(file) for file in files}
-    total = sum(lines.values())
-    comments = sum(comment_lines(file.read_text(encoding="utf-8")) for file in files)
-    modules = {module_name(f): parse(f) for f in files if not f.name.startswith("__main")}
-    packages = {module_name(f) for f in files if f.name == "__init__.py"}
-    single = {n: by for n, by in single_importer(modules).items() if n not in packages}
-    return Figures(
-        product_lines=total,
-        product_files=len(files),
-        test_lines=sum(lines_of(file) for file in files_of_tests()),
-        longest_file=max((Function(*pair) for pair in lines.items()), key=lambda f: f.lines),
-        longest_function=max((fn for f in files for fn in functions(f)), key=lambda f: f.lines),
-        single_importer=single,
-        comment_share=comments / total,
-    )
-
-
-def table(counted: Figures) -> str:
-    """The figures, one a line, and the modules with a single importer below."""
-    rows = [(f"lines of {name}", sum(map(lines_of, product_files((name,))))) for name in PACKAGES]
-    rows += [
-        ("lines of the product", counted.product_lines),
-        ("files of the product", counted.product_files),
-        ("lines of the tests", counted.test_lines),
-        (f"longest file ({counted.longest_file.place})", counted.longest_file.lines),
-        (f"longest body ({counted.longest_function.place})", counted.longest_function.lines),
-        ("modules with a single importer", len(counted.single_importer)),
-    ]
-    width = max(len(name) for name, _ in rows)
-    text = [f"{name:<{width}}  {value:>7,}" for name, value in rows]
-    text.append(f"{'share of comment lines':<{width}}  {counted.comment_share:>7.2%}")
-    text += ["", "Modules with a single importer, and which that is:"]
-    text += [f"  {name}  {by}" for name, by in counted.single_importer.items()]
-    return "\n".join(text)
-
-
-if __name__ == "__main__":
-    print(table(figures()))  # noqa: T201

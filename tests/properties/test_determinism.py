@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Instance, Run
+from tests.portable import switched_off
 from tests.strategies import Maker, all_instances, fewer, of, schedulers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,3 +75,21 @@ def test_other_processes_with_other_hash_seeds_give_the_same_run() -> None:
     instance = oasis.generate("testbed", jobs=5, seed=3)
     here = without_times(oasis.simulate(instance, oasis.OASiS.from_instance(instance)))
     assert outputs[0] == outputs[1] == here + "\n"
+
+
+@pytest.mark.parametrize(
+    ("there", "off"),
+    [
+        (("X86_V3",), ["X86_V3"]),
+        (("X86_V3", "X86_V4", "AVX512_ICL"), ["X86_V4", "AVX512_ICL"]),
+        (("AVX2", "FMA3", "AVX512F"), ["AVX512F"]),  # by the names of older releases of NumPy
+        (("ASIMDHP",), ["ASIMDHP"]),
+        ((), []),
+    ],
+)
+def test_the_widest_instructions_of_a_processor_can_be_switched_off(
+    there: tuple[str, ...], off: list[str]
+) -> None:
+    """NumPy refuses to start where it is told to do without what is not there."""
+    known = (*there, "NOT_THERE")
+    assert switched_off(known, {name: name in there for name in known}) == off

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, OASiS, PriceBounds, Server, Sigmoid, Utility
-from tests.strategies import Maker, all_instances, crowded_instances, fewer, of, schedulers
+from tests import builders
+from tests.strategies import (
+    Maker,
+    all_instances,
+    crowded_instances,
+    fewer,
+    of,
+    schedulers,
+    utilities,
+)
 
 
 def submit_all(scheduler: OASiS, jobs: list[Job]) -> list[oasis.Decision]:
@@ -130,6 +139,54 @@ def scaled(utility: Utility, factor: float) -> Utility:
     if isinstance(utility, oasis.Piecewise):
         return replace(utility, values=tuple(value * factor for value in utility.values))
     return replace(utility, value=utility.value * factor)
+
+
+def gain(scheduler: OASiS, job: Job, told: Utility) -> float:
+    """What `job` is worth at the completion that it gets if it reports `told`, minus the price."""
+    found = scheduler.quote(replace(job, utility=told))
+    if found.completion is None:
+        return 0.0
+    return float(job.utility(found.completion - job.arrival)) - found.cost
+
+
+@fewer(2)
+@given(crowded_instances(most_jobs=4), schedulers(), utilities())
+def test_no_false_report_pays_where_the_bounds_are_fixed(
+    instance: Instance, make: Maker, other: Utility
+) -> None:
+    """No multiple of the utility does and, without a floor, which is relative, no other utility."""
+    scheduler = make(instance)
+    for job in instance.jobs_by_arrival():
+        told = [scaled(job.utility, factor) for factor in (0.01, 0.6, 1.2, 100.0)]
+        if scheduler.bounds.min_utility_fraction == 0.0:
+            told.append(other)
+        honest = gain(scheduler, job, job.utility)
+        for false in told:
+            assert gain(scheduler, job, false) <= honest + 1e-9 * max(1.0, honest)
+        scheduler.submit(job)
+
+
+def test_a_low_bid_pays_where_the_bounds_are_computed_from_the_bids() -> None:
+    """With half of a job's priority U and L halve, and with them the price of its schedule."""
+    job = builders.job(slots=2, value=8.0)
+    honest, low = (
+        OASiS.from_instance(builders.instance(replace(job, utility=told)))
+        for told in (job.utility, scaled(job.utility, 0.5))
+    )
+    assert gain(honest, job, job.utility) < gain(low, job, scaled(job.utility, 0.5)) < 8.0
+
+
+def test_a_patient_bid_pays_where_a_floor_hides_late_completions() -> None:
+    first = builders.job("first", workers=3, value=30.0)
+    job = builders.job("late", utility=oasis.Piecewise((0.0, 1.0), (10.0, 6.0)))
+    instance = builders.instance(first, job, horizon=2)
+    gains = []
+    for floor in (0.7, 0.0):
+        scheduler = OASiS.from_instance(instance, min_utility_fraction=floor)
+        scheduler.submit(first)
+        gains += [gain(scheduler, job, told) for told in (job.utility, Constant(10.0))]
+    assert gains[0] < gains[1] < 6.0
+    assert gains[2] == gains[3] < 6.0
 
 
 def rejections(instance: Instance, make: Maker) -> list[tuple[OASiS, Job, oasis.Rejection]]:

@@ -103,11 +103,12 @@ def least_sum(jobs: list[tuple[int, int, int]], gpus: int) -> float:
     return best(0, tuple(lasts for _, lasts, _ in jobs))
 
 
-def test_no_schedule_at_all_is_below_the_bound() -> None:
-    """Of integer jobs that change at whole seconds, every schedule is tried."""
+def test_no_schedule_at_all_is_below_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of integer jobs that change at whole seconds, every one is tried; prices are searched too."""
+    monkeypatch.setattr(rigid_bound, "LEAST_SEARCHED", 2)
     rng = np.random.default_rng(3)
     closest = 0.0
-    for _ in range(60):
+    for _ in range(80):
         gpus = int(rng.integers(2, 5))
         rows = [
             (int(rng.integers(0, 4)), int(rng.integers(1, 5)), int(rng.integers(1, gpus + 1)))

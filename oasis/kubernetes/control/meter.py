@@ -100,7 +100,7 @@ class WorkMeter:
     def note(self, uid: str, workers: Iterable[str], at: float) -> None:
         """From `at` on these workers of a job do work; none while its gang is incomplete."""
         gang = self._gangs.setdefault(uid, _Gang(at))
-        _credit(gang, at)
+        at = _credit(gang, at)
         workers = tuple(workers)
         self.changes.note(uid, len(workers), at)
         before, gang.workers = gang.workers, workers
@@ -136,9 +136,11 @@ class WorkMeter:
         self._gangs = {uid: gang for uid, gang in self._gangs.items() if keep(uid)}
 
 
-def _credit(gang: _Gang, at: float) -> None:
+def _credit(gang: _Gang, at: float) -> float:
+    """Credit the time up to `at`; return up to when it is credited now, which may be later."""
     # Notes may come out of order, as a boundary is noted at its nominal time: no time counts twice.
-    passed = max(0.0, at - gang.since)
+    at = max(at, gang.since)
     for worker in gang.workers:
-        gang.seconds[worker] = gang.seconds.get(worker, 0.0) + passed
-    gang.since = max(gang.since, at)
+        gang.seconds[worker] = gang.seconds.get(worker, 0.0) + (at - gang.since)
+    gang.since = at
+    return at

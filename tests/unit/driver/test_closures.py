@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -69,15 +71,17 @@ def run(
 
 
 def test_fifo_begins_no_job_that_would_be_interrupted() -> None:
-    calendar = Calendar((CalendarEntry("a", 3, 5, {0: None}), CalendarEntry("b", 3, 5, {1: None})))
-    long = run(FIFO(), two(), [job("long", 4.0)], calendar, 10)
-    assert long == [{}, {}, {}, {}, {}, *[{"long": [0]}] * 4, {}]
-    assert run(FIFO(), two(), [job("short", 3.0)], calendar, 4) == [*[{"short": [0]}] * 3, {}]
-    # One that was running when the window was declared is paused, and goes on with its work.
-    late = run(
-        FIFO(), two(), [job("long", 4.0)], Calendar((CalendarEntry("a", 0, 2, {1: None}),)), 5
-    )
-    assert late == [*[{"long": [0]}] * 4, {}]
+    """It counts on the fewest workers that a job may have; a job that just fits begins."""
+    for workers, slots, begin in product((1, 2), (1, 3), range(1, 7)):
+        calendar = Calendar((CalendarEntry("w", begin, begin + 1, {0: None, 1: None}),))
+        for fewest in {1, workers}:
+            given = replace(job("a", float(slots), workers), min_workers=fewest)
+            seen = run(FIFO(), two(), [given], calendar, 11)
+            first = 0 if slots * workers // fewest <= begin else begin + 1
+            held = [{"a": list(range(workers))}] * slots
+            assert seen == [*[{}] * first, *held, *[{}] * (11 - first - slots)]
+    elsewhere = Calendar((CalendarEntry("a", 0, 2, {1: None}),))
+    assert run(FIFO(), two(), [job("long", 4.0)], elsewhere, 5) == [*[{"long": [0]}] * 4, {}]
 
 
 def test_a_job_that_runs_is_paused_by_a_late_window_and_keeps_its_work() -> None:
@@ -93,27 +97,42 @@ def test_a_job_that_runs_is_paused_by_a_late_window_and_keeps_its_work() -> None
     assert not driver.down
 
 
-class Failing(BasePolicy):
-    """Places the job in slot 0 and fails later, whatever jobs there are."""
+class Fixed(BasePolicy):
+    """Places jobs as it is told in slot 0, fails in slot 1, and leaves all as it is afterwards."""
 
     slotted = True
 
+    def __init__(self, **places: tuple[tuple[int, int], ...]) -> None:
+        self.places = places
+        self.evicted: list[str] = []
+
     def decide(self, view: Any) -> Plan:
-        if view.now:
+        if view.now == 1:
             raise ZeroDivisionError
-        return Plan({each.index: Allocation(((0, 1),)) for each in view.arrived})
+        self.evicted += [each.id for each in view.evicted]
+        self.free = view.free()
+        return Plan({each.index: Allocation(self.places[each.id]) for each in view.arrived})
 
 
-def test_a_machine_is_left_though_the_policy_fails() -> None:
-    site, spec = two(), Submission("a", job("a", 4.0))
-    driver: Driver[Any] = Driver(Failing(), site)
-    driver.boundary(0, Facts({"a": spec}))
-    closed = Calendar((CalendarEntry("w", 1, 3, {0: None}),))
-    assert driver.boundary(1, Facts({"a": spec}, {"a": 1.0}, calendar=closed)).error is not None
+@pytest.mark.parametrize(("users", "stays"), [((), False), (("team/",), True)])
+def test_a_closed_machine_is_left_though_the_policy_fails_which_is_told_later(
+    users: tuple[str, ...], stays: bool
+) -> None:
+    """What is kept for others may be used until the policy works again."""
+    policy = Fixed(a=((0, 1),), b=((1, 1),))
+    driver: Driver[Any] = Driver(policy, two())
+    specs = {name: Submission(name, job(name, 9.0)) for name in "ab"}
+    driver.boundary(0, Facts(specs))
+    closed = Calendar((CalendarEntry("w", 1, 3, {0: None}, users),))
+    assert driver.boundary(1, Facts(specs, calendar=closed)).error is not None
+    assert bool(driver.by_uid["a"].allocation.workers) == stays
+    assert driver.by_uid["b"].allocation.workers
+    driver.boundary(2, Facts(specs, calendar=closed))
+    assert policy.evicted == ["a"]
     assert not driver.by_uid["a"].allocation.workers
 
 
-class Ignoring(Failing):
+class Ignoring(Fixed):
     """Says that it plans around a calendar, and does not."""
 
     def plan_around(self, calendar: Calendar) -> None:
@@ -124,12 +143,45 @@ class Ignoring(Failing):
 
 
 def test_a_planner_that_ignores_the_calendar_is_told_so() -> None:
-    site, spec = two(), Submission("a", job("a", 4.0))
-    driver: Driver[Any] = Driver(Ignoring(), site)
-    driver.boundary(0, Facts({"a": spec}))
+    """Until the window begins it may do as it likes, also begin what will be interrupted."""
+    site, spec, policy = two(), Submission("a", job("a", 4.0)), Ignoring(a=((0, 1),))
+    driver: Driver[Any] = Driver(policy, site)
     closed = Calendar((CalendarEntry("w", 1, 3, {0: None}),))
+    driver.boundary(0, Facts({"a": spec}, calendar=closed))
+    assert policy.free == [machine.capacity for machine in site.machines]
     with pytest.raises(PolicyError, match=r"\[job a, server n0\]: is closed"):
         driver.step(1, Facts({"a": spec}, {"a": 1.0}, calendar=closed))
+
+
+def test_a_plan_that_takes_what_is_kept_for_others_is_refused() -> None:
+    """Each plan for a small machine is tried, beside a full one of which nothing is kept."""
+    site = Site(
+        ("gpu", "cpu"),
+        (Machine("n0", (2.0, 2.0)), Machine("n1", (2.0, 2.0))),
+        unit_seconds=60.0,
+        slotted=True,
+    )
+    small = job("a", 9.0, workers=4, gpus=1.0)
+    for kept, other_kept, team, both, cpus in product(range(3), repeat=5):
+        if max(team, cpus) + both > 2:
+            continue
+        window = CalendarEntry("w", 0, 3, {0: (float(kept), float(other_kept))}, ("team/",))
+        places = {"team/a": ((0, team),), "both": ((0, both), (1, 2)), "cpus": ((0, cpus),)}
+        policy = Ignoring(**{n: tuple(t for t in tasks if t[1]) for n, tasks in places.items()})
+        specs = {n: Submission(n, replace(small, id=n)) for n in places}
+        for name, worker in (("both", {"gpu": 1.0, "cpu": 1.0}), ("cpus", {"cpu": 1.0})):
+            specs[name] = Submission(name, replace(small, id=name, worker=worker))
+        driver: Driver[Any] = Driver(policy, site)
+        facts = Facts(specs, calendar=Calendar((window,)))
+        # The team may use more than is kept for it, and then nothing else is.
+        takes_cpus = other_kept + both + cpus > 2
+        takes = (both and max(kept, team) + both > 2) or (both + cpus and takes_cpus)
+        with (
+            pytest.raises(PolicyError, match=r"server n0.*: uses what is kept for other jobs")
+            if takes
+            else nullcontext()
+        ):
+            driver.step(0, facts)
 
 
 def test_nothing_is_planned_on_a_closed_server_not_even_what_asks_for_nothing() -> None:
@@ -156,13 +208,17 @@ def test_oasis_that_settles_takes_no_calendar() -> None:
 
 
 def test_what_is_left_of_machines_is_compared_with_the_slot_before() -> None:
-    closures, site = Closures(plans_around=False), two()
-    calendar = Calendar(
-        (CalendarEntry("a", 1, 3, {0: (1.0,)}), CalendarEntry("b", 2, 4, {1: None}))
-    )
+    machines = Machine("n0", (4.0, 2.0)), Machine("n1", (4.0, 2.0))
+    closures, site = Closures(plans_around=False), Site(("gpu", "cpu"), machines)
+    windows = (1, 3, {0: (1.0, 0.0)}), (2, 4, {1: None}), (2, 3, {0: (0.0, 0.0)})
+    calendar = Calendar(tuple(CalendarEntry(f"w{k}", *row) for k, row in enumerate(windows)))
     found = [closures.come_to(calendar, slot, site) for slot in range(5)]
     nothing = frozenset[int]()
     assert found == [(nothing, set()), ({0}, set()), ({1}, set()), (nothing, {0}), (nothing, {1})]
+    assert closures.come_to(Calendar((CalendarEntry("w", 5, 6, {0: (0.0, 0.0)}),)), 5, site) == (
+        nothing,
+        set(),
+    )
 
 
 def test_what_is_late_takes_nothing_that_is_kept_for_others() -> None:

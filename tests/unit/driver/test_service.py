@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -30,7 +32,7 @@ from oasis.online.prices import PriceBounds
 from oasis.online.recourse.policy import WAITS, Recourse
 from oasis.online.rolling import restricted
 from oasis.scheduling.job import Allocation
-from oasis.scheduling.policy import Plan
+from oasis.scheduling.policy import BasePolicy, Plan, View
 from oasis.scheduling.site import site_of
 from tests import builders
 
@@ -408,3 +410,36 @@ def test_a_job_that_is_done_is_not_evicted_from_a_machine_that_goes_down() -> No
     outcome = driver.step(3, Facts(specs, done={"0": 12.0}, down=frozenset({0})))
     assert outcome.completed == ["0"]
     assert policy.seen == [([], []), (["a"], [])]
+
+
+class Waking(BasePolicy):
+    """Does nothing but ask to be woken at one time."""
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.asked: list[float] = []
+
+    def decide(self, view: View) -> Plan:
+        self.asked.append(view.now)
+        return Plan(wake_at=self.at if view.now < self.at else None)
+
+
+@pytest.mark.parametrize("quarters", range(1, 17))
+def test_a_policy_is_woken_in_the_first_slot_that_does_not_begin_before_its_time(
+    quarters: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the service takes no step in which nobody is asked, but the last, to the end."""
+    policy, steps = Waking(quarters / 4), list[int]()
+    core = Service(policy, CLUSTER)
+    step = core.driver.step
+
+    def noted(slot: int, *args: Any, **options: Any) -> Any:
+        steps.append(slot)
+        return step(slot, *args, **options)
+
+    monkeypatch.setattr(core.driver, "step", noted)
+    core.submit(job("a", 0, 1))
+    core.advance(6)
+    first = math.ceil(Fraction(quarters, 4))
+    assert policy.asked == [0, first]
+    assert steps == [0, first, 6]

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from collections import Counter
+from itertools import product
 
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.objects.oasis_job import SlotClock
 
+Event = tuple[
+    int, str | None
+]  # from when on these do work, in the order of the calls; None: a slot ends
 
-@given(
-    st.lists(st.tuples(st.floats(0.0, 40.0), st.sets(st.sampled_from("abc"))), max_size=12),
-    st.floats(0.0, 9.0),
-)
-def test_at_most_what_ran_and_a_worker_slot_a_slot(
-    changes: list[tuple[float, set[str]]], startup: float
-) -> None:
-    clock = SlotClock(slot_seconds=10.0, startup_seconds=startup)
-    meter, ran, credited = WorkMeter(clock), 0.0, 0.0
-    changes = sorted(changes, key=lambda change: change[0])
-    at, working = 0.0, set()
-    boundaries = [10.0, 20.0, 30.0, 40.0]
-    for time, workers in [*changes, (40.0, set())]:
-        while boundaries and boundaries[0] <= time:
-            end = boundaries.pop(0)
-            ran += (end - at) * len(working)
-            at = end
-            slots = meter.close(end).get("j", 0.0)
-            assert slots <= 3 + 1e-9
-            credited += slots * clock.work_seconds
-        ran += (time - at) * len(working)
-        at, working = time, workers
-        meter.note("j", sorted(workers), time)
-    assert credited <= ran + 1e-6
+
+def by_hand(events: list[Event]) -> tuple[list[Counter[str]], int]:
+    """Seconds of each worker in each slot, and idle ones: from what was known as each passed."""
+    slots, idle = [Counter[str]() for _ in range(3)], 0
+    for second in range(max(at for at, _ in events)):
+        first = next(k for k, (at, _) in enumerate(events) if at > second)
+        told = [workers for _, workers in events[:first]]
+        known = [workers for workers in told if workers is not None]
+        slots[told.count(None)].update(known[-1] if known else "")
+        idle += any(known) and not known[-1] and any(workers for _, workers in events[first:])
+    return slots, idle
+
+
+def test_each_second_is_counted_once_also_where_notes_come_out_of_order() -> None:
+    """A worker-slot, the most of a slot, is six of its ten seconds. Each short history is tried."""
+    notes = list(product((3, 10, 12), ("", "a", "ab")))
+    for one, two, three, four in product([(2, "b"), (8, "ab")], notes, notes, notes):
+        events: list[Event] = [one, two, (10, None), three, four, (20, None)]
+        meter, found = WorkMeter(SlotClock(slot_seconds=10.0, startup_seconds=4.0)), []
+        for at, workers in events:
+            if workers is None:
+                found.append(meter.close(float(at))["j"])
+            else:
+                meter.note("j", workers, float(at))
+        slots, idle = by_hand(events)
+        most = [sum(min(6, seconds) for seconds in slot.values()) / 6 for slot in slots]
+        assert [*found, 0.0] == most, events
+        assert meter.idle("j")[0] == idle, events
 
 
 def test_what_was_broken_and_is_whole_again_is_told() -> None:

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
-from oasis.kubernetes.control.budgets import Payments
 from oasis.kubernetes.control.tenants import NEXT_TO_NOTHING
 from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.manifests import tenant_roles
 from oasis.kubernetes.objects.utility_class import (
     Classes,
-    NamespaceBudget,
     UtilityClass,
     class_resource,
     parse_class,
@@ -418,14 +416,6 @@ def test_what_is_installed_for_tenants() -> None:
         ("oasis-scheduler-edit", "oasisjobs"),
         ("oasis-scheduler-admin", "oasisjobs"),
     }
-
-
-def test_a_steady_stream_rolls_out_too() -> None:
-    payments, budget = Payments(), NamespaceBudget(amount=10.0, window_seconds=100.0)
-    for second in range(1000):
-        payments.pay(("c", "ns"), 0.01, budget, float(second))
-    assert 1.0 <= payments.spent(("c", "ns"), budget, 999.0) <= 1.03
-    assert len(payments.state()[0][2]) <= 105
 
 
 def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> None:

@@ -3,18 +3,51 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate, product
 
 import numpy as np
 import pytest
 
 from oasis.model.errors import InputError
-from offline.rigid_bound import _least_work_first, _prices, busy_periods, rigid_mean_bound
+from offline.rigid_bound import (
+    MULTIPLES,
+    _least_work_first,
+    _priced,
+    _prices,
+    busy_periods,
+    rigid_mean_bound,
+)
 
 
 def test_busy_periods_begin_where_all_work_before_is_done() -> None:
-    came, seconds = np.array([0.0, 1.0, 5.0, 5.0, 9.0]), np.array([2.0, 3.0, 1.0, 1.0, 4.0])
-    found = [(part.start, part.stop) for part in busy_periods(came, seconds)]
-    assert found in ([(0, 4), (4, 5)], [(0, 2), (2, 4), (4, 5)])  # the second begins as one ends
+    """Who comes in the moment in which it is done still belongs to it. Every short day is tried."""
+    for later, seconds in product(product(range(3), repeat=3), product(range(4), repeat=4)):
+        came = list(accumulate(later, initial=1))
+        begins, done = [0], came[0] + seconds[0]
+        for k in (1, 2, 3):
+            if came[k] > done:
+                begins.append(k)
+            done = max(came[k], done) + seconds[k]
+        found = busy_periods(np.array(came, float), np.array(seconds, float))
+        assert [part.start for part in found] == begins, (came, seconds)
+
+
+def test_the_best_of_several_multiples_of_the_prices_is_what_counts() -> None:
+    """In whole seconds, with the cost of each start added up second by second."""
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        prices = np.sort(rng.integers(0, 5, 6))[::-1]
+        jobs = [tuple(rng.integers((0, 1, 1), (6, 5, 4)).tolist()) for _ in range(3)]
+        values = [0.0]
+        for factor in MULTIPLES:
+            value = -factor * 3 * sum(prices)
+            for came, lasts, wide in jobs:
+                starts = range(came, 7)
+                value += min(s - came + factor * wide * sum(prices[s : s + lasts]) for s in starts)
+            values.append(value)
+        came, lasts, wide = np.array(jobs, float).T
+        found = _priced(came, lasts, wide, 3.0, np.arange(7.0), prices.astype(float))
+        assert found == sum(lasts) + max(values), (prices, jobs)
 
 
 def test_the_fluid_machine_takes_the_least_work_first() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from baselines import EASY, FIFO, SJF, SRSF, SRTF
 from oasis.model.utility import Constant, Deadline, Sigmoid, UtilityColumns
 from oasis.simulator import PlainJob, replay, rigid_workload
-from offline.rigid_utility import rigid_utility_bound
+from offline.elastic_bound import ROUNDING
+from offline.rigid_utility import STEPS, _Period, rigid_utility_bound
 
 WORKLOADS = 200
 Worth = Sigmoid | Constant | Deadline
@@ -81,3 +82,38 @@ def test_bound_optimum_and_policies_are_in_this_order() -> None:
             )
             assert earned <= most + 1e-9, (seed, policy.name)
     assert np.mean(closest) > 0.9
+
+
+def test_a_step_in_which_a_job_just_fits_is_one_in_which_it_may_end() -> None:
+    """Steps and times are whole seconds here: what each job gains is added up one by one."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        # Four jobs keep two GPUs busy for as many seconds as there are steps.
+        cuts = np.sort(rng.choice(np.arange(1, STEPS), 3, replace=False))
+        lasts, wide = np.diff([0, *cuts, STEPS]), np.full(4, 2)
+        came = np.sort(rng.integers(0, STEPS, 4))
+        came[0] = 0
+        worth = [Deadline(float(rng.integers(1, 99)), rng.integers(1, 60) + 0.5) for _ in came]
+        prices = rng.integers(0, 4, STEPS)
+        bound = 2 * sum(prices)
+        for k, job in enumerate(worth):
+            gains = [0]
+            for end in range(STEPS + 1):
+                open_for = sorted(prices[came[k] : end + 1])
+                if end == STEPS:  # afterwards all costs nothing
+                    open_for = [0] * lasts[k] + open_for
+                if len(open_for) >= lasts[k]:
+                    delay = max(lasts[k], end - came[k])
+                    gains.append(job(delay) - 2 * sum(open_for[: lasts[k]]))
+            bound += max(gains)
+        columns = came.astype(float), lasts.astype(float), wide.astype(float)
+        period = _Period(*columns, UtilityColumns.of(worth), 2.0)
+        assert period.value(prices.astype(float)) == bound
+
+
+def test_a_job_of_no_length_counts_though_it_comes_as_the_last_work_ends() -> None:
+    """Only one of the others can end in time."""
+    worth: list[Worth] = [Deadline(30.0, 1.0), Deadline(20.0, 1.0), Constant(7.0)]
+    done = 2 * (1 - ROUNDING)  # as soon as the bound takes the work to be done
+    jobs = [PlainJob("a", 0.0, 1.0, 2), PlainJob("b", 0.0, 1.0, 2), PlainJob("c", done, 0.0, 1)]
+    assert 37.0 <= bound_of(jobs, worth, 2) < 39.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -28,24 +29,9 @@ def job(name: str, slots: int, value: float = 20.0) -> Job:
     return builders.job(name, 0, slots, value, workers=4)
 
 
-def commitments() -> Commitments:
+def commitments(patience: int | None = None) -> Commitments:
     bounds = PriceBounds.from_jobs([job("cheap", 4, 1.0), job("dear", 1, 20.0)], CLUSTER, LOOKAHEAD)
-    return Commitments(CLUSTER, LOOKAHEAD, bounds)
-
-
-def test_less_work_than_was_planned_never_ends_later() -> None:
-    """What is placed again at the prices of the moment could; the schedule then stays."""
-    held = commitments()
-    held.submit(0, job("a", 3))
-    before = held.live[0].schedule
-    assert before is not None
-    for left in (11, 8, 4, 1):
-        assert held.revise(0, left)
-        after = held.live[0].schedule
-        assert after is not None
-        assert after.completion <= before.completion
-        assert held.broken == []
-        before = after
+    return Commitments(CLUSTER, LOOKAHEAD, bounds, patience)
 
 
 def test_a_job_that_leaves_leaves_no_trace() -> None:
@@ -77,6 +63,17 @@ def test_what_was_saved_goes_on() -> None:
     assert again.now == 1
     again.restore_server(TaskGroup.WORKER, 1)
     assert again.state() != held.state()
+    on_both = replace(job("b", 1), arrival=1, min_workers=4)
+    assert not held.submit(1, on_both).admitted
+    assert again.submit(1, on_both).admitted
+
+
+@pytest.mark.parametrize("patience", [LOOKAHEAD + 1, LOOKAHEAD, 6])
+def test_work_that_grows_may_end_in_the_last_slot_that_counts(patience: int) -> None:
+    for more, fits in ((0, True), (1, False)):
+        held = commitments(patience)
+        held.submit(0, replace(job("a", 1), utility=Constant(20.0)))
+        assert held.revise(0, 4 * min(patience, LOOKAHEAD) + more) is fits
 
 
 @pytest.mark.parametrize(("left", "differing"), [(8, False), (7, True), (9, True)])
@@ -155,6 +152,60 @@ def test_what_a_team_has_of_its_reservation_takes_nothing_from_others() -> None:
     held = beside_a_team(CalendarEntry("team", 0, LOOKAHEAD, {0: (2.0,)}, ("team/",)))
     for key, name in enumerate(("team/a", "other")):
         assert held.submit(key, builders.job(name, 0, 8, 20.0, workers=2)).admitted
+
+
+def test_less_work_than_was_planned_never_ends_later() -> None:
+    """At the prices of the moment it could, where others came since: the schedule then stays."""
+    stayed = []
+    for slots, rest, left in product((2, 3), (1, 4), range(1, 6)):
+        held = beside_a_team()
+        patient = replace(builders.job("a", 0, slots, workers=2), utility=Constant(20.0))
+        held.submit(0, patient)
+        held.submit(1, builders.job("b", 0, rest, 20.0, rest - 1, workers=2))
+        before, used = held.live[0].schedule, held.ledger.worker_used
+        assert before is not None
+        anew = held.copy()
+        anew.leave(0)
+        fresh = anew.submit(2, replace(patient, id="c", epochs=left, minibatch_time=0.5)).schedule
+        if left >= held.live[0].remaining:
+            continue
+        assert held.revise(0, left)
+        stays = fresh is None or fresh.completion > before.completion
+        after, expected = held.live[0].schedule, before if stays else fresh
+        assert after is not None
+        assert expected is not None
+        assert np.array_equal(after.workers, expected.workers)
+        assert np.array_equal(held.ledger.worker_used, used if stays else anew.ledger.worker_used)
+        assert held.broken == []
+        stayed.append((stays, after.completion == before.completion))
+    assert set(stayed) == {(True, True), (False, True), (False, False)}
+
+
+def test_only_what_a_window_displaces_is_planned_anew() -> None:
+    """In order of arrival. Who stays would move, too: a job that stood in its way has left."""
+    jobs = (
+        replace(builders.job("a", 0, 2, workers=2), utility=Constant(20.0)),
+        builders.job("b", 0, 2, 20.0, 1),
+    )
+    places = ((2, {2, 3}), (1, {0, 1}))  # GPUs and slots
+    for kept, begin, slots in product((1, 2, 3, 4), (0, 1, 2), (1, 2, 8)):
+        held, closed = beside_a_team(), set(range(begin, begin + slots))
+        held.submit(9, builders.job("first", 0, 2, 20.0, 1, workers=3))
+        expected = [held.submit(k, each).schedule for k, each in enumerate(jobs)]
+        held.leave(9)
+        anew = held.copy()
+        calendar = Calendar((CalendarEntry("w", begin, begin + slots, {0: (float(kept),)}),))
+        hit = [k for k in range(2) if kept + places[k][0] > 4 and closed & places[k][1]]
+        for k in hit:
+            anew.leave(k)
+        anew.keep(calendar)
+        for k in hit:
+            expected[k] = anew.submit(k, jobs[k]).schedule
+        given_up = [k for k, schedule in enumerate(expected) if schedule is None]
+        assert held.plan_around(calendar) == given_up
+        for k, live in held.live.items():
+            assert np.array_equal(live.schedule.workers, expected[k].workers)  # type: ignore[union-attr]
+        assert np.array_equal(held.ledger.worker_used, anew.ledger.worker_used)
 
 
 def test_a_job_whose_reservation_ends_is_counted_with_the_next_one() -> None:
