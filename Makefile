@@ -34,7 +34,7 @@ test: $(VENV)/test.stamp ## install, then run the tests on all cores
 
 test-portable: $(VENV)/test.stamp ## the tests of OASiS, without the widest vector instructions of the processor
 	$(BIN)/python -m tests.portable -n auto tests/paper tests/unit/online \
-	  tests/properties/test_online_contract.py tests/recorded/test_golden_runs.py
+	  tests/properties/test_online_contract.py tests/recorded tests/oracle/test_equal_is_equal.py
 
 nightly: $(VENV)/test.stamp ## the tests, with long searches
 	$(BIN)/python -m pytest -n auto --nightly

@@ -26,6 +26,7 @@ from oasis.kubernetes.control.budgets import TOGETHER
 from oasis.kubernetes.control.controller import STUCK
 from oasis.kubernetes.objects.manifests import METRICS_PORT
 from oasis.model.rounding import TOLERANCE, ULPS, floor
+from oasis.online.dp.lagrangian import MOST_TIED
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams, futures
 from oasis.solvers import PROOF, TRUST
