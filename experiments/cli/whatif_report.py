@@ -16,7 +16,8 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.commands.sweep import LOG_SECONDS
-from experiments.cli.options import is_given, not_stdout
+from experiments.cli.files import CSV, written
+from experiments.cli.options import is_given
 from experiments.evaluation import whatif_tables as tables
 from experiments.evaluation.whatif import (
     RECORDED,
@@ -26,7 +27,7 @@ from experiments.evaluation.whatif import (
     really_happened,
 )
 from experiments.evaluation.whatif_result import PARTS, WhatIf
-from oasis.model.files import check_writable, write_text
+from oasis.model.files import write_text
 from oasis.model.rounding import FloatArray
 
 if TYPE_CHECKING:
@@ -140,19 +141,17 @@ def again(context: typer.Context) -> str:
     return "oasis whatif " + " ".join(map(shlex.quote, words))
 
 
-def check_csv(prefix: Path | None) -> tuple[Path, Path] | None:
-    """The files of jobs and of owners, if they can be written: said before the work."""
+def csv_files(prefix: Path | None) -> tuple[Path, Path] | None:
+    """The files of jobs and of owners."""
     if prefix is None:
         return None
-    not_stdout(prefix)
     if prefix.is_dir():
-        files = prefix / "jobs.csv", prefix / "owners.csv"
-    else:
-        name = prefix.name
-        files = prefix.with_name(f"{name}-jobs.csv"), prefix.with_name(f"{name}-owners.csv")
-    for file in files:
-        check_writable(file)
-    return files
+        return prefix / "jobs.csv", prefix / "owners.csv"
+    name = prefix.name
+    return prefix.with_name(f"{name}-jobs.csv"), prefix.with_name(f"{name}-owners.csv")
+
+
+CSV_FILES = written(CSV, lambda prefix, _: csv_files(prefix) or ())
 
 
 EACH = (

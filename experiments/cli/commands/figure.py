@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +11,7 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
+from experiments.cli.files import DIRECTORY, READ, written
 from experiments.cli.options import (
     SET,
     AsJson,
@@ -23,7 +24,6 @@ from experiments.cli.options import (
     known,
     known_policies,
     naming_flags,
-    not_stdout,
     time_limit_option,
     with_options,
 )
@@ -54,6 +54,12 @@ FLAGS = {  # of settings whose names mean something else on the command line
 BOTH_FLOORS = f"{PRINTED_FLOOR:g} and {DEFAULT_MIN_UTILITY_FRACTION:g}, side by side"
 
 
+def _files(directory: Path, given: Mapping[str, Any]) -> list[Path]:
+    """The files of a figure, whichever of them it has."""
+    endings = (".parquet", "-runs.csv", ".csv", f".{given['form']}")
+    return [directory / f"{given['name']}{ending}" for ending in endings]
+
+
 @with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: BOTH_FLOORS})
 def command(
     context: typer.Context,
@@ -71,7 +77,8 @@ def command(
     ] = False,
     directory: Annotated[
         Path,
-        typer.Option("-o", "--output", callback=not_stdout, help="Directory for data and picture."),
+        typer.Option("-o", "--output", help="Directory for data and picture."),
+        written(DIRECTORY, _files),
     ] = Path("figures"),
     seeds: Annotated[
         int | None,
@@ -98,6 +105,7 @@ def command(
             help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]",
             show_default=False,
         ),
+        READ,
     ] = None,
     oasis_options: Any = None,
     assignments: Set = None,

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from experiments.cli import console
 from experiments.cli.console import BAR_WIDTH, note, stderr, text_column
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
+from experiments.cli.files import READ, TABLE, reading, written
 from experiments.cli.options import (
     AsJson,
     DaskScheduler,
@@ -24,7 +25,6 @@ from experiments.cli.options import (
     Processes,
     known,
     naming_flags,
-    not_stdout,
 )
 from experiments.cli.progress import LOG_SHARE
 from experiments.cli.sweep_report import interrupted, list_cells, report
@@ -109,16 +109,16 @@ def _log() -> Show:
 
 def command(
     config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).", show_default=False)
+        Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).", show_default=False), READ
     ],
     output: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
-            callback=not_stdout,
             help="Parquet file. [default: CONFIG with .parquet]",
         ),
+        written(TABLE, lambda path, given: (path or _table_beside(given["config"]),)),
     ] = None,
     processes: Processes = None,
     engine: Engine = "local",
@@ -164,8 +164,11 @@ def command(
     if str(config) == STANDARD_INPUT and output is None:
         raise InputError("-o", "expected a name for the table, CONFIG is standard input")
     with located_at(source=config):
-        cells = sweep.expand(sweep.read_config(config), base=config.parent)
-    path = output or config.with_suffix(".parquet")
+        grid = sweep.read_config(config)
+        for name in (name for each in grid.instances for name in each.file or ()):
+            reading(config.parent / name)
+        cells = sweep.expand(grid, base=config.parent)
+    path = output or _table_beside(config)
     where = engine_of(engine, scheduler, processes)
     if dry_run:
         list_cells(cells, sweep.ResultStore.beside(path), as_json)
@@ -195,6 +198,10 @@ def command(
         raise
     report(result, as_json, is_written=True)
     return FAILED_CELLS if result.progress.failed else DONE
+
+
+def _table_beside(config: Path) -> Path:
+    return config.with_suffix(".parquet")
 
 
 def engine_of(name: str, scheduler: str | None, processes: int | None) -> Executor:
