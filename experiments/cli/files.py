@@ -18,13 +18,13 @@ from typing import Any, get_args
 
 from typer.models import ArgumentInfo
 
+from experiments.cli.streams import STANDARD_OUTPUT
 from oasis.model.errors import InputError
 from oasis.model.file_kinds import STANDARD_INPUT
 from oasis.model.files import check_writable, is_standard_output
 
 Command = Callable[..., Any]
 Given = Mapping[str, Any]  # values by parameter
-STANDARD_OUTPUT = "standard output"
 PAGE = (".html", ".htm")
 ENDINGS = (  # of kinds of files; others, such as those of mktemp, name no kind
     *PAGE,

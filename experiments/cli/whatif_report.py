@@ -58,11 +58,11 @@ class WhatIfProgress:
     """
 
     def __init__(self, cells: Sequence[Cell], jobs: int, executor: Executor) -> None:
-        self._cells = cells
         self._costs = {cell.key: _cost(cell, jobs) for cell in cells}
         self._workers = getattr(executor, "jobs", 1)
         self._began = self._said = monotonic()
-        self._counter = console.counter("replaying", len(cells))
+        self._runs = [cell.key for cell in cells if cell.policy is not None]
+        self._counter = console.counter("replaying", len(self._runs))
 
     def __enter__(self) -> WhatIfProgress:
         self._advance = self._counter.__enter__()
@@ -70,10 +70,8 @@ class WhatIfProgress:
         workers = cores if self._workers == -1 else max(1, min(self._workers, cores))
         expected = sum(self._costs.values()) / workers
         if expected > LONG:
-            runs = sum(cell.policy is not None for cell in self._cells)
-            console.note(
-                f"{runs} runs, about {tables.duration_text(round(expected, -1))} on {workers} cores"
-            )
+            about = tables.duration_text(round(expected, -1))
+            console.note(f"{len(self._runs)} runs, about {about} on {workers} cores")
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -81,15 +79,15 @@ class WhatIfProgress:
 
     def done(self, cell: Cell, found: Mapping[str, CellResult]) -> None:
         """Note that `cell` is done."""
-        self._advance(cell.policy or "")
+        if cell.policy is not None:  # a bound is no run
+            self._advance(cell.policy)
         now = monotonic()
         if console.stderr().is_terminal or now - self._said < LOG_SECONDS:
             return
         self._said = now
         spent = sum(cost for key, cost in self._costs.items() if key in found)
         left = (now - self._began) * (sum(self._costs.values()) / spent - 1) if spent else 0.0
-        runs = sum(each.key in found for each in self._cells if each.policy is not None)
-        of = sum(each.policy is not None for each in self._cells)
+        runs, of = sum(key in found for key in self._runs), len(self._runs)
         rest = f", about {tables.duration_text(round(left))} left" if 0 < runs < of else ""
         console.note(f"{now - self._began:7.1f} s  {runs} of {of} runs{rest}")
 

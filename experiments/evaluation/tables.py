@@ -129,6 +129,8 @@ def _unfinished(run: Run) -> Facts:
     if not run.admitted_unfinished:
         return []
     left = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
+    if not any(decision.worker_slots for decision in run.decisions):
+        left += "; none ever held a worker"
     return [("did not finish", left)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +10,8 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
+from experiments.cli.commands.sweep import sweep_progress
+from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT, InterruptedWorkError
 from experiments.cli.files import DIRECTORY, READ, written
 from experiments.cli.options import (
     SET,
@@ -167,13 +168,20 @@ def _make(
     `look` is the suffix of the picture and its style.
     """
     suffix, style = look
-    from experiments.figures import reproduce  # noqa: PLC0415 (needs an extra)
+    from experiments.figures import PublishedFigure, reproduce  # noqa: PLC0415 (needs an extra)
 
     reached: list[SweepProgress] = []
+    is_swept = isinstance(figure, PublishedFigure)
+
+    def note_progress(progress: SweepProgress) -> None:
+        reached.append(progress)
+        show(progress)
+
+    steps = console.counter(figure.name, figure.steps(settings))
     try:
         with (
             naming_flags((), suffix="--picture-format"),
-            console.counter(figure.name, figure.steps(settings)) as advance,
+            sweep_progress() if is_swept else steps as show,
         ):
             return reproduce(
                 figure,
@@ -181,11 +189,13 @@ def _make(
                 directory,
                 suffix=suffix,
                 style=style,
-                on_progress=_steps(advance, reached),
+                on_progress=note_progress,
                 on_note=console.note,
-                on_step=advance,
+                on_step=show,
             )
     except KeyboardInterrupt:
+        if not is_swept:
+            raise InterruptedWorkError("interrupted; no run is kept") from None
         raise interrupted(reached[-1] if reached else None) from None
 
 
@@ -209,25 +219,6 @@ def _settings(
         )
         figure.steps(settings)  # refuses what this figure cannot vary
     return settings
-
-
-def _steps(
-    advance: Callable[[], None], reached: list[SweepProgress]
-) -> Callable[[SweepProgress], None]:
-    """Move the bar to where the sweep is, and add that to `reached`."""
-
-    def report(progress: SweepProgress) -> None:
-        # A sweep reports where it is, and a bar moves by steps.
-        before = _done(reached[-1]) if reached else 0
-        for _ in range(_done(progress) - before):
-            advance()
-        reached.append(progress)
-
-    return report
-
-
-def _done(progress: SweepProgress) -> int:
-    return progress.done + progress.shared_done
 
 
 def _list(figures: list[PublishedFigure | DirectFigure], *, as_json: bool) -> None:
