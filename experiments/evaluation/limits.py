@@ -83,6 +83,19 @@ def read_share(value: Any) -> float:
     return parsed
 
 
+def share_hint(value: Any) -> str:
+    """Advice to whoever gave a percentage where a plain number is read; empty for others.
+
+    Examples
+    --------
+    >>> share_hint("70%"), share_hint("many")
+    ('; a share is a number from 0 to 1, 0.7 for 70%', '')
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    share = _number(text[:-1], 100.0) if text.endswith("%") else None
+    return "" if share is None else f"; a share is a number from 0 to 1, {share:g} for {text}"
+
+
 def _number(value: Any, divisor: float = 1.0) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None

@@ -39,7 +39,7 @@ def command(
             help="File to write; -: standard output. [default: standard output]",
             show_default=False,
         ),
-        Written("it", _endings),
+        Written("an example", _endings),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -58,9 +58,13 @@ def test_a_share_is_a_number_or_a_percentage(text: Any, share: float) -> None:
     assert read_share(text) == pytest.approx(share)
 
 
-@pytest.mark.parametrize("text", ["", "%", "5 percent", "5%%", "-1%", "nan", "nan%", False, 5, "101%"])
+@pytest.mark.parametrize(
+    "text", ["", "%", "5 percent", "5%%", "-1%", "nan", "nan%", False, 5, "101%"]
+)
 def test_what_is_no_share_is_refused(text: Any) -> None:
-    with pytest.raises(ValueError, match=r"^expected a share from 0 to 1, such as 0.05 or 5%, or inf, got "):
+    with pytest.raises(
+        ValueError, match=r"^expected a share from 0 to 1, such as 0.05 or 5%, or inf, got "
+    ):
         read_share(text)
 
 
