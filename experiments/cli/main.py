@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> None:
     if not open_streams():
         _leave(_fail("standard output is closed; expected it to be open"))
     try:
-        with naming_output(), seldom_collected():
+        with naming_output(is_certain=False), seldom_collected():
             if words == ["--version"]:
                 print_version()  # without the time that it takes to load the commands
                 sys.stdout.flush()

@@ -5,6 +5,7 @@ No module that is slow to load is needed here: this comes before everything else
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -40,12 +41,17 @@ def encodable(text: str) -> str:
 
 
 @contextmanager
-def naming_output() -> Iterator[None]:
-    """Make an error of standard output name it; one whose reader has gone is `ReaderGoneError`."""
+def naming_output(*, is_certain: bool = True) -> Iterator[None]:
+    """Make an error of standard output name it; one whose reader has gone is `ReaderGoneError`.
+
+    Where nothing else is written inside, it `is_certain` that an error is of standard output.
+    """
     try:
         yield
     except OSError as error:
-        if error.filename is not None or _is_sound():
+        # What the package writes to files has a name, so a full disk without one is no file's.
+        is_its_own = is_certain or error.errno == errno.ENOSPC or not _is_sound()
+        if error.filename is not None or not is_its_own:
             raise
         # What is still in the buffer must not fail again when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
