@@ -246,7 +246,7 @@ def _parallel(
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Inside, Ctrl-C and SIGTERM wait; they never reach the processes that are started here."""
+    """Inside, processes are started that Ctrl-C and SIGTERM never reach."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -183,6 +183,7 @@ def _make(
             naming_flags((), suffix="--picture-format"),
             sweep_progress() if is_swept else steps as show,
         ):
+            step: Callable[..., None] = show
             return reproduce(
                 figure,
                 settings,
@@ -191,7 +192,7 @@ def _make(
                 style=style,
                 on_progress=note_progress,
                 on_note=console.note,
-                on_step=show,
+                on_step=step,
             )
     except KeyboardInterrupt:
         if not is_swept:

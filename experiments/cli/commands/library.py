@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,14 +43,11 @@ def _files(directory: Path | None, _: Mapping[str, Any]) -> list[Path]:
     return [] if directory is None else [directory / TABLE, *(directory / "schedules").glob("*.xz")]
 
 
-Directory = Annotated[
-    Path | None,
-    typer.Option(
-        "--library", help="Directory of another table and its schedules. [default: the shipped one]"
-    ),
-    READ,
-]
-Improved = Annotated[*get_args(Directory)[:2], written(DIRECTORY, _files)]
+_OPTION = typer.Option(
+    "--library", help="Directory of another table and its schedules. [default: the shipped one]"
+)
+Directory = Annotated[Path | None, _OPTION, READ]
+Improved = Annotated[Path | None, _OPTION, written(DIRECTORY, _files)]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.", show_default=False)]
 Patterns = Annotated[
     list[str] | None,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -178,7 +178,8 @@ def _swept(
         raise InputError("-o", "expected a name for the table, CONFIG is standard input")
     with located_at(source=config):
         grid = sweep.read_config(config)
-        for name in (name for each in grid.instances for name in each.file or ()):
+        instances: Sequence[Any] = grid.instances
+        for name in (name for each in instances for name in each.file or ()):
             reading(config.parent / name)
         cells = sweep.expand(grid, base=config.parent)
     path = output or _table_beside(config)
