@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,8 +21,9 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
-from experiments.cli.exit_codes import DONE, LIMIT, ReaderGoneError
+from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.layout import TableLayout, lay_out, printable, wrapped
+from experiments.cli.streams import naming_output
 from experiments.evaluation.tables import interval, number, percent, seconds
 
 __all__ = [
@@ -132,7 +132,7 @@ def _print(console: Console, title: str, table: Table, layout: TableLayout) -> N
     width = console.width
     # The layout is final: rich must not cut a word that is longer than a line.
     console.width = max(width, layout.width)
-    with console.capture() as capture:
+    with naming_output(), console.capture() as capture:
         if title:
             styled = Text(wrapped(printable(title), width), style="table.title")
             console.print(styled, soft_wrap=True)
@@ -143,15 +143,9 @@ def _print(console: Console, title: str, table: Table, layout: TableLayout) -> N
 
 
 def _write(text: str) -> None:
-    try:
+    with naming_output():
         sys.stdout.write(text)
         sys.stdout.flush()
-    except OSError as error:
-        # what is still in the buffer must not fail again when the process ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise ReaderGoneError from None
-        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def text_column(text: str) -> TextColumn:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from experiments.cli.streams import encodable
+
 GAP = 2  # blanks between two columns
 LEAST_COLUMNS = 2
 SHORT = {  # forms of headings that take less than the longest word of the cells below
@@ -176,16 +178,17 @@ def wrapped(text: str, width: int, *, is_heading: bool = False) -> str:
 
 
 def printable(text: str) -> str:
-    r"""`text` without what would move the cursor: a tabulator is a blank, the others are escaped.
+    r"""`text` without what would move the cursor or cannot be shown, which is escaped.
+
+    A tabulator is a blank.
 
     Examples
     --------
     >>> printable("a\tb\x1b[2K")
     'a b\\x1b[2K'
     """
-    if text.isprintable():
-        return text
-    return "".join(map(_printable, text))
+    shown = text if text.isprintable() else "".join(map(_printable, text))
+    return encodable(shown)
 
 
 def _printable(character: str) -> str:

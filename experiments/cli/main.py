@@ -21,6 +21,7 @@ from experiments.cli.exit_codes import (
     ReaderGoneError,
 )
 from experiments.cli.interrupt import sigterm_as_ctrl_c
+from experiments.cli.streams import naming_output, open_streams
 from experiments.cli.version import print_version
 from oasis.model import starting
 from oasis.model.errors import OasisError
@@ -58,11 +59,14 @@ def seldom_collected() -> Iterator[None]:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with a code of `experiments.cli.exit_codes`."""
     words = sys.argv[1:] if arguments is None else arguments
-    if words == ["--version"]:
-        print_version()  # without the time that it takes to load the commands
-        _leave(DONE)
+    if not open_streams():
+        _leave(_fail("standard output is closed; expected it to be open"))
     try:
-        with seldom_collected():
+        with naming_output(is_certain=False), seldom_collected():
+            if words == ["--version"]:
+                print_version()  # without the time that it takes to load the commands
+                sys.stdout.flush()
+                _leave(DONE)
             from experiments.cli.app import app_for, run_app  # noqa: PLC0415 (needs an extra)
 
             app = app_for(words)

@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal, get_origin
 import typer
 
 from experiments.cli import console
+from experiments.cli.files import JSON, PICTURE, READ
 from experiments.evaluation.limits import Duration, read_seconds, read_share
-from experiments.evaluation.options import Option, no_such_option, options_of
+from experiments.evaluation.options import Option, no_such_option, options_of, without_none
 from experiments.evaluation.policies import (
     LINE,
     OASIS,
@@ -27,16 +28,9 @@ from experiments.evaluation.policies import (
 )
 from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import InputError, located_at
-from oasis.model.files import check_writable, is_standard_output
 from oasis.model.validation import LARGEST_SEED
 
 Command = Callable[..., Any]
-PAGE = (".html", ".htm")
-ENDINGS = (  # of kinds of files
-    *PAGE,
-    *(".json", ".csv", ".tsv", ".parquet", ".xlsx", ".md", ".tex", ".toml", ".yaml", ".yml"),
-    *(".pdf", ".png", ".svg", ".jpg", ".jpeg", ".eps", ".gz", ".bz2", ".xz", ".zst", ".zip"),
-)
 
 
 def with_options(
@@ -115,7 +109,12 @@ def _flag_of(option: Option, only_given: bool) -> inspect.Parameter:
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=Annotated[kind, typer.Option(name, help=text, **reader)],
+        # What is free text may name a file.
+        annotation=Annotated[
+            kind,
+            typer.Option(name, help=text, **reader),
+            READ if without_none(option.kind) is str else None,
+        ],
     )
 
 
@@ -302,61 +301,6 @@ def refuse_given(context: typer.Context, names: Iterable[str], why: str) -> None
             raise InputError(f"--{name.replace('_', '-')}", why)
 
 
-def is_stdout(path: Path | None) -> bool:
-    """Return whether ``-o`` means standard output: by ``-``, or by the file that it is."""
-    return path is not None and (str(path) == "-" or is_standard_output(path))
-
-
-def output_file(path: Path | None) -> Path | None:
-    """`path` if it can be written: said before the work, not after it."""
-    if path is not None and not is_stdout(path):
-        check_writable(path)
-    return path
-
-
-def json_file(path: Path | None) -> Path | None:
-    """`path` if JSON can be written to it, and its ending does not name another kind of file."""
-    return _ending_in(path, (".json",), "JSON")
-
-
-def page_file(path: Path | None) -> Path | None:
-    """`path` if a page can be written to it, and its ending does not name another kind of file."""
-    return _ending_in(path, PAGE, "a page")
-
-
-def result_or_page(path: Path | None) -> Path | None:
-    """`path` for a page or else for JSON, by its ending."""
-    return _ending_in(path, (*PAGE, ".json"), "a page or JSON")
-
-
-def _ending_in(path: Path | None, endings: tuple[str, ...], what: str) -> Path | None:
-    output_file(path)
-    # Other endings, such as those of mktemp, name no kind of file.
-    if path is not None and path.suffix.lower() in ENDINGS and path.suffix.lower() not in endings:
-        raise typer.BadParameter(
-            f"expected {' or '.join(endings)}, as {what} is written, got {str(path)!r}"
-        )
-    return path
-
-
-def not_stdout(path: Path | None) -> Path | None:
-    """`path` if it is not standard output: for results of several files, or of binary ones."""
-    if is_stdout(path):
-        raise typer.BadParameter(
-            f"expected a name for what is written, got standard output, {path}"
-        )
-    return path
-
-
-def check_plot(path: Path | None) -> Path | None:
-    """`path` if it can be drawn to: said before the work, not after it."""
-    if path is not None:
-        from experiments.plotting import check_picture  # noqa: PLC0415 (needs an extra)
-
-        check_picture(path)
-    return path
-
-
 def check_style(name: str | None) -> str | None:
     """`name` if it is a style: said before the work, not after it."""
     if name is not None:
@@ -368,7 +312,7 @@ def check_style(name: str | None) -> str | None:
 
 
 InstanceFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False)
+    Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False), READ
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 TimeLimit = Annotated[float | None, time_limit_option("60 seconds")]
@@ -417,23 +361,24 @@ Output = Annotated[
     typer.Option(
         "-o",
         "--output",
-        callback=json_file,
         help="File to write; -: standard output.",
         show_default=False,
     ),
+    JSON,
 ]
 ResultFile = Annotated[
     Path | None,
     typer.Option(
         "-o",
         "--output",
-        callback=json_file,
         help="Also write the JSON result to this file; -: print it instead, as --json does.",
     ),
+    JSON,
 ]
 Picture = Annotated[
     Path | None,
-    typer.Option("--plot", callback=check_plot, help="Draw it to this file (.png, .svg or .pdf)."),
+    typer.Option("--plot", help="Draw it to this file (.png, .svg or .pdf)."),
+    PICTURE,
 ]
 Style = Annotated[
     str | None,
@@ -444,6 +389,7 @@ Style = Annotated[
         help="Style of the picture: a file that ends in .mplstyle, or a style that matplotlib has, "
         "such as grayscale.",
     ),
+    READ,
 ]
 
 
@@ -468,6 +414,7 @@ Set = Annotated[
         "option is refused with a list of all.",
         show_default=False,
     ),
+    READ,
 ]
 PolicySeed = Annotated[
     int | None,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import LIMIT
-from experiments.cli.options import AsJson, Picture, ResultFile, Style, is_stdout
+from experiments.cli.files import is_stdout, reading
+from experiments.cli.options import AsJson, Picture, ResultFile, Style
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.provenance import Recipe
 from experiments.evaluation.tables import comparison_notes, comparison_table
@@ -28,20 +29,20 @@ if TYPE_CHECKING:
 def read_document(path: Path) -> Any:
     """Read the JSON document of a result; errors name the file, or what it is instead."""
     with located_at(source=path):
-        return read_json(path, (*RESULTS, SCHEDULES), "a result")
+        return read_json(reading(path), (*RESULTS, SCHEDULES), "a result")
 
 
 def read_instance(path: Path) -> oasis.Instance:
     """Read an instance file; errors name the file and the field."""
     with located_at(source=path):
-        return oasis.read(path)
+        return oasis.read(reading(path))
 
 
 def read_workload(path: Path) -> oasis.Instance | ElasticWorkload:
     """Read an instance, or a workload of elastic jobs; errors name the file and the field."""
     kinds, expected = (INSTANCE, ELASTIC), "an instance or a workload of elastic jobs"
     with located_at(source=path):
-        data = read_json(path, kinds, expected)
+        data = read_json(reading(path), kinds, expected)
         # The kind is taken from the content, because both files end in .json.
         kind = kind_of_data(data)
         is_elastic = kind is not None and kind.name == ELASTIC

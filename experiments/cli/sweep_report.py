@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from experiments.cli import console
@@ -17,10 +18,26 @@ if TYPE_CHECKING:
 
 def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
     """The error of a sweep that Ctrl-C ended, saying how many cells are recorded."""
-    if reached is None:
-        return InterruptedWorkError("interrupted")
-    kept = f"{reached.done} of {reached.total} cells are recorded"
+    kept = "what was recorded before is kept"
+    if reached is not None:
+        kept = f"{counted(replace(reached, failed=0))} are recorded"
     return InterruptedWorkError(f"interrupted; {kept}, the same command goes on from there")
+
+
+def counted(progress: SweepProgress) -> str:
+    """How many cells are done, failed, and shared ones, such as offline solves, that they wait for.
+
+    Examples
+    --------
+    >>> from experiments.sweep import SweepProgress
+    >>> counted(SweepProgress(total=24, done=6, failed=1))
+    '6 of 24 cells, 1 failed'
+    """
+    shared = ""
+    if progress.shared_done < progress.shared_total:
+        shared = f"{progress.shared_done} of {progress.shared_total} shared solves, "
+    failed = f", {progress.failed} failed" if progress.failed else ""
+    return f"{shared}{progress.done} of {progress.total} cells{failed}"
 
 
 def list_cells(cells: Sequence[Cell], store: ResultStore, as_json: bool) -> None:

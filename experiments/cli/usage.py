@@ -9,6 +9,7 @@ from pathlib import Path
 
 from typer.exceptions import TyperException
 
+from experiments.evaluation.limits import share_hint
 from oasis.model.choices import did_you_mean
 from oasis.model.errors import InputError, OasisError
 from oasis.model.file_kinds import NODES, OPENB, TRACES, FileKind
@@ -67,7 +68,8 @@ def _bad_value(option: str, said: str, words: Sequence[str]) -> str:
     """Name the option, what was expected and what was given, as everywhere else."""
     for pattern, expected in EXPECTED:
         if found := re.fullmatch(pattern, said, re.S):
-            return f"{option}: {found.expand(expected)}, got {_given(option, words)!r}"
+            given = _given(option, words)
+            return f"{option}: {found.expand(expected)}, got {given!r}{share_hint(given)}"
     return f"{option}: {said}"
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli.console import note
+from experiments.cli.files import guarded
 
 LOGGERS = ("oasis", "offline", "baselines", "experiments")
 Command = Callable[..., Any]
@@ -57,7 +58,7 @@ class CommandGroup(typer.Typer):
         add = super().command(name, **options)
 
         def decorate(command: Command) -> Command:
-            add(with_verbose(command))
+            add(with_verbose(guarded(command)))
             return command
 
         return decorate

@@ -16,7 +16,8 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.commands.sweep import LOG_SECONDS
-from experiments.cli.options import is_given, not_stdout
+from experiments.cli.files import CSV, written
+from experiments.cli.options import is_given
 from experiments.evaluation import whatif_tables as tables
 from experiments.evaluation.whatif import (
     RECORDED,
@@ -26,7 +27,7 @@ from experiments.evaluation.whatif import (
     really_happened,
 )
 from experiments.evaluation.whatif_result import PARTS, WhatIf
-from oasis.model.files import check_writable, write_text
+from oasis.model.files import write_text
 from oasis.model.rounding import FloatArray
 
 if TYPE_CHECKING:
@@ -57,11 +58,11 @@ class WhatIfProgress:
     """
 
     def __init__(self, cells: Sequence[Cell], jobs: int, executor: Executor) -> None:
-        self._cells = cells
         self._costs = {cell.key: _cost(cell, jobs) for cell in cells}
         self._workers = getattr(executor, "jobs", 1)
         self._began = self._said = monotonic()
-        self._counter = console.counter("replaying", len(cells))
+        self._runs = [cell.key for cell in cells if cell.policy is not None]
+        self._counter = console.counter("replaying", len(self._runs))
 
     def __enter__(self) -> WhatIfProgress:
         self._advance = self._counter.__enter__()
@@ -69,10 +70,8 @@ class WhatIfProgress:
         workers = cores if self._workers == -1 else max(1, min(self._workers, cores))
         expected = sum(self._costs.values()) / workers
         if expected > LONG:
-            runs = sum(cell.policy is not None for cell in self._cells)
-            console.note(
-                f"{runs} runs, about {tables.duration_text(round(expected, -1))} on {workers} cores"
-            )
+            about = tables.duration_text(round(expected, -1))
+            console.note(f"{len(self._runs)} runs, about {about} on {workers} cores")
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -80,15 +79,15 @@ class WhatIfProgress:
 
     def done(self, cell: Cell, found: Mapping[str, CellResult]) -> None:
         """Note that `cell` is done."""
-        self._advance(cell.policy or "")
+        if cell.policy is not None:  # a bound is no run
+            self._advance(cell.policy)
         now = monotonic()
         if console.stderr().is_terminal or now - self._said < LOG_SECONDS:
             return
         self._said = now
         spent = sum(cost for key, cost in self._costs.items() if key in found)
         left = (now - self._began) * (sum(self._costs.values()) / spent - 1) if spent else 0.0
-        runs = sum(each.key in found for each in self._cells if each.policy is not None)
-        of = sum(each.policy is not None for each in self._cells)
+        runs, of = sum(key in found for key in self._runs), len(self._runs)
         rest = f", about {tables.duration_text(round(left))} left" if 0 < runs < of else ""
         console.note(f"{now - self._began:7.1f} s  {runs} of {of} runs{rest}")
 
@@ -140,19 +139,17 @@ def again(context: typer.Context) -> str:
     return "oasis whatif " + " ".join(map(shlex.quote, words))
 
 
-def check_csv(prefix: Path | None) -> tuple[Path, Path] | None:
-    """The files of jobs and of owners, if they can be written: said before the work."""
+def csv_files(prefix: Path | None) -> tuple[Path, Path] | None:
+    """The files of jobs and of owners."""
     if prefix is None:
         return None
-    not_stdout(prefix)
     if prefix.is_dir():
-        files = prefix / "jobs.csv", prefix / "owners.csv"
-    else:
-        name = prefix.name
-        files = prefix.with_name(f"{name}-jobs.csv"), prefix.with_name(f"{name}-owners.csv")
-    for file in files:
-        check_writable(file)
-    return files
+        return prefix / "jobs.csv", prefix / "owners.csv"
+    name = prefix.name
+    return prefix.with_name(f"{name}-jobs.csv"), prefix.with_name(f"{name}-owners.csv")
+
+
+CSV_FILES = written(CSV, lambda prefix, _: csv_files(prefix) or ())
 
 
 EACH = (

@@ -62,7 +62,7 @@ def read_seconds(value: Any, what: str = "seconds", *, is_time: bool = True) -> 
 
 
 def read_share(value: Any) -> float:
-    """A share >= 0, or infinity: ``0.05`` and ``5%`` are the same.
+    """A share from 0 to 1, or infinity: ``0.05`` and ``5%`` are the same.
 
     Raises
     ------
@@ -76,10 +76,24 @@ def read_share(value: Any) -> float:
     """
     text = value.strip() if isinstance(value, str) else ""
     parsed = _number(text[:-1], 100.0) if text.endswith("%") else _number(value)
-    if parsed is None or not parsed >= 0:
-        forms = "" if parsed is not None else " (such as 0.05 or 5%)"
-        raise InputError("", f"expected a share >= 0, or inf{forms}, got {_shown(value, parsed)}")
+    # Above 1 it is 5 for 5 % more likely than 500 %.
+    if parsed is None or not (0 <= parsed <= 1 or parsed == math.inf):
+        forms = "from 0 to 1, such as 0.05 or 5%, or inf"
+        raise InputError("", f"expected a share {forms}, got {_shown(value, parsed)}")
     return parsed
+
+
+def share_hint(value: Any) -> str:
+    """Advice to whoever gave a percentage where a plain number is read; empty for others.
+
+    Examples
+    --------
+    >>> share_hint("70%"), share_hint("many")
+    ('; a share is a number from 0 to 1, 0.7 for 70%', '')
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    share = _number(text[:-1], 100.0) if text.endswith("%") else None
+    return "" if share is None else f"; a share is a number from 0 to 1, {share:g} for {text}"
 
 
 def _number(value: Any, divisor: float = 1.0) -> float | None:

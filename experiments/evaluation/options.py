@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import oasis
+from experiments.evaluation.limits import share_hint
 from oasis.model.choices import did_you_mean
 from oasis.model.errors import InputError, describe
 from oasis.workloads import PRESETS
@@ -248,7 +249,8 @@ def _checked(value: Any, kind: Any) -> Any:
         # A whole number is a float here, but not the other way round.
         is_right = isinstance(value, int | float) and abs(value) < math.inf
     if not is_right or (kind is not bool and isinstance(value, bool)):
-        raise InputError("", f"expected {WORDS[kind]}", value)
+        hint = share_hint(value) if kind is float else ""
+        raise InputError("", f"expected {WORDS[kind]}", value, hint=hint)
     return kind(value)
 
 

@@ -129,6 +129,8 @@ def _unfinished(run: Run) -> Facts:
     if not run.admitted_unfinished:
         return []
     left = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
+    if run.outcome is not None and all(job.start is None for job in run.outcome.jobs):
+        left += ": no job ever ran"
     return [("did not finish", left)]
 
 

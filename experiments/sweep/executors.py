@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Coroutine, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic, perf_counter, sleep
 from typing import Any, Protocol
@@ -29,6 +30,7 @@ from oasis.version import __version__
 # A killed driver cannot report it, but its children
 # get another parent: they look twice a second.
 WATCH_SECONDS = 0.5
+ENDINGS = (signal.SIGINT, signal.SIGTERM)  # they are for the driver to handle
 
 _ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have threads: they would share its clock
 _watching = False
@@ -57,7 +59,7 @@ def execute_for(driver: int, cell: Cell) -> CellResult:
     global _watching  # noqa: PLW0603
     if not _watching:
         _watching = True
-        for ending in (signal.SIGINT, signal.SIGTERM):  # they are for the driver to handle
+        for ending in ENDINGS:
             signal.signal(ending, signal.SIG_IGN)
         threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
     return execute(cell)
@@ -237,7 +239,23 @@ def _parallel(
             max_nbytes=None,
             return_as="generator_unordered",
         )
-    yield from parallel(calls())
+    with _signals_held():
+        found = parallel(calls())
+    yield from found
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Inside, processes are started that Ctrl-C and SIGTERM never reach."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # A process inherits the mask: before `execute_for` it would print a traceback of its imports.
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def _paired(driver: int, folder: str, cell: Cell) -> tuple[Cell, CellResult]:

@@ -207,6 +207,7 @@ class _Work:
         self._store, self._executor, self._retry_failed = store, executor, retry_failed
         self._report = on_progress or (lambda _: None)
         self._on_note = on_note
+        self._shared: dict[str, Cell] = {}
         self.progress = SweepProgress(0)
 
     def records_of(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
@@ -214,6 +215,7 @@ class _Work:
         records = self._kept(cells)
         left = {cell.key: cell for cell in cells if cell.key not in records}
         shared = {cell.key: cell for one in left.values() if (cell := one.shared_cell)}
+        self._shared = shared
         found = self._kept(list(shared.values()))
         self.progress = replace(
             _count(records, len(records) + len(left), kept=len(records)),
@@ -242,7 +244,8 @@ class _Work:
         """Report what is recorded: an interruption may fall between a record and its report."""
         total = len({cell.key for cell in cells})
         now = _count(recorded(cells, self._store), total, self.progress.kept)
-        self.progress = replace(self.progress, total=total, done=now.done, failed=now.failed)
+        found = recorded(list(self._shared.values()), self._store)
+        self.progress = replace(now, shared_total=len(self._shared), shared_done=len(found))
         self._report(self.progress)
 
     def _kept(self, cells: Sequence[Cell]) -> dict[str, CellResult]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli.console import note
+from experiments.cli.files import READ
 from experiments.cli.options import ResultFile
 from experiments.cli.results import deliver
 from oasis.model.errors import InputError
@@ -23,6 +24,7 @@ def command(
             help="Log with a header: a column of steps or times, and one of values.",
             show_default=False,
         ),
+        READ,
     ],
     position: Annotated[
         str | None,
@@ -38,6 +40,7 @@ def command(
     workload: Annotated[
         Path | None,
         typer.Option("--into", help="Workload whose jobs, or those of --ids, get the curve."),
+        READ,
     ] = None,
     jobs: Annotated[
         str | None,

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from experiments.cli import console
-from experiments.cli.options import AsJson, is_stdout, known, output_file
+from experiments.cli.files import Written, is_stdout
+from experiments.cli.options import AsJson, known
 from experiments.cli.results import write_page
 from oasis.model.errors import InputError
 from oasis.model.examples import EXAMPLES, example_text
 from oasis.version import __version__
+
+
+def _endings(given: Mapping[str, Any]) -> tuple[str, ...]:
+    found = EXAMPLES.get(str(given["name"]).casefold())
+    return () if found is None else (Path(found.file).suffix,)
 
 
 def command(
@@ -29,10 +36,10 @@ def command(
         typer.Option(
             "-o",
             "--output",
-            callback=output_file,
             help="File to write; -: standard output. [default: standard output]",
             show_default=False,
         ),
+        Written("an example", _endings),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +10,9 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
+from experiments.cli.commands.sweep import sweep_progress
+from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT, InterruptedWorkError
+from experiments.cli.files import DIRECTORY, READ, written
 from experiments.cli.options import (
     SET,
     AsJson,
@@ -23,7 +25,6 @@ from experiments.cli.options import (
     known,
     known_policies,
     naming_flags,
-    not_stdout,
     time_limit_option,
     with_options,
 )
@@ -54,6 +55,12 @@ FLAGS = {  # of settings whose names mean something else on the command line
 BOTH_FLOORS = f"{PRINTED_FLOOR:g} and {DEFAULT_MIN_UTILITY_FRACTION:g}, side by side"
 
 
+def _files(directory: Path, given: Mapping[str, Any]) -> list[Path]:
+    """The files of a figure, whichever of them it has."""
+    endings = (".parquet", "-runs.csv", ".csv", f".{given['form']}")
+    return [directory / f"{given['name']}{ending}" for ending in endings]
+
+
 @with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: BOTH_FLOORS})
 def command(
     context: typer.Context,
@@ -71,7 +78,8 @@ def command(
     ] = False,
     directory: Annotated[
         Path,
-        typer.Option("-o", "--output", callback=not_stdout, help="Directory for data and picture."),
+        typer.Option("-o", "--output", help="Directory for data and picture."),
+        written(DIRECTORY, _files),
     ] = Path("figures"),
     seeds: Annotated[
         int | None,
@@ -98,6 +106,7 @@ def command(
             help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]",
             show_default=False,
         ),
+        READ,
     ] = None,
     oasis_options: Any = None,
     assignments: Set = None,
@@ -159,25 +168,35 @@ def _make(
     `look` is the suffix of the picture and its style.
     """
     suffix, style = look
-    from experiments.figures import reproduce  # noqa: PLC0415 (needs an extra)
+    from experiments.figures import PublishedFigure, reproduce  # noqa: PLC0415 (needs an extra)
 
     reached: list[SweepProgress] = []
+    is_swept = isinstance(figure, PublishedFigure)
+
+    def note_progress(progress: SweepProgress) -> None:
+        reached.append(progress)
+        show(progress)
+
+    steps = console.counter(figure.name, figure.steps(settings))
     try:
         with (
             naming_flags((), suffix="--picture-format"),
-            console.counter(figure.name, figure.steps(settings)) as advance,
+            sweep_progress() if is_swept else steps as show,
         ):
+            step: Callable[..., None] = show
             return reproduce(
                 figure,
                 settings,
                 directory,
                 suffix=suffix,
                 style=style,
-                on_progress=_steps(advance, reached),
+                on_progress=note_progress,
                 on_note=console.note,
-                on_step=advance,
+                on_step=step,
             )
     except KeyboardInterrupt:
+        if not is_swept:
+            raise InterruptedWorkError("interrupted; no run is kept") from None
         raise interrupted(reached[-1] if reached else None) from None
 
 
@@ -201,25 +220,6 @@ def _settings(
         )
         figure.steps(settings)  # refuses what this figure cannot vary
     return settings
-
-
-def _steps(
-    advance: Callable[[], None], reached: list[SweepProgress]
-) -> Callable[[SweepProgress], None]:
-    """Move the bar to where the sweep is, and add that to `reached`."""
-
-    def report(progress: SweepProgress) -> None:
-        # A sweep reports where it is, and a bar moves by steps.
-        before = _done(reached[-1]) if reached else 0
-        for _ in range(_done(progress) - before):
-            advance()
-        reached.append(progress)
-
-    return report
-
-
-def _done(progress: SweepProgress) -> int:
-    return progress.done + progress.shared_done
 
 
 def _list(figures: list[PublishedFigure | DirectFigure], *, as_json: bool) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import oasis
 from experiments.cli.console import note
-from experiments.cli.options import Output, is_stdout, naming_flags, with_options
+from experiments.cli.files import is_stdout
+from experiments.cli.options import Output, naming_flags, with_options
 from experiments.cli.results import write_instance
 from experiments.evaluation.options import GenerateOptions, options_of
 

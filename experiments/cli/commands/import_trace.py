@@ -11,7 +11,8 @@ import typer
 import oasis
 from experiments.cli.commands.generate import describe
 from experiments.cli.console import note
-from experiments.cli.options import Output, flag, is_stdout, naming_flags, with_options
+from experiments.cli.files import READ, is_stdout
+from experiments.cli.options import Output, flag, naming_flags, with_options
 from experiments.cli.results import write_document, write_instance
 from experiments.cli.verbose import CommandGroup
 from experiments.evaluation.options import options_of
@@ -40,7 +41,7 @@ app = CommandGroup(
     "zstd); - is standard input. Standard error says which rule left out how many jobs; "
     "--all keeps all.",
 )
-Trace = Annotated[Path, typer.Argument(metavar="FILE", help="The trace; -: standard input.")]
+Trace = Annotated[Path, typer.Argument(metavar="FILE", help="The trace; -: standard input."), READ]
 AsWorkload = Annotated[
     bool,
     typer.Option(
@@ -177,8 +178,10 @@ for _trace, _text in OF_JOBS:
 @with_options(OpenbOptions, only_given=True)
 def openb(
     *,
-    pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv")],
-    nodes: Annotated[Path, typer.Argument(metavar="NODES", help="openb_node_list_gpu_node.csv")],
+    pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv"), READ],
+    nodes: Annotated[
+        Path, typer.Argument(metavar="NODES", help="openb_node_list_gpu_node.csv"), READ
+    ],
     output: Output,
     all_jobs: All = False,
     options: Any = None,

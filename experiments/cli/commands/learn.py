@@ -9,13 +9,13 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.files import READ, is_stdout
 from experiments.cli.options import (
     Gap,
     NoImprovement,
     Output,
     TimeLimit,
     WorkLimit,
-    is_stdout,
     limits_of,
 )
 from experiments.cli.results import read_instance
@@ -26,6 +26,7 @@ def command(
     files: Annotated[
         list[Path],
         typer.Argument(metavar="PAST.json...", help="Instances of past days.", show_default=False),
+        READ,
     ],
     output: Output,
     slots_per_day: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from experiments.cli import console
 from experiments.cli.commands.generate import describe
 from experiments.cli.exit_codes import DONE
+from experiments.cli.files import DIRECTORY, READ, written
 from experiments.cli.options import (
     AsJson,
     Method,
@@ -23,6 +25,7 @@ from experiments.cli.results import read_document, write_instance
 from experiments.cli.verbose import CommandGroup
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
+from experiments.library.store import TABLE
 from oasis.model.errors import InputError, located_at
 from oasis.version import __version__
 
@@ -33,12 +36,18 @@ app = CommandGroup(
     no_args_is_help=True,
     help="200 instances, each with its best known schedules and bound.",
 )
-Directory = Annotated[
-    Path | None,
-    typer.Option(
-        "--library", help="Directory of another table and its schedules. [default: the shipped one]"
-    ),
-]
+
+
+def _files(directory: Path | None, _: Mapping[str, Any]) -> list[Path]:
+    """Files of a library that an improvement replaces."""
+    return [] if directory is None else [directory / TABLE, *(directory / "schedules").glob("*.xz")]
+
+
+_OPTION = typer.Option(
+    "--library", help="Directory of another table and its schedules. [default: the shipped one]"
+)
+Directory = Annotated[Path | None, _OPTION, READ]
+Improved = Annotated[Path | None, _OPTION, written(DIRECTORY, _files)]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.", show_default=False)]
 Patterns = Annotated[
     list[str] | None,
@@ -47,6 +56,7 @@ Patterns = Annotated[
 Result = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="JSON document with schedules.", show_default=False),
+    READ,
 ]
 Instance = Annotated[
     str | None,
@@ -130,7 +140,7 @@ def check(
 
 @app.command("add")
 def add(
-    file: Result, name: Instance = None, directory: Directory = None, as_json: AsJson = False
+    file: Result, name: Instance = None, directory: Improved = None, as_json: AsJson = False
 ) -> None:
     """Check your own schedules, and keep what is better: their value, and a bound of `solve`.
 
@@ -181,7 +191,7 @@ def improve(
     work_limit: WorkLimit = None,
     method: Method = "auto",
     seed: SolverSeed = 0,
-    directory: Directory = None,
+    directory: Improved = None,
 ) -> int:
     """Solve the instances whose optimum is not proven again, and keep improvements.
 

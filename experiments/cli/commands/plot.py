@@ -11,7 +11,8 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.verify import Result
-from experiments.cli.options import Style, check_plot
+from experiments.cli.files import PICTURE, READ
+from experiments.cli.options import Style
 from experiments.cli.results import read_document, read_instance, write_picture
 from experiments.evaluation.checking import digest_of, named_file
 from experiments.evaluation.provenance import check_digest
@@ -26,10 +27,10 @@ def command(
         typer.Option(
             "-o",
             "--output",
-            callback=check_plot,
             help="Picture to draw (.png, .svg or .pdf).",
             show_default=False,
         ),
+        PICTURE,
     ],
     instance: Annotated[
         Path | None,
@@ -39,6 +40,7 @@ def command(
             help="Instance that the result is of. [default: the file that the result names]",
             show_default=False,
         ),
+        READ,
     ] = None,
     style: Style = None,
 ) -> None:

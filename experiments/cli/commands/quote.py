@@ -10,6 +10,7 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.files import READ
 from experiments.cli.options import InstanceFile, Set, choose_options, known_policy, with_options
 from experiments.cli.results import read_instance, read_job, with_delivery
 from experiments.evaluation.live import quote_recourse
@@ -33,6 +34,7 @@ def command(
         typer.Argument(
             metavar="JOB.json", help="One entry of an instance's jobs.", show_default=False
         ),
+        READ,
     ],
     policy: Annotated[str, typer.Option(help=f"{OASIS} or {RECOURSE}.")] = OASIS,
     oasis_options: Any = None,

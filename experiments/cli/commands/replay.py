@@ -10,6 +10,7 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.files import READ
 from experiments.cli.options import (
     Chosen,
     PolicyLine,
@@ -80,7 +81,9 @@ def reading_flags() -> type[Any]:
 READING = reading_flags()
 # Flags that `oasis whatif` has too.
 TraceFile = Annotated[
-    Path, typer.Argument(metavar="TRACE", help="The jobs; -: standard input.", show_default=False)
+    Path,
+    typer.Argument(metavar="TRACE", help="The jobs; -: standard input.", show_default=False),
+    READ,
 ]
 TraceFormat = Annotated[
     str | None,

@@ -9,9 +9,10 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import Style, is_stdout, page_file
+from experiments.cli.files import HTML, READ, is_stdout, reading
+from experiments.cli.options import Style
 from experiments.cli.results import read_document, read_instance, write_page
-from experiments.evaluation.checking import by_digest, digest_of, instance_of
+from experiments.evaluation.checking import by_digest, digest_of, instance_of, named_file
 from oasis.model.errors import located_at
 
 
@@ -23,16 +24,17 @@ def command(
             help="JSON documents of results, and Parquet tables of sweeps.",
             show_default=False,
         ),
+        READ,
     ],
     output: Annotated[
         Path,
         typer.Option(
             "-o",
             "--output",
-            callback=page_file,
             help="Page to write (HTML); -: standard output.",
             show_default=False,
         ),
+        HTML,
     ],
     instances: Annotated[
         list[Path] | None,
@@ -42,6 +44,7 @@ def command(
             help="An instance that results are of; repeatable. [default: the files that they name]",
             show_default=False,
         ),
+        READ,
     ] = None,
     title: Annotated[str, typer.Option(help="Title of the page.")] = "OASiS: results",
     style: Style = None,
@@ -90,4 +93,6 @@ def _instance(data: Any, given: dict[str, oasis.Instance]) -> oasis.Instance | N
         return None  # what is wrong with it is said when it is read
     if digest_of(data) is None and len(given) == 1:
         return next(iter(given.values()))
+    if (named := named_file(data)) is not None:
+        reading(named)
     return instance_of(data, given)

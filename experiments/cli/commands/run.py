@@ -10,6 +10,7 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.files import READ
 from experiments.cli.options import PolicySeed, Set, choose_options, known_policy, with_options
 from experiments.cli.results import (
     read_document,
@@ -38,6 +39,7 @@ def command(
             help="Instance file (JSON). With --from: by default the file that it names.",
             show_default=False,
         ),
+        READ,
     ] = None,
     policy: Annotated[
         str | None, typer.Option(help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]")
@@ -54,6 +56,7 @@ def command(
             "instance.",
             show_default=False,
         ),
+        READ,
     ] = None,
     every_job: Annotated[
         bool,

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
 from experiments.cli import console
 from experiments.cli.console import BAR_WIDTH, note, stderr, text_column
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
+from experiments.cli.files import READ, TABLE, reading, written
 from experiments.cli.options import (
     AsJson,
     DaskScheduler,
@@ -24,10 +25,9 @@ from experiments.cli.options import (
     Processes,
     known,
     naming_flags,
-    not_stdout,
 )
 from experiments.cli.progress import LOG_SHARE
-from experiments.cli.sweep_report import interrupted, list_cells, report
+from experiments.cli.sweep_report import counted, interrupted, list_cells, report
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
 
@@ -61,20 +61,14 @@ def describe(progress: SweepProgress, elapsed: float) -> str:
     >>> describe(SweepProgress(total=24, done=6, failed=1), 12.34)
     '   12.3 s  6 of 24 cells, 1 failed'
     """
-    shared = ""
-    if progress.shared_done < progress.shared_total:
-        shared = f"{progress.shared_done} of {progress.shared_total} shared solves, "
-    failed = f", {progress.failed} failed" if progress.failed else ""
-    return f"{elapsed:7.1f} s  {shared}{progress.done} of {progress.total} cells{failed}"
+    return f"{elapsed:7.1f} s  {counted(progress)}"
 
 
 @contextmanager
 def _bar(console: Console) -> Iterator[Show]:
     columns = (
-        text_column("cells"),
+        text_column("{task.description}"),
         BarColumn(BAR_WIDTH),
-        MofNCompleteColumn(),
-        text_column("{task.fields[failed]} failed"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
@@ -85,8 +79,8 @@ def _bar(console: Console) -> Iterator[Show]:
             total = progress.total + progress.shared_total
             done = progress.done + progress.shared_done
             if task is None:  # what was kept says nothing about the speed
-                task = bar.add_task("", total=total, completed=done, failed=0)
-            bar.update(task, completed=done, failed=progress.failed)
+                task = bar.add_task("", total=total, completed=done)
+            bar.update(task, completed=done, description=counted(progress))
 
         yield show
 
@@ -109,16 +103,16 @@ def _log() -> Show:
 
 def command(
     config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).", show_default=False)
+        Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).", show_default=False), READ
     ],
     output: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
-            callback=not_stdout,
             help="Parquet file. [default: CONFIG with .parquet]",
         ),
+        written(TABLE, lambda path, given: (path or _table_beside(given["config"]),)),
     ] = None,
     processes: Processes = None,
     engine: Engine = "local",
@@ -159,24 +153,45 @@ def command(
 
     Example: oasis sweep grid.toml -o grid.parquet
     """
+    reached: list[SweepProgress] = []
+    try:
+        return _swept(
+            config, output, (engine, scheduler, processes), retry_failed, dry_run, as_json, reached
+        )
+    except KeyboardInterrupt:  # also while what is needed is loaded
+        raise interrupted(reached[-1] if reached else None) from None
+
+
+def _swept(
+    config: Path,
+    output: Path | None,
+    engine: tuple[str, str | None, int | None],
+    retry_failed: bool,
+    dry_run: bool,
+    as_json: bool,
+    reached: list[SweepProgress],
+) -> int:
+    """Run the grid, adding to `reached` how far it is."""
     from experiments import sweep  # noqa: PLC0415 (needs an extra)
 
     if str(config) == STANDARD_INPUT and output is None:
         raise InputError("-o", "expected a name for the table, CONFIG is standard input")
     with located_at(source=config):
-        cells = sweep.expand(sweep.read_config(config), base=config.parent)
-    path = output or config.with_suffix(".parquet")
-    where = engine_of(engine, scheduler, processes)
+        grid = sweep.read_config(config)
+        instances: Sequence[Any] = grid.instances
+        for name in (name for each in instances for name in each.file or ()):
+            reading(config.parent / name)
+        cells = sweep.expand(grid, base=config.parent)
+    path = output or _table_beside(config)
+    where = engine_of(*engine)
     if dry_run:
         list_cells(cells, sweep.ResultStore.beside(path), as_json)
         return DONE
-    reached = None
     try:
         with quiet(), sweep_progress() as show:
 
             def note_progress(progress: SweepProgress) -> None:
-                nonlocal reached
-                reached = progress
+                reached.append(progress)
                 show(progress)
 
             with naming_flags(("scheduler",)):
@@ -188,13 +203,15 @@ def command(
                     on_progress=note_progress,
                     on_note=console.note,
                 )
-    except KeyboardInterrupt:
-        raise interrupted(reached) from None
     except sweep.UnwrittenSweepError as error:
         report(error.result, as_json, is_written=False)
         raise
     report(result, as_json, is_written=True)
     return FAILED_CELLS if result.progress.failed else DONE
+
+
+def _table_beside(config: Path) -> Path:
+    return config.with_suffix(".parquet")
 
 
 def engine_of(name: str, scheduler: str | None, processes: int | None) -> Executor:

@@ -9,6 +9,7 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.files import READ
 from experiments.cli.options import AsJson, InstanceFile
 from experiments.cli.results import read_document, read_instance
 from experiments.evaluation.checking import check_document
@@ -17,6 +18,7 @@ from oasis.model.errors import located_at
 Result = Annotated[
     Path,
     typer.Argument(metavar="RESULT", help="JSON document of a result.", show_default=False),
+    READ,
 ]
 
 

@@ -27,8 +27,8 @@ from experiments.cli.commands.replay import (
 )
 from experiments.cli.commands.sweep import engine_of, quiet
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
+from experiments.cli.files import DIRECTORY, PAGE, PAGE_OR_JSON, READ
 from experiments.cli.options import (
-    PAGE,
     AsJson,
     DaskScheduler,
     Engine,
@@ -41,11 +41,17 @@ from experiments.cli.options import (
     known,
     known_policies,
     naming_flags,
-    result_or_page,
     with_options,
 )
 from experiments.cli.results import deliver, write_page
-from experiments.cli.whatif_report import WhatIfProgress, again, check_csv, show, write_csv
+from experiments.cli.whatif_report import (
+    CSV_FILES,
+    WhatIfProgress,
+    again,
+    csv_files,
+    show,
+    write_csv,
+)
 from experiments.evaluation import whatif_tables as tables
 from experiments.evaluation.comparison import PLAIN
 from experiments.evaluation.policies import LINE, entry_of
@@ -94,6 +100,7 @@ def command(
             "busiest moment]",
             show_default=False,
         ),
+        READ,
     ] = None,
     placement: Placement = "pooled",
     policies: Annotated[
@@ -138,10 +145,10 @@ def command(
         typer.Option(
             "-o",
             "--output",
-            callback=result_or_page,
             help="Also write a page (.html), or the JSON result to another file; -: print it "
             "instead, as --json does.",
         ),
+        PAGE_OR_JSON,
     ] = None,
     table: Annotated[
         Path | None,
@@ -151,6 +158,7 @@ def command(
             help="Also write PREFIX-jobs.csv and PREFIX-owners.csv; in a directory, jobs.csv and "
             "owners.csv.",
         ),
+        CSV_FILES,
     ] = None,
     into: Annotated[
         Path | None,
@@ -160,6 +168,7 @@ def command(
             help="Keep each finished run here; the same command then continues after an "
             "interruption.",
         ),
+        DIRECTORY,
     ] = None,
     processes: Processes = None,
     engine: Engine = "local",
@@ -193,7 +202,7 @@ def command(
     if style is not None and not _is_page(output):
         raise InputError("--style", "expected -o PAGE.html beside it")
     more = _numbers(loads, "--loads"), _numbers(fewer, "--fewer", whole=True)
-    files = check_csv(table)
+    files = csv_files(table)
     executor = engine_of(engine, scheduler, processes)
     with located_at(source=file):
         source = source_of(file, read_trace(file))

@@ -58,9 +58,13 @@ def test_a_share_is_a_number_or_a_percentage(text: Any, share: float) -> None:
     assert read_share(text) == pytest.approx(share)
 
 
-@pytest.mark.parametrize("text", ["", "%", "5 percent", "5%%", "-1%", "nan", "nan%", False])
+@pytest.mark.parametrize(
+    "text", ["", "%", "5 percent", "5%%", "-1%", "nan", "nan%", False, 5, "101%"]
+)
 def test_what_is_no_share_is_refused(text: Any) -> None:
-    with pytest.raises(ValueError, match=r"^expected a share >= 0, or inf"):
+    with pytest.raises(
+        ValueError, match=r"^expected a share from 0 to 1, such as 0.05 or 5%, or inf, got "
+    ):
         read_share(text)
 
 
@@ -94,7 +98,7 @@ def test_a_sweep_reads_the_same_units() -> None:
     ("task", "message"),
     [
         ({"time_limit": "5x"}, r"task.time_limit: expected seconds >= 0, or inf \(such as"),
-        ({"gap": "5x"}, r"task.gap: expected a share >= 0, or inf \(such as"),
+        ({"gap": "5x"}, r"task.gap: expected a share from 0 to 1, such as"),
         ({"work_limit": "5s"}, r"task.work_limit: expected number, got '5s'"),
         ({"work_limit": 5, "no_improvement": "5s"}, "no_improvement: expected units of work with"),
     ],

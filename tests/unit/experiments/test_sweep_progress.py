@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ import pytest
 from experiments.cli.commands import sweep as shown
 from experiments.cli.commands.sweep import describe, sweep_progress
 from experiments.cli.interrupt import sigterm_as_ctrl_c
+from experiments.cli.main import main
+from experiments.cli.sweep_report import counted, interrupted
 from experiments.sweep.cells import Cell
-from experiments.sweep.executors import check_cluster, execute
+from experiments.sweep.executors import _signals_held, check_cluster, execute
 from experiments.sweep.run import SweepProgress, run_sweep
 from experiments.sweep.store import CellResult, ResultStore
 from oasis.model.errors import OasisError
@@ -90,3 +94,39 @@ def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
         run_sweep(small(), tmp_path / "small.parquet", executor=OneByOne(), on_progress=told.append)
     assert len(list(ResultStore.beside(tmp_path / "small.parquet").directory.glob("*.json"))) == 3
     assert told[-1].done == 3
+
+
+def test_ctrl_c_never_reaches_processes_that_start() -> None:
+    """They would print a traceback of their imports beside the one line of the command."""
+    asked = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with _signals_held():
+        child = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True)
+    assert child.stdout.strip() == b"True"
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
+@pytest.mark.parametrize("words", ["sweep grid.toml", "figure fig3"])
+def test_ctrl_c_while_a_sweep_starts_says_once_what_is_kept(
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("experiments.sweep.read_config", "experiments.figures.figure.run_sweep"):
+        monkeypatch.setattr(name, stop)
+    with pytest.raises(SystemExit, match=r"^130$"):
+        main(words.split())
+    kept = "what was recorded before is kept, the same command goes on from there"
+    assert capsys.readouterr() == ("", f"oasis: interrupted; {kept}\n")
+
+
+def test_an_interruption_counts_shared_solves_as_the_bar_does() -> None:
+    reached = SweepProgress(total=12, done=1, failed=1, shared_total=4, shared_done=3)
+    assert counted(reached) == "3 of 4 shared solves, 1 of 12 cells, 1 failed"
+    said = "interrupted; 3 of 4 shared solves, 1 of 12 cells are recorded, the same command"
+    assert str(interrupted(reached)).startswith(said)

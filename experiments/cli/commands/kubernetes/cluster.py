@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import oasis
+from experiments.cli.files import READ
 from experiments.cli.options import naming_flags
 from oasis.kubernetes.names import BANDWIDTH, NAMESPACE
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(help="Cluster to talk to. [default: as kubectl; in a pod, its service account]"),
+    READ,
 ]
 Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
 System = Annotated[str, typer.Option("--system-namespace", help="Namespace of the controller.")]

@@ -35,6 +35,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     resource_map,
     sign_of_life,
 )
+from experiments.cli.files import READ
 from experiments.cli.options import AsJson, Picture, ResultFile, known
 from experiments.cli.results import deliver
 from oasis.driver.live import remembered
@@ -327,7 +328,7 @@ def _draw(document: Mapping[str, Any]) -> Figure:
 
 def quote(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False)
+        Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False), READ
     ],
     *,
     gpu: Gpu = GPU,

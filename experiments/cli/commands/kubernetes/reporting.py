@@ -46,6 +46,7 @@ from experiments.cli.commands.kubernetes.cluster import (
 from experiments.cli.commands.kubernetes.reading import summary
 from experiments.cli.console import note
 from experiments.cli.exit_codes import LIMIT
+from experiments.cli.files import HTML
 from experiments.cli.options import (
     AsJson,
     Gap,
@@ -58,7 +59,6 @@ from experiments.cli.options import (
     known_policies,
     limits_of,
     naming_flags,
-    page_file,
 )
 from experiments.cli.results import deliver, write_instance, write_page
 from experiments.evaluation.comparison import Comparison, with_optimum
@@ -190,7 +190,8 @@ def report(
     context: Context = None,
     page: Annotated[
         Path | None,
-        typer.Option(callback=page_file, help="Also write a page of HTML with pictures."),
+        typer.Option(help="Also write a page of HTML with pictures."),
+        HTML,
     ] = None,
     output: ResultFile = None,
     as_json: AsJson = False,

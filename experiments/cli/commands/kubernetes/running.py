@@ -45,6 +45,7 @@ from experiments.cli.commands.kubernetes.cluster import (
     resource_map,
     share,
 )
+from experiments.cli.files import READ
 from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
 from experiments.evaluation.limits import read_seconds
 from experiments.evaluation.live import cluster_policy, read_bounds
@@ -85,6 +86,7 @@ def run(
             help="U and L of OASiS: bounds as JSON, or an instance file with past jobs.",
             show_default=False,
         ),
+        READ,
     ] = None,
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
     startup_seconds: StartupSeconds = 0.0,

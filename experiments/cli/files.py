@@ -1,0 +1,232 @@
+"""Files that commands read and write: no output is a file that the same command reads.
+
+Each parameter that is a path is marked with what its command does with the file: `READ`, or a
+`Written`. `guarded` refuses to make a command of which one is not, and checks all outputs of a
+command before its work.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import stat
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from typer.models import ArgumentInfo
+
+from experiments.cli.streams import STANDARD_OUTPUT
+from oasis.model.errors import InputError
+from oasis.model.file_kinds import STANDARD_INPUT
+from oasis.model.files import check_writable, is_standard_output
+
+Command = Callable[..., Any]
+Given = Mapping[str, Any]  # values by parameter
+PAGE = (".html", ".htm")
+ENDINGS = (  # of kinds of files; others, such as those of mktemp, name no kind
+    *PAGE,
+    *(".json", ".csv", ".tsv", ".parquet", ".xlsx", ".md", ".tex", ".toml", ".yaml", ".yml"),
+    *(".pdf", ".png", ".svg", ".jpg", ".jpeg", ".eps", ".gz", ".bz2", ".xz", ".zst", ".zip"),
+    *(".py", ".ipynb", ".mplstyle"),
+)
+
+
+def _itself(path: Path | None, _: Given) -> Iterable[Path]:
+    return () if path is None else (path,)
+
+
+def _check_picture(path: Path) -> object:
+    from experiments.plotting import check_picture  # noqa: PLC0415 (needs an extra)
+
+    return check_picture(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Marks a parameter that names a file which the command reads, or text that may name one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Marks a parameter that names what the command writes.
+
+    Parameters
+    ----------
+    what : str
+        Its kind, for messages.
+    endings : tuple of str, or callable
+        Of names of this kind, or what finds them from the values of all parameters.
+    is_text : bool
+        Whether it may go to standard output.
+    check : callable
+        Raises the error of a file that cannot be written.
+    files : callable
+        Its files, from its value and those of all parameters.
+    """
+
+    what: str
+    endings: tuple[str, ...] | Callable[[Given], tuple[str, ...]] = ()
+    is_text: bool = True
+    check: Callable[[Path], object] = check_writable
+    files: Callable[[Any, Given], Iterable[Path]] = _itself
+
+
+READ = Read()
+JSON = Written("JSON", (".json",))
+HTML = Written("a page", PAGE)
+PAGE_OR_JSON = Written("a page or JSON", (*PAGE, ".json"))
+PICTURE = Written("a picture", is_text=False, check=_check_picture)
+TABLE = Written("a table", (".parquet",), is_text=False)
+CSV = Written("CSV", (".csv",), is_text=False)
+# A directory is made by the work, and files in it that the command did not make stay.
+DIRECTORY = Written("a directory", is_text=False, check=lambda _: None, files=lambda *_: ())
+
+
+def written(kind: Written, files: Callable[[Any, Given], Iterable[Path]]) -> Written:
+    """Make a mark of an output whose files are not the one that the parameter names."""
+    return replace(kind, files=files)
+
+
+def is_stdout(path: Path | None) -> bool:
+    """Return whether ``-o`` means standard output: by ``-``, or by the file that it is."""
+    return path is not None and (str(path) == "-" or is_standard_output(path))
+
+
+def mark_of(parameter: inspect.Parameter) -> Read | Written | None:
+    """What a command does with the file of a parameter; None if nobody has said."""
+    marks = getattr(parameter.annotation, "__metadata__", ())
+    return next((mark for mark in marks if isinstance(mark, Read | Written)), None)
+
+
+def names_path(parameter: inspect.Parameter) -> bool:
+    """Return whether the value of a parameter is a path, several, or None."""
+
+    def has_path(kind: Any) -> bool:
+        return kind is Path or any(map(has_path, get_args(kind)))
+
+    return has_path(parameter.annotation)
+
+
+def spelling(parameter: inspect.Parameter) -> str:
+    """How users know a parameter: by its flag, or by what the help calls the argument."""
+    info = next(iter(getattr(parameter.annotation, "__metadata__", ())), None)
+    if isinstance(info, ArgumentInfo):
+        return str(info.metavar or parameter.name.upper())
+    # The first of several spellings is what typer calls the default.
+    spelled = getattr(info, "default", None)
+    flag = f"--{parameter.name.replace('_', '-')}"
+    return spelled if isinstance(spelled, str) and spelled.startswith("-") else flag
+
+
+def guarded(command: Command) -> Command:
+    """Decorate a command: before its work, each output is checked against all that it reads."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters = signature.parameters
+    for parameter in parameters.values():
+        if names_path(parameter) and mark_of(parameter) is None:
+            raise TypeError(f"{parameter.name}: expected READ or what is written there")
+
+    def wrapper(**given: Any) -> Any:
+        former = _outputs.set(_reserved(parameters, given))
+        try:
+            return command(**given)
+        finally:
+            _outputs.reset(former)
+
+    wrapper.__signature__ = signature  # type: ignore[attr-defined]
+    wrapper.__doc__ = command.__doc__
+    return wrapper
+
+
+# Of the command that runs: by what its files are known, the flag and the name of each.
+_outputs: ContextVar[Mapping[Hashable, tuple[str, str]]] = ContextVar("outputs")
+
+
+def reading(path: Path) -> Path:
+    """`path`, which a file that the user gave may have named, if it is no output of the command."""
+    if (found := _outputs.get({}).get(_identity(path))) is not None:
+        raise _overwrites(*found, str(path))
+    return path
+
+
+def _reserved(
+    parameters: Mapping[str, inspect.Parameter], given: Given
+) -> dict[Hashable, tuple[str, str]]:
+    """The outputs of a command, each checked: it can be written, and costs no other file."""
+    found: dict[Hashable, tuple[str, str]] = {}
+    for name, parameter in parameters.items():
+        if not isinstance(mark := mark_of(parameter), Written):
+            continue
+        value = given[name]
+        for path in (value,) if is_stdout(value) else mark.files(value, given):
+            _check(spelling(parameter), path, mark, given)
+            identity = STANDARD_OUTPUT if is_stdout(path) else _identity(path)
+            if identity is not None and identity in found:
+                raise InputError(
+                    spelling(parameter), f"expected another file than {found[identity][0]}", path
+                )
+            found[identity] = spelling(parameter), str(path)
+    # Last, because -o may name it, too.
+    found[_status_key(1)] = STANDARD_OUTPUT, STANDARD_OUTPUT
+    found.pop(None, None)
+    for name, parameter in parameters.items():
+        if isinstance(mark := mark_of(parameter), Written):
+            continue
+        for path in _words(given[name], is_read=mark is READ):
+            is_piped = str(path) == STANDARD_INPUT and mark is READ
+            identity = _status_key(0 if is_piped else path)
+            if identity is not None and identity in found:
+                raise _overwrites(*found[identity], f"{spelling(parameter)} {path}")
+    return found
+
+
+def _overwrites(flag: str, path: str, other: str) -> InputError:
+    return InputError(flag, f"expected another file than {other}, which it would overwrite", path)
+
+
+def _check(flag: str, path: Path, kind: Written, given: Given) -> None:
+    if is_stdout(path):
+        if not kind.is_text:
+            expected = "expected a name for what is written"
+            raise InputError(flag, f"{expected}, got {STANDARD_OUTPUT}, {path}")
+        return
+    kind.check(path)
+    endings = kind.endings(given) if callable(kind.endings) else kind.endings
+    if endings and path.suffix.lower() in ENDINGS and path.suffix.lower() not in endings:
+        raise InputError(
+            flag, f"expected {' or '.join(endings)}, as {kind.what} is written", str(path)
+        )
+
+
+def _words(value: Any, *, is_read: bool) -> Iterator[Path]:
+    """Paths that a value may name: ``P.OPTION=FILE``, ``FILE.py:NAME``, with commas between."""
+    for each in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(each, Path):
+            yield each
+        elif isinstance(each, str):
+            parts = (each, each.partition("=")[2], *each.split(","))
+            for name in (*parts, *(part.rpartition(":")[0] for part in parts)):
+                # Elsewhere a plain word, such as that of a policy, is no file of this name.
+                if name and (is_read or Path(name).suffix or os.sep in name):
+                    yield Path(name)
+
+
+def _identity(path: Path) -> Hashable | None:
+    """What all names of a regular file have in common, also before it exists; None for others."""
+    if os.path.exists(path):
+        return _status_key(path)
+    real = Path(os.path.realpath(path))
+    # Two outputs whose names differ in case alone are one file on some systems.
+    return real.parent, real.name.casefold()
+
+
+def _status_key(path: Path | int) -> Hashable | None:
+    """Device and number of a regular file; None for anything else."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,70 @@
+"""The standard streams: text that they cannot encode is escaped, and an error of theirs is named.
+
+No module that is slow to load is needed here: this comes before everything else.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from experiments.cli.exit_codes import ReaderGoneError
+
+STANDARD_OUTPUT = "standard output"
+
+
+def open_streams() -> bool:
+    """Let standard streams escape what they cannot encode; False if standard output is closed."""
+    if sys.stderr is None:
+        # Otherwise the next file that is opened would take its number, and get its messages.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (until the end)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    return sys.stdout is not None
+
+
+def encodable(text: str) -> str:
+    r"""`text` as standard output will show it, so that a table is laid out for what is seen.
+
+    Examples
+    --------
+    >>> encodable("plain"), encodable("\udcff")
+    ('plain', '\\udcff')
+    """
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+@contextmanager
+def naming_output(*, is_certain: bool = True) -> Iterator[None]:
+    """Make an error of standard output name it; one whose reader has gone is `ReaderGoneError`.
+
+    Where nothing else is written inside, it `is_certain` that an error is of standard output.
+    """
+    try:
+        yield
+    except OSError as error:
+        # What the package writes to files has a name, so a full disk without one is no file's.
+        is_its_own = is_certain or error.errno == errno.ENOSPC or not _is_sound()
+        if error.filename is not None or not is_its_own:
+            raise
+        # What is still in the buffer must not fail again when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise ReaderGoneError from None
+        raise OSError(error.errno, error.strerror, STANDARD_OUTPUT) from None
+
+
+def _is_sound() -> bool:
+    """Return whether what was written to standard output has arrived: a second try fails again."""
+    try:
+        sys.stdout.write("")  # without a buffer, only this tries again
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,246 @@
+"""No output of any command is a file that it reads, and each ends as what is written into it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import typer
+
+from experiments.cli.app import whole_app
+from experiments.cli.files import (
+    ENDINGS,
+    JSON,
+    READ,
+    Written,
+    guarded,
+    mark_of,
+    names_path,
+    reading,
+    spelling,
+)
+from experiments.cli.main import main
+from experiments.plotting import FORMATS
+from oasis.model.errors import InputError
+
+Captured = pytest.CaptureFixture[str]
+Parameters = dict[str, inspect.Parameter]
+CONTENT = b"what a user wrote"
+
+
+def commands(app: typer.Typer, place: tuple[str, ...] = ()) -> Iterator[tuple[str, Parameters]]:
+    """Words of each command, and its parameters."""
+    for each in app.registered_commands:
+        assert each.callback is not None
+        name = each.name or each.callback.__name__
+        found = inspect.signature(each.callback).parameters
+        yield " ".join((*place, name)), dict(found)
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        yield from commands(group.typer_instance, (*place, str(group.name)))
+
+
+COMMANDS = dict(commands(whole_app()))
+OUTPUTS = [
+    (name, output.name)
+    for name, parameters in COMMANDS.items()
+    for output in parameters.values()
+    if isinstance(mark_of(output), Written)
+]
+PAIRS = [
+    (name, read.name, output)
+    for name, output in OUTPUTS
+    for read in COMMANDS[name].values()
+    if names_path(read) and mark_of(read) is READ
+]
+
+
+def refused(capsys: Captured, *words: object) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main([*map(str, words)])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, err.count("\n")) == (2, "", 1), err
+    return err
+
+
+def words_of(command: str, values: dict[str, object]) -> list[str]:
+    """The words of a command: these values, and anything for what it must have besides."""
+    arguments, options = [], []
+    for parameter in COMMANDS[command].values():
+        if parameter.annotation is typer.Context:
+            continue
+        flag = spelling(parameter)
+        value = values.get(parameter.name)
+        if value is None and parameter.default is inspect.Parameter.empty:
+            value = parameter.name
+        if value is not None:
+            is_option = flag.startswith("-")
+            (options if is_option else arguments).extend([flag, value] if is_option else [value])
+    return [*command.split(), *map(str, (*arguments, *options))]
+
+
+def endings(mark: Written) -> tuple[str, ...]:
+    return mark.endings({"name": "congested"}) if callable(mark.endings) else mark.endings
+
+
+def output_of(name: str, output: str) -> tuple[str, list[Path]]:
+    """A value for an output of a command, and the files that the command then writes."""
+    mark = mark_of(COMMANDS[name][output])
+    assert isinstance(mark, Written)
+    value = "out" + (endings(mark) or tuple(FORMATS))[0]
+    given = dict.fromkeys(COMMANDS[name]) | {"form": "svg", "name": "congested"}
+    return value, list(mark.files(Path(value), given))
+
+
+def test_every_path_of_every_command_is_read_or_written() -> None:
+    assert len(COMMANDS) > 40
+    for name, parameters in COMMANDS.items():
+        for parameter in parameters.values():
+            if names_path(parameter):
+                assert mark_of(parameter) is not None, f"{name} {spelling(parameter)}"
+            if spelling(parameter) in ("-o", "--output", "--plot", "--page", "--csv"):
+                assert isinstance(mark_of(parameter), Written), f"{name} {spelling(parameter)}"
+    assert {"run", "sweep", "kubernetes report", "import pai"} <= {name for name, _ in OUTPUTS}
+
+
+def test_a_command_that_does_not_say_what_it_does_with_a_path_cannot_be_made() -> None:
+    def command(file: Annotated[Path | None, typer.Option("--file")] = None) -> None:
+        raise AssertionError(file)
+
+    with pytest.raises(TypeError, match=r"^file: expected READ or what is written there$"):
+        guarded(command)
+
+
+@pytest.mark.parametrize(("name", "read", "output"), PAIRS)
+def test_no_output_is_a_file_that_the_command_reads(
+    name: str,
+    read: str,
+    output: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    value, files = output_of(name, output)
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(CONTENT)
+        given = {"name": "congested", output: value, read: file}
+        flag = spelling(COMMANDS[name][output])
+        other = f"{spelling(COMMANDS[name][read])} {file}"
+        expected = f"oasis: {flag}: expected another file than {other}, which it would overwrite"
+        assert expected in refused(capsys, *words_of(name, given))
+        assert file.read_bytes() == CONTENT
+
+
+def links(path: Path) -> Iterator[Path]:
+    """Other names of the file `path`."""
+    (path.parent / "symbolic.json").symlink_to(path.name)
+    yield path.parent / "symbolic.json"
+    os.link(path, path.parent / "hard.json")
+    yield path.parent / "hard.json"
+    (path.parent / "folder").mkdir()
+    yield path.parent / "folder" / ".." / path.name
+
+
+def test_other_names_of_a_file_are_the_same_file(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "i.json"
+    path.write_bytes(CONTENT)
+    for other in links(path):
+        assert "-o: expected another file than FILE" in refused(capsys, "run", path, "-o", other)
+        assert "-o: expected another file than FILE" in refused(capsys, "run", other, "-o", path)
+    assert path.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run x.json --bounds i.json -o i.json", "-o: expected another file than --bounds i.json"),
+        ("run x.json --set oasis.bounds=i.json -o i.json", "than --set i.json"),
+        ("run x.json --policy i.json:Mine -o i.json", "than --policy i.json"),
+        ("kubernetes report -o A.out --page a.out", "-o: expected another file than --page"),
+        ("kubernetes report -o - --page -", "-o: expected another file than --page"),
+        ("sweep i.parquet", "-o: expected another file than CONFIG i.parquet"),
+        ("sweep i.toml -o i.csv", "-o: expected .parquet, as a table is written"),
+        ("example jobs -o jobs.json", "-o: expected .csv, as an example is written"),
+        ("learn x.json i.json -o i.json", "-o: expected another file than PAST.json... i.json"),
+    ],
+)
+def test_what_else_would_cost_a_file(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("i.json", "i.parquet"):
+        Path(name).write_bytes(CONTENT)
+    assert said in refused(capsys, *words.split())
+    assert all(Path(name).read_bytes() == CONTENT for name in ("i.json", "i.parquet"))
+
+
+def test_an_instance_that_a_result_or_a_grid_names_is_no_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in ("example congested -o i", "run i -o run.json"):
+        with pytest.raises(SystemExit, match=r"^0$"):
+            main(words.split())
+    Path("grid.toml").write_text('[[instances]]\nfile = "i"\n[[policies]]\nname = "drf"\n')
+    capsys.readouterr()
+    before = Path("i").read_bytes()
+    for words in ("run --from run.json -o i", "report run.json -o i", "sweep grid.toml -o i"):
+        assert "-o: expected another file than i, which it" in refused(capsys, *words.split())
+    assert Path("i").read_bytes() == before
+
+
+def test_standard_streams_are_files_too(tmp_path: Path) -> None:
+    """`oasis run - -o i.json < i.json`, and `oasis run i.json >> i.json`."""
+
+    def command(file: Annotated[Path, READ], output: Annotated[Path | None, JSON] = None) -> None:
+        raise AssertionError((file, output))
+
+    path = tmp_path / "i.json"
+    path.write_bytes(CONTENT)
+    for number, given in ((0, (Path("-"), path)), (1, (path, None))):
+        kept = os.dup(number)
+        with path.open("r+b") as stream:
+            os.dup2(stream.fileno(), number)
+        try:
+            with pytest.raises(InputError, match="expected another file than"):
+                guarded(command)(**dict(zip(("file", "output"), given, strict=True)))
+        finally:
+            os.dup2(kept, number)
+            os.close(kept)
+
+
+@pytest.mark.parametrize(("name", "output"), OUTPUTS)
+def test_an_output_never_ends_as_what_it_is_not(
+    name: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, files = output_of(name, output)
+    mark = mark_of(COMMANDS[name][output])
+    assert isinstance(mark, Written)
+    if [str(file) for file in files] != ["out" + (endings(mark) or tuple(FORMATS))[0]]:
+        return  # a directory, or the beginning of names
+    for ending in sorted(set(ENDINGS) - set(endings(mark) or FORMATS))[::7]:
+        given = {output: f"out{ending}", "name": "congested"}
+        assert "expected " in refused(capsys, *words_of(name, given))
+        assert not list(tmp_path.iterdir())
+
+
+def test_outside_of_a_command_nothing_is_refused(tmp_path: Path) -> None:
+    assert reading(tmp_path / "i.json") == tmp_path / "i.json"
+
+
+def test_devices_are_no_files_that_could_be_lost() -> None:
+    seen: list[Any] = []
+
+    def command(file: Annotated[Path, READ], output: Annotated[Path, JSON]) -> None:
+        seen.append((file, output))
+
+    run: Callable[..., Any] = guarded(command)
+    run(file=Path(os.devnull), output=Path(os.devnull))
+    assert seen
