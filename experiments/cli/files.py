@@ -45,7 +45,7 @@ def _check_picture(path: Path) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class Input:
     """Marks a parameter that names a file which the command reads, or text that may name one."""
 
 
@@ -74,7 +74,7 @@ class Written:
     files: Callable[[Any, Given], Iterable[Path]] = _itself
 
 
-READ = Read()
+READ = Input()
 JSON = Written("JSON", (".json",))
 HTML = Written("a page", PAGE)
 PAGE_OR_JSON = Written("a page or JSON", (*PAGE, ".json"))
@@ -95,10 +95,10 @@ def is_stdout(path: Path | None) -> bool:
     return path is not None and (str(path) == "-" or is_standard_output(path))
 
 
-def mark_of(parameter: inspect.Parameter) -> Read | Written | None:
+def mark_of(parameter: inspect.Parameter) -> Input | Written | None:
     """What a command does with the file of a parameter; None if nobody has said."""
     marks = getattr(parameter.annotation, "__metadata__", ())
-    return next((mark for mark in marks if isinstance(mark, Read | Written)), None)
+    return next((mark for mark in marks if isinstance(mark, Input | Written)), None)
 
 
 def names_path(parameter: inspect.Parameter) -> bool:

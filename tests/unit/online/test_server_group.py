@@ -219,11 +219,12 @@ def test_rolling_without_a_price_function_leaves_prices_in_their_rows() -> None:
     assert group.price[0, :, 0].tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_given_arrays_are_used_as_they_are() -> None:
+def test_given_arrays_are_copied() -> None:
     capacity = np.array([[8.0, 4.0], [4.0, 1.0]])
     used, price = np.zeros((HORIZON, 2, 2)), np.ones((HORIZON, 2, 2))
-    group = ServerGroup.of_arrays(capacity, used, price)
     used[1, 0, 0] = 3.0
+    group = ServerGroup.of_arrays(capacity, used, price)
+    used[1, 0, 0] = 0.0
     assert group.used[0, 1, 0] == 3.0
     assert group.copies.tolist() == [1, 1]
     assert np.array_equal(group.expanded(group.price), price)
