@@ -112,11 +112,11 @@ def fits(used: float, capacity: float) -> bool:
     return bool(used <= capacity * (1.0 + CAPACITY_TOLERANCE))
 
 
-def ascending(values: FloatArray, error: FloatArray | float = 0.0) -> IntArray:
-    """Stable order along the last axis that takes values equal up to rounding for equal.
+def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
+    """Stable order along the last axis of numbers >= 0; equal up to rounding counts as equal.
 
-    Values count as equal if no gap between neighbours is above the tolerance, or above what
-    `error`, which is absolute and of the same shape, adds to it.
+    Numbers are equal if no gap between neighbours is above the tolerance, or above what `error`,
+    which is absolute and of the same shape, adds to it.
 
     Examples
     --------
@@ -126,16 +126,17 @@ def ascending(values: FloatArray, error: FloatArray | float = 0.0) -> IntArray:
     [1, 2, 0]
     """
     order: IntArray = values.argsort(axis=-1, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=-1)
-    if isinstance(error, np.ndarray):
-        error = np.take_along_axis(error, order, axis=-1)[..., 1:]
+    ordered = np.sort(values, axis=-1)
     low, high = ordered[..., :-1], ordered[..., 1:]
-    apart = high > low + TOLERANCE * np.abs(low) + error
-    # Most often what is not apart is equal to the last bit, and the first sort was stable.
-    if (apart | (low == high)).all():
+    limit = low * (1 + TOLERANCE)
+    if error is not None:
+        limit += np.take_along_axis(error, order, axis=-1)[..., 1:]
+    near = high <= limit
+    # Most often what is near is equal to the last bit, and this sort was stable.
+    if not (near & (low != high)).any():
         return order
     rank = np.zeros_like(order)
-    np.put_along_axis(rank, order[..., 1:], apart.cumsum(axis=-1), axis=-1)
+    np.put_along_axis(rank, order[..., 1:], (~near).cumsum(axis=-1), axis=-1)
     return rank.argsort(axis=-1, kind="stable")
 
 

@@ -289,7 +289,8 @@ def repair(
             upper = min(upper, float(_costs_of(states[-1], np.array([missing]))[0]))
         if upper >= limit:
             return limit, None
-    ahead = _ahead(missing - step, levels[-1])
+    rest = missing - step
+    ahead = np.where(np.abs(rest) > reach, 0.0, levels[-1].take(rest + reach, mode="clip"))
     # Only such moves are part of a solution that is as cheap up to rounding.
     likely = (cost + ahead <= upper + noise).nonzero()[0]
     group, step, cost = group[likely], step[likely], cost[likely]
@@ -367,15 +368,6 @@ def _assign(
     return np.array(chosen)
 
 
-def _ahead(rest: IntArray, least: FloatArray) -> FloatArray:
-    """A lower bound on the cost of steps with each sum in `rest`; `least` is from `_distances`."""
-    reach = len(least) // 2
-    # Beyond the window no distance is known, and 0 is always a bound.
-    far = np.abs(rest) > reach
-    ahead: FloatArray = np.where(far, 0.0, least[np.where(far, 0, rest + reach)])
-    return ahead
-
-
 @dataclass(frozen=True, slots=True)
 class _States:
     """Least cost of each sum of the steps of some slots; slots of `moves` take one or none."""
@@ -402,26 +394,26 @@ def _states(
     lower no cost are left out, but for the first `most_tied` ones.
     """
     first = np.diff(group, prepend=-1).nonzero()[0]
+    reach = len(least) // 2
+    # Beyond the window no distance is known, and 0 is always a bound. Ties are sought inside it.
+    ahead = np.full(len(least) + 2, np.inf if most_tied else 0.0)
+    ahead[1:-1] = least
     states = [_States(np.zeros(1, np.int64), np.zeros(1), slice(0, 0))]
     for a, b in reversed(list(zip(first, np.append(first[1:], len(group)), strict=True))):
         steps, prices = np.append(0, step[a:b]), np.append(0.0, cost[a:b])[:, None]
+        lowest, highest = int(steps.min()), int(steps.max())
+        row, shift = np.arange(len(steps))[:, None], steps[:, None] - lowest
         slots = int(number[group[a]])
-        if most_tied:
-            slots = min(slots, most_tied)
-        for _ in range(slots):
-            sums = states[-1].sums
-            low = sums[0] + steps.min()
-            size = sums[-1] + steps.max() - low + 1
+        for _ in range(min(slots, most_tied or slots)):
+            sums, costs = states[-1].sums, states[-1].costs
+            low = int(sums[0]) + lowest
+            size = int(sums[-1]) + highest - low + 1
             table = np.full((len(steps), size), np.inf)
-            place = sums + (steps[:, None] - low)
-            table[np.arange(len(steps))[:, None], place] = states[-1].costs + prices
+            table[row, sums - sums[0] + shift] = costs + prices
             totals = table.min(axis=0)
             # A state that the bound on its rest puts above the limit leads to no better solution.
-            rest = missing - low - np.arange(size)
-            wanted = totals + _ahead(rest, least) <= within
-            if most_tied:
-                wanted &= np.abs(rest) <= len(least)
-            alive = wanted.nonzero()[0]
+            rest = np.arange(missing - low + reach + 1, missing - low + reach + 1 - size, -1)
+            alive = (totals + ahead.take(rest, mode="clip") <= within).nonzero()[0]
             if not most_tied and (totals == table[0])[alive].all():
                 break  # no state gains from one more slot of this group, so none from two
             states.append(_States(low + alive, totals[alive], slice(int(a), int(b))))
