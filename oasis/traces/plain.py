@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from oasis.model.errors import InstanceError
-from oasis.model.file_kinds import TRACES, refuse_other
+from oasis.model.file_kinds import FileKind, refuse_other
 from oasis.model.summary import Facts, Summarised
 from oasis.traces.batsim import BATSIM
 from oasis.traces.gavel import GAVEL
-from oasis.traces.job_table import JobTrace, TraceRow, chosen_rows
-from oasis.traces.openb import PODS
+from oasis.traces.job_table import TABLE, JobTrace, chosen_jobs, plain_jobs_of
+from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
 from oasis.traces.options import TraceOptions
 from oasis.traces.pai import PAI
 from oasis.traces.philly import PHILLY
@@ -24,7 +25,7 @@ from oasis.traces.plain_job import PlainJob
 from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
-from oasis.traces.table import TraceSource, read_header, read_source
+from oasis.traces.table import Frame, TraceSource, csv_cells, read_source
 from oasis.traces.window import kept_sentence, malformed_counts, rule_text
 
 FORMATS: Mapping[str, JobTrace] = {
@@ -35,6 +36,7 @@ FORMATS: Mapping[str, JobTrace] = {
     )
 }
 JSON_BEGINS = ("[", "{")
+_REPLAYED = "makes an instance of it, `oasis replay` replays it"
 EXPECTED = f"a trace ({', '.join(FORMATS)})"
 
 
@@ -174,49 +176,46 @@ def plain_jobs(
 ) -> PlainTrace:
     """The jobs of `source`, read as `trace`; parameters and errors are those of `read_plain`."""
     table = trace.table(source, options)
-    rows, left_out = chosen_rows(table, options)
+    rows, left_out = chosen_jobs(table, options)
     rules = {name: rule_text(name, {name: getattr(options, name)}) for name in left_out}
 
-    def narrow(rule: str, text: str, kept: list[TraceRow]) -> list[TraceRow]:
+    def narrow(rule: str, text: str, kept: Frame) -> Frame:
         if len(kept) < len(rows):
             left_out[rule], rules[rule] = len(rows) - len(kept), text
         return kept
 
-    most = float("inf") if max_gpus is None else max_gpus
     limits = {"min_gpus": 1, "max_gpus": max_gpus}
     notes = list(table.notes)
     if options.cpu_jobs:
-        count = sum(not row.job.gpus for row in rows)
-        rows = [row if row.job.gpus else _with_one_gpu(row) for row in rows]
+        count = int((rows["gpus"] == 0).sum())
+        rows = rows.assign(gpus=rows["gpus"].clip(lower=1))
         notes += [f"jobs without GPUs, which hold one each here: {count}"] if count else []
     # A replay gives out GPUs, so a job without any has nothing to wait for.
-    rows = narrow("cpu_jobs", rule_text("cpu_jobs", {}), [row for row in rows if row.job.gpus])
-    rows = narrow("gpus", rule_text("gpus", limits), [r for r in rows if r.job.gpus <= most])
+    rows = narrow("cpu_jobs", rule_text("cpu_jobs", {}), rows[rows["gpus"] > 0])
+    if max_gpus is not None:
+        rows = narrow("gpus", rule_text("gpus", limits), rows[rows["gpus"] <= max_gpus])
     # The sort is stable: jobs of one instant stay in the order of the file.
-    rows = sorted(rows, key=lambda row: row.job.submitted)
+    rows = rows.sort_values("submitted", kind="stable")
     rows = narrow("skip", f"by skip ({first})", rows[first:])
     rows = narrow("max_jobs", f"by max_jobs ({jobs})", rows if jobs is None else rows[:jobs])
     left_out = {rule: count for rule, count in left_out.items() if count}
-    if not rows:
+    if not len(rows):
         is_empty = not (table.malformed or left_out)
         what = "no rows" if is_empty else _kept(0, table.malformed, left_out, rules)
         raise InstanceError(
             "jobs", f"expected at least one job, got none from {source.path}: {what}"
         )
-    begin = rows[0].job.submitted
+    begin = rows["submitted"].iloc[0]
+    times = {name: rows[name] - begin for name in ("submitted", "started", "ended")}
     return PlainTrace(
-        tuple(_plain(row.job, begin) for row in rows),
+        tuple(plain_jobs_of(rows.assign(**times))),
         trace.name,
         table.malformed,
         left_out,
         {rule: rules[rule] for rule in left_out},
-        sum(row.is_share for row in rows),
+        int(rows["is_share"].sum()),
         tuple(notes),
     )
-
-
-def _with_one_gpu(row: TraceRow) -> TraceRow:
-    return replace(row, job=replace(row.job, gpus=1))
 
 
 def _kept(
@@ -229,45 +228,21 @@ def _kept(
     return kept_sentence(count, [*malformed_counts(malformed), *by_rule])
 
 
-def _plain(job: PlainJob, begin: float) -> PlainJob:
-    started = None if job.started is None else job.started - begin
-    ended = None if job.ended is None else job.ended - begin
-    return replace(job, submitted=job.submitted - begin, started=started, ended=ended)
-
-
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
-    """The format that `source` looks like: a key of `FORMATS`.
-
-    Raises
-    ------
-    InstanceError
-        If it is no trace: with what it looks like, and the command that takes it.
-
-    Examples
-    --------
-    >>> from oasis.traces.table import TraceSource
-    >>> format_of(TraceSource("jobs.txt", ("JobID|Submit|ElapsedRaw|AllocTRES",)))
-    'slurm'
-    """
+    """The format that `source` looks like: a key of `FORMATS`; what is no trace is refused."""
     kind = source.kind()
-    refuse_other(kind, (*TRACES, "csv"), expected, source.path)
+    refuse_other(kind, (*FORMATS, TABLE), expected, source.path)
     if kind is None and source.header.lstrip()[:1] in JSON_BEGINS:
         raise InstanceError("", f"expected {expected}, got JSON without jobs of a known format")
     if kind is not None and kind.name in FORMATS:
         return kind.name
     # A file that lacks one of Philly's columns still is Philly's: the error then names the column.
-    header = read_header(source)
+    header = csv_cells(source.header)
     return "philly" if {"timestamp", "gpu_time"} & set(header) and "num_gpus" in header else "plain"
 
 
 def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOptions:
-    """Options of a format, with those `given`; empty ones are not given.
-
-    Raises
-    ------
-    InstanceError
-        Naming an option that the format does not have.
-    """
+    """Options of a format, with those `given`; empty ones are not given."""
     wanted = {name: value for name, value in given.items() if value not in ("", None)}
     known = {entry.name for entry in fields(trace.options) if entry.metadata["reading"]}
     for name in wanted:
@@ -323,3 +298,22 @@ def read_philly_plain(
         format="philly",
     )
     return list(trace.jobs)
+
+
+def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
+    """The kind of a trace by its first lines, or by its JSON document; None if it is none."""
+    header = set() if document is not None else set(csv_cells(lines[0]))
+    if set(NODE_COLUMNS) <= header:
+        takes = "`oasis import openb PODS FILE -o instance.json` takes it"
+        return FileKind(NODES, NODES_LOOK, takes)
+    by_header = [trace for trace in FORMATS.values() if trace.header and set(trace.header) <= header]
+    for trace in by_header or FORMATS.values():
+        if by_header or (trace.finds is not None and trace.finds(lines, document)):
+            return _kind(trace)
+    return None
+
+
+def _kind(trace: JobTrace) -> FileKind:
+    files = "openb FILE NODES" if trace.name == PODS.name else f"{trace.name} FILE"
+    takes = f"`oasis import {files} -o instance.json` {_REPLAYED}"
+    return FileKind(trace.name, trace.looks, takes, is_table=trace.is_table)
