@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oasis.model.errors import InstanceError
-from oasis.traces.documents import cell, numbered, parse_document
+from oasis.traces.documents import cell, check_name, numbered, parse_document
 from oasis.traces.job_table import JobTrace, TraceTable, frame_of
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain_job import PlainJob
@@ -30,14 +30,7 @@ NO_LIMIT = "-1"
 
 @dataclass(frozen=True, slots=True)
 class BatsimOptions(MachineOptions):
-    """Assumptions about a workload of Batsim, whose resources are read as GPUs.
-
-    Examples
-    --------
-    >>> from oasis.traces.batsim import BatsimOptions
-    >>> BatsimOptions(min_gpus=1).min_gpus
-    1
-    """
+    """Assumptions about a workload of Batsim, whose resources are read as GPUs."""
 
 
 def _read(source: TraceSource, options: BatsimOptions) -> TraceTable:
@@ -53,8 +46,7 @@ def _read(source: TraceSource, options: BatsimOptions) -> TraceTable:
     for number, entry in entries:
         name = entry["id"]
         try:
-            if not name or name in jobs:
-                raise MalformedError("repeated id" if name else "no id")
+            check_name(name, jobs, "id")
             jobs[name] = (number, _job(entry, profiles, clock))
         except MalformedError as fault:
             faults.add(fault, number)

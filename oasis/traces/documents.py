@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from oasis.model.errors import InstanceError
@@ -67,6 +67,12 @@ def records_frame(records: list[Any], header: list[str], faults: Faults) -> Fram
         for _, row in entries
     ]
     return pd.DataFrame(texts, index=[k for k, _ in entries], columns=header, dtype=object)
+
+
+def check_name(name: str, known: Collection[str], key: str) -> None:
+    """Refuse an entry without a name, or with one that is taken."""
+    if not name or name in known:
+        raise MalformedError(f"repeated {key}" if name else f"no {key}")
 
 
 def cell(job: Mapping[str, Any], key: str) -> str:

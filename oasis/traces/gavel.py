@@ -43,14 +43,7 @@ Rates = Mapping[tuple[str, int], float]
 
 @dataclass(frozen=True, slots=True)
 class GavelOptions(MachineOptions):
-    """Assumptions about a trace of Gavel, which records steps of training and no time.
-
-    Examples
-    --------
-    >>> from oasis.traces.gavel import GavelOptions
-    >>> GavelOptions(worker_type="p100").worker_type
-    'p100'
-    """
+    """Assumptions about a trace of Gavel, which records steps of training and no time."""
 
     throughputs: str = option(
         "", "Gavel's file of steps per second (JSON), for a trace without durations", reading=True

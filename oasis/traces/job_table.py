@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,14 @@ SHARES = "jobs with a part of a GPU, which count with the next whole number"
 TABLE = "csv"  # a table of no kind that is known
 FIELDS: Mapping[str, Any] = {  # columns of a frame of jobs -> their values where a trace has none
     **{"id": "", "submitted": np.nan, "duration": np.nan, "gpus": 0, "owner": ""},
-    **{"started": np.nan, "ended": np.nan, "state": "", "utility": None, "model": "", "is_share": False},
+    **{
+        "started": np.nan,
+        "ended": np.nan,
+        "state": "",
+        "utility": None,
+        "model": "",
+        "is_share": False,
+    },
 }
 
 
@@ -61,7 +69,7 @@ def plain_jobs_of(frame: Frame) -> list[PlainJob]:
     columns = [frame[name].tolist() for name in FIELDS if name != "is_share"]
     for name in ("started", "ended"):
         place = list(FIELDS).index(name)
-        columns[place] = [None if time != time else time for time in columns[place]]
+        columns[place] = [None if isnan(time) else time for time in columns[place]]
     return list(map(PlainJob, *columns))
 
 
@@ -83,13 +91,7 @@ class JobTrace:
     is_table: bool = True  # with a header, so that --map names its columns; or so read by it
 
     def table(self, source: TraceSource, options: TraceOptions) -> TraceTable:
-        """Read the jobs of `source`, before any option selects some of them.
-
-        Raises
-        ------
-        InstanceError
-            Naming the column, or the kind of file that it is and the command that takes it.
-        """
+        """Read the jobs of `source`, before any option selects some of them."""
         kind = source.kind()
         if not (getattr(options, "map", "") and kind is not None and kind.is_table):
             refuse_other(kind, (self.name, TABLE), self.looks, source.path)

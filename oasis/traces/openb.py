@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,6 @@ from oasis.traces.table import (
     NEVER_SCHEDULED,
     Faults,
     Frame,
-    MalformedError,
     Rows,
     TraceSource,
     cells_of,
@@ -273,7 +272,10 @@ def read_openb(
     ('pod-0', ('node-0',))
     """
     options = OpenbOptions() if options is None else options
-    pod_source, node_source = _source(pods, PODS.name, PODS.looks), _source(nodes, NODES, NODES_LOOK)
+    pod_source, node_source = (
+        _source(pods, PODS.name, PODS.looks),
+        _source(nodes, NODES, NODES_LOOK),
+    )
     frame, faults, clock = _pods(pod_source, options)
     every, bad_nodes = read_nodes(node_source, allow_malformed=options.allow_malformed)
     check_choice("qos", options.qos, frame["qos"])
@@ -338,7 +340,8 @@ def _pods(source: TraceSource, options: OpenbOptions) -> tuple[Frame, Faults, Tr
     memory = rows.number("memory_mib", "memory_mib") * GB_PER_MIB / workers
     clock.look_at(rows.texts("creation_time"))
     submitted, ended = (
-        rows.read(clock.column(rows.texts(name), name)) for name in ("creation_time", "deletion_time")
+        rows.read(clock.column(rows.texts(name), name))
+        for name in ("creation_time", "deletion_time")
     )
     begins = rows.texts("scheduled_time")
     # From creation to deletion such a pod only waited, so it has no duration.

@@ -12,7 +12,7 @@ KEEP = ("spread", "largest", "first")
 RUNS = ("joined", "last", "each")
 PARTS = ("whole", "leave-out")
 UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
-UNIT_WORDS = dict(s="seconds", ms="milliseconds", min="minutes", h="hours", d="days")
+UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours", "d": "days"}
 UNITS = {  # words, also at the end of a column's name -> the unit of its numbers
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sekunden"), "s"),
     **dict.fromkeys(("ms", "millis", "msec", "milliseconds", "millisekunden"), "ms"),

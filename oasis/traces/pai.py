@@ -23,8 +23,8 @@ from oasis.traces.table import (
     NOT_ENDED,
     Faults,
     Frame,
-    Rows,
     RowLayout,
+    Rows,
     TraceSource,
     cells_of,
     csv_layout,
@@ -49,14 +49,7 @@ NO_TIME = ("", "0", "0.0")  # a time that there is not
 
 @dataclass(frozen=True, slots=True)
 class PaiOptions(MachineOptions):
-    """Assumptions about the PAI trace, whose tasks may hold parts of GPUs.
-
-    Examples
-    --------
-    >>> from oasis.traces.pai import PaiOptions
-    >>> PaiOptions(user="58540f191766").user
-    '58540f191766'
-    """
+    """Assumptions about the PAI trace, whose tasks may hold parts of GPUs."""
 
     user: str = option("", "take the jobs of this user alone", reading=True)
     tasks: str = option(

@@ -11,14 +11,22 @@ import numpy as np
 
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
-from oasis.traces.documents import cell, numbered, parse_document
+from oasis.traces.documents import cell, check_name, numbered, parse_document
 from oasis.traces.job_table import JobTrace, TraceTable
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, UNIT_SECONDS, option
 from oasis.traces.plain_instance import TableFormat, read_table
 from oasis.traces.plain_job import ended_as
 from oasis.traces.runs import JobRun, jobs_of_runs
-from oasis.traces.table import ENTRY, Faults, MalformedError, Rows, TraceSource, check_header, csv_cells
+from oasis.traces.table import (
+    ENTRY,
+    Faults,
+    MalformedError,
+    Rows,
+    TraceSource,
+    check_header,
+    csv_cells,
+)
 from oasis.traces.times import TraceTimes
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
@@ -127,8 +135,7 @@ def _read(source: TraceSource, options: PhillyOptions) -> TraceTable:
     for number, job in jobs:
         name = job["jobid"]
         try:
-            if not name or name in found:
-                raise MalformedError("repeated jobid" if name else "no jobid")
+            check_name(name, found, "jobid")
             found[name] = _attempts(number, job, clock)
         except MalformedError as fault:
             faults.add(fault, number)

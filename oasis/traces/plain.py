@@ -306,7 +306,9 @@ def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
     if set(NODE_COLUMNS) <= header:
         takes = "`oasis import openb PODS FILE -o instance.json` takes it"
         return FileKind(NODES, NODES_LOOK, takes)
-    by_header = [trace for trace in FORMATS.values() if trace.header and set(trace.header) <= header]
+    by_header = [
+        trace for trace in FORMATS.values() if trace.header and set(trace.header) <= header
+    ]
     for trace in by_header or FORMATS.values():
         if by_header or (trace.finds is not None and trace.finds(lines, document)):
             return _kind(trace)

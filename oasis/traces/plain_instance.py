@@ -211,7 +211,7 @@ class _Reader:
         signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
         if len(signs) == 1:
             (decimal,) = signs
-            other = ".," [decimal == "."]
+            other = ".,"[decimal == "."]
             return [
                 text.replace(other, "").replace(decimal, ".")
                 if GROUPED[decimal].fullmatch(text)
@@ -307,7 +307,7 @@ class _Reader:
         return held * self._instances(), is_share
 
     def _instances(self) -> FloatArray:
-        """Instances of each job that hold its GPUs each; a column that may say so is asked about."""
+        """Instances of each job that hold its GPUs each; a column may have to be named."""
         if "instances" not in self._columns:
             return np.ones(len(self.rows.lines))
         column = self._columns["instances"]
@@ -336,7 +336,7 @@ class _Reader:
         for k, (value, end, begin) in enumerate(zip(worth, due, submitted, strict=True)):
             if end >= begin:
                 found[k] = Deadline(float(value), float(end - begin))
-            elif value == value:
+            elif not np.isnan(value):
                 # A deadline before the submission cannot be met: the job is worth nothing.
                 found[k] = Constant(float(value) if np.isnan(end) else 0.0)
         return found
@@ -369,7 +369,7 @@ class _Reader:
 def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTable:
     """Read a table of jobs; a JSON list of them, or lines of JSON, are one too."""
     records = records_of(source)
-    delimiter = getattr(options, "delimiter", "") or delimiter_of(source.header)
+    delimiter = str(getattr(options, "delimiter", "")) or delimiter_of(source.header)
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InstanceError("delimiter", "expected one character (a tab: $'\\t')", delimiter)
     layout = csv_layout(source, delimiter)

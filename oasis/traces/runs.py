@@ -7,8 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from oasis.traces.job_table import Frame, pd
-from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NOT_ENDED, Faults
+from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NOT_ENDED, Faults, Frame, pd
 
 WIDTHS = "read with the most of them, for as long as their work needs"
 

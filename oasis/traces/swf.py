@@ -144,9 +144,12 @@ def _lines(
                 cells.append(row)
             else:
                 faults.add(f"expected {FIELDS} numbers" if row else "blank row", line)
-    rows = Rows(pd.DataFrame(cells, index=numbered, columns=list(range(FIELDS)), dtype=object), faults)
+    rows = Rows(
+        pd.DataFrame(cells, index=numbered, columns=list(map(str, range(FIELDS))), dtype=object),
+        faults,
+    )
     texts = rows.cells.to_numpy()
-    status = rows.number(10, "status", -1, whole=True)
+    status = rows.number("10", "status", -1, whole=True)
     rows.reject(status > LAST_STATUS, "bad status")
     is_part = np.isin(status, PARTS)
     nameless = texts[:, 1] == UNKNOWN
@@ -155,7 +158,7 @@ def _lines(
     rows.reject(nameless & ~is_part, "no submission")
     submitted = rows.read(clock.column(texts[:, 1].tolist(), "submission"), ~nameless)
     submitted[nameless] = math.nan
-    wait = rows.number(2, "wait", -1.0)
+    wait = rows.number("2", "wait", -1.0)
     unknown = texts[:, 3] == UNKNOWN
     rows.reject(unknown & (status == HAS_COMPLETED), "no run time")
     took = np.zeros(len(texts))

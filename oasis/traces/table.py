@@ -17,8 +17,14 @@ import numpy as np
 
 from oasis.model.errors import InstanceError
 from oasis.model.extras import require
-from oasis.model.file_kinds import PARQUET, STANDARD_INPUT, binary_kind, kind_of, read_content
-from oasis.model.file_kinds import FileKind as FileKind
+from oasis.model.file_kinds import (
+    PARQUET,
+    STANDARD_INPUT,
+    FileKind,
+    binary_kind,
+    kind_of,
+    read_content,
+)
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 
@@ -76,7 +82,7 @@ class TraceSource:
 
 
 def _is_comment(line: str) -> bool:
-    """Whether a line before the header is a comment, or the line by which Excel is told the sign."""
+    """Whether a line before the header is a comment, or tells Excel the sign between columns."""
     return line.startswith("#") or re.fullmatch(r"(?i)sep=.\s*", line) is not None
 
 
@@ -188,7 +194,7 @@ class Faults:
 
     @property
     def malformed(self) -> dict[str, dict[str, int]]:
-        """Kind of fault -> how many rows, and the first: line 1 is the header, entry 1 the first."""
+        """Kind of fault -> how many rows, and the first line or entry, which is 1."""
         ordered = sorted(self._found.values(), key=lambda found: found[1])
         return {str(f): {"count": n, f"first_{self.unit}": line} for n, line, f in ordered}
 
@@ -401,7 +407,7 @@ class Rows:
     @property
     def is_good(self) -> Mask:
         """Whether no fault was found in each row yet."""
-        return np.equal(self._fault, None)
+        return np.array([fault is None for fault in self._fault], dtype=bool)
 
     def reject(self, bad: Mask, fault: str | MalformedError) -> None:
         """Give the `bad` rows this fault, but for those that have one."""
@@ -411,7 +417,9 @@ class Rows:
     def read(self, found: tuple[FloatArray, Objects], where: Mask | None = None) -> FloatArray:
         """Values of a column, whose faults become those of the rows (where they are wanted)."""
         values, faults = found
-        place = np.not_equal(faults, None) & self.is_good & (True if where is None else where)
+        place = np.array([fault is not None for fault in faults], dtype=bool) & self.is_good
+        if where is not None:
+            place &= where
         self._fault[place] = faults[place]
         return values
 
@@ -454,6 +462,6 @@ class Rows:
                 elif good:
                     seen.add(name)
         good = self.is_good
-        for k in np.flatnonzero(~good):
+        for k in np.flatnonzero(~good).tolist():
             self.faults.add(self._fault[k], int(self.lines[k]))
         return good

@@ -101,7 +101,7 @@ class TraceTimes:
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
         forms, _ = self._quick(kept)
         counted = Counter(form for form in forms if form)
-        for k in np.flatnonzero(forms == ""):
+        for k in np.flatnonzero(forms == "").tolist():
             with suppress(_OtherFormError):
                 counted[self._parse(kept[k])[0]] += 1
         self._repeated = 0  # these are read again
@@ -127,7 +127,7 @@ class TraceTimes:
         forms, seconds = self._quick(texts)
         seconds[(forms != self.form) | ((forms == RELATIVE) & (seconds < 0))] = nan
         faults = np.full(len(texts), None, dtype=object)
-        for k in np.flatnonzero(np.isnan(seconds)):
+        for k in np.flatnonzero(np.isnan(seconds)).tolist():
             try:
                 seconds[k] = self.read(texts[k], name)
             except MalformedError as fault:
@@ -351,7 +351,7 @@ class Durations:
             self._column = name
         seconds = values * UNIT_SECONDS[self.unit]
         faults = np.full(len(texts), None, dtype=object)
-        for k in np.flatnonzero(np.isnan(values)):
+        for k in np.flatnonzero(np.isnan(values)).tolist():
             try:
                 seconds[k] = elapsed_seconds(texts[k], name)
             except MalformedError as fault:
@@ -359,13 +359,7 @@ class Durations:
         return seconds, faults
 
     def notes(self) -> list[str]:
-        """How the numbers were read; refuse those that would be odd as seconds.
-
-        Raises
-        ------
-        InstanceError
-            If no unit is stated, and the median is below a second or above thirty days.
-        """
+        """How the numbers were read; refuse those that would be odd as seconds."""
         if not self._numbers:
             return []
         middle = float(np.median(np.concatenate(self._numbers)))
