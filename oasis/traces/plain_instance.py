@@ -409,7 +409,7 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTab
     faults.check_usable(len(jobs), source.name, allow_malformed=options.allow_malformed)
     unnamed = "id" not in columns.of and not form.columns
     named = ["jobs are named after their lines: no column names them"] if unnamed else []
-    notes = [*columns.notes(), *named, *reader.notes(), *reader.durations.notes()]
+    notes = [*reader.durations.notes(), *columns.notes(), *named, *reader.notes()]
     return TraceTable(jobs, faults.malformed, notes, reader.clock)
 
 

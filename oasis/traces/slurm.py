@@ -329,7 +329,7 @@ def _read(source: TraceSource, options: SlurmOptions) -> TraceTable:
     if ended:
         faults.check_usable(ended, source.name, allow_malformed=options.allow_malformed)
     reader.check_gpus(runs, source.name)
-    notes = [*reader.notes(runs), *reader.durations.notes()]
+    notes = [*reader.durations.notes(), *reader.notes(runs)]
     if runs:
         # Steps are as many as jobs, and are part of what
         # was read: there is nothing to report of them.

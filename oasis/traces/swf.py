@@ -128,7 +128,7 @@ def _read(source: TraceSource, options: SwfOptions) -> TraceTable:
     said = durations.notes()
     jobs, more = jobs_of_runs(list(_jobs(found, faults, notes, options.runs)), options.runs, faults)
     faults.check_usable(len(jobs), source.name, allow_malformed=True)
-    return TraceTable(jobs, faults.malformed, [*notes, *more, *said], clock)
+    return TraceTable(jobs, faults.malformed, [*said, *notes, *more], clock)
 
 
 def _lines(
