@@ -151,6 +151,11 @@ def _check_complete(header: Sequence[str], found: Mapping[str, str], file: str) 
     raise InstanceError(where, f"{expected}; --map {hint} names {'others' if many else 'another'}")
 
 
+def names_submission(header: Sequence[str]) -> bool:
+    """Whether a column of this header may say when jobs were submitted."""
+    return bool(_guess(header, header, "submitted"))
+
+
 def _there(header: Sequence[str], column: str, name: str, file: str) -> str:
     if header.count(column) == 1:
         return column

@@ -14,6 +14,7 @@ USAGE = ("gpumem", "gpuutil")  # how much of a GPU was used: no GPUs
 SHARED = ("shard", "mps")  # generic resources that are shares of a GPU, of how many is not said
 # A type that is a slice, of MIG: a100_1g.5gb, 7g.80gb, mig-1g.10gb
 SLICE = re.compile(r"(?i)(?:^|[_.-])(?:\d+g\.\d+gb|mig(?:$|[_.-]|\d))")
+NAMED = re.compile(r"(?i)gpu|^gres[/:]|\b(?:shard|mps)[:=][0-9]")
 GPU_NUMBER = "7696487"  # "gpu" as a number: what sacct prints where it does not know the resource
 PER_NODE_PREFIX = "PER_NODE:"  # of ReqGRES, from Slurm 20.02 on
 KUBERNETES = re.compile(r"[\w.-]+\.com/(gpu|mig-[\w.]+)")  # nvidia.com/gpu, amd.com/gpu
@@ -94,7 +95,7 @@ def resources_of(text: str) -> Resources:
 
 def names_gpus(text: str) -> bool:
     """Whether a cell may be a list with GPUs, or with parts of them."""
-    return "gpu" in text.lower() or bool(SLICE.search(text))
+    return bool(NAMED.search(text) or SLICE.search(text))
 
 
 def _bare(text: str) -> str:

@@ -20,7 +20,7 @@ from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
 from oasis.traces.options import TraceOptions
 from oasis.traces.pai import PAI
 from oasis.traces.philly import PHILLY
-from oasis.traces.plain_instance import PLAIN
+from oasis.traces.plain_instance import PLAIN, is_table_of_records
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
 from oasis.traces.slurm import SLURM
@@ -233,6 +233,8 @@ def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
     kind = source.kind()
     refuse_other(kind, (*FORMATS, TABLE), expected, source.path)
     if kind is None and source.header.lstrip()[:1] in JSON_BEGINS:
+        if is_table_of_records(source):
+            return "plain"
         raise InstanceError("", f"expected {expected}, got JSON without jobs of a known format")
     if kind is not None and kind.name in FORMATS:
         return kind.name

@@ -17,7 +17,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Constant, Deadline
-from oasis.traces.columns import Columns, columns_of, delimiter_of, parse_map
+from oasis.traces.columns import Columns, columns_of, delimiter_of, names_submission, parse_map
 from oasis.traces.documents import records_frame, records_of
 from oasis.traces.gres import names_gpus, resources_of
 from oasis.traces.job_table import JobTrace, TraceTable, jobs_frame
@@ -411,6 +411,12 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTab
     named = ["jobs are named after their lines: no column names them"] if unnamed else []
     notes = [*reader.durations.notes(), *columns.notes(), *named, *reader.notes()]
     return TraceTable(jobs, faults.malformed, notes, reader.clock)
+
+
+def is_table_of_records(source: TraceSource) -> bool:
+    """Whether a JSON file is a list of jobs, or lines of jobs."""
+    records = records_of(source)
+    return bool(records) and isinstance(records[0], dict) and names_submission(list(records[0]))
 
 
 def table_trace(name: str, about: Mapping[str, str], form: TableFormat, **more: Any) -> JobTrace:

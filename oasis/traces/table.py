@@ -96,7 +96,7 @@ def read_source(path: str | os.PathLike[str]) -> TraceSource:
 
 def read_trace(path: str | os.PathLike[str]) -> bytes:
     """The content of a trace; a Parquet file as a table with commas."""
-    if re.match(r"(?i)[a-z]{2,}://?", str(path)):
+    if re.match(r"(?i)[a-z][a-z0-9+.-]+:/", str(path)):
         raise InstanceError("", "expected a file, got a URL: download it first, or pipe it in as -")
     content = read_content(path, also=(PARQUET,))
     return csv_of_parquet(content) if binary_kind(content) == PARQUET else content
