@@ -57,6 +57,19 @@ def jobs_frame(rows: Rows, good: Mask, **columns: Any) -> Frame:
     return frame if good.all() else frame[good]
 
 
+def held_note(count: int, gpus: int) -> list[str]:
+    """What is said of jobs that had begun and not ended, if there are any that held GPUs."""
+    free = "they are left out, so that these count as free"
+    return [f"jobs that had begun and not ended: {count}, on {gpus} GPUs; {free}"] if gpus else []
+
+
+def model_note(jobs: Frame) -> list[str]:
+    """What is said of jobs that ask for a model of GPU."""
+    count = int((jobs["model"] != "").sum())
+    alike = "which is not respected: all GPUs count alike"
+    return [f"jobs that ask for a model of GPU, {alike}: {count}"] if count else []
+
+
 def frame_of(jobs: Sequence[PlainJob], lines: Sequence[int]) -> Frame:
     """The frame of these jobs."""
     columns = {name: [getattr(job, name, False) for job in jobs] for name in FIELDS}
@@ -115,7 +128,7 @@ class JobTrace:
         table = self.table(source, options)
         jobs, left_out = chosen_jobs(table, options)
         records = [options.record(job) for job in plain_jobs_of(jobs)]
-        notes = list(table.notes)
+        notes = [*table.notes, *model_note(jobs)]
         shares = int(jobs["is_share"].sum())
         if shares:
             notes.append(f"{SHARES}: {shares}")

@@ -15,7 +15,7 @@ from oasis.model.file_kinds import FileKind, refuse_other
 from oasis.model.summary import Facts, Summarised
 from oasis.traces.batsim import BATSIM
 from oasis.traces.gavel import GAVEL
-from oasis.traces.job_table import TABLE, JobTrace, chosen_jobs, plain_jobs_of
+from oasis.traces.job_table import TABLE, JobTrace, chosen_jobs, model_note, plain_jobs_of
 from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
 from oasis.traces.options import TraceOptions
 from oasis.traces.pai import PAI
@@ -185,7 +185,7 @@ def plain_jobs(
         return kept
 
     limits = {"min_gpus": 1, "max_gpus": max_gpus}
-    notes = list(table.notes)
+    notes = [*table.notes, *model_note(rows)]
     if options.cpu_jobs:
         count = int((rows["gpus"] == 0).sum())
         rows = rows.assign(gpus=rows["gpus"].clip(lower=1))

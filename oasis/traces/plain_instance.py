@@ -20,7 +20,7 @@ from oasis.model.utility import Constant, Deadline
 from oasis.traces.columns import Columns, columns_of, delimiter_of, names_submission, parse_map
 from oasis.traces.documents import records_frame, records_of
 from oasis.traces.gres import names_gpus, resources_of
-from oasis.traces.job_table import JobTrace, TraceTable, jobs_frame
+from oasis.traces.job_table import JobTrace, TraceTable, held_note, jobs_frame
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import option
 from oasis.traces.plain_job import ended_as, goes_on
@@ -38,6 +38,7 @@ from oasis.traces.table import (
     TraceSource,
     cells_of,
     csv_layout,
+    numbers,
 )
 from oasis.traces.times import RELATIVE, Durations, TraceTimes
 
@@ -156,6 +157,7 @@ class _Reader:
         self._columns, self._units, self._has_commas = columns.of, columns.units, has_commas
         self.clock = TraceTimes(options, is_dated=form.is_dated)
         self.durations = Durations(options.duration_unit or columns.units.get("duration", ""))
+        self._held = (0, 0)  # jobs that had begun and not ended, and their GPUs
         self._later = self._commas = self._differing = 0
 
     def jobs(self) -> dict[str, Any]:
@@ -163,7 +165,11 @@ class _Reader:
         rows, columns = self.rows, self._columns
         words = [self._form.states.get(word, word) for word in self._texts("state")]
         states = {word: (ended_as(word), goes_on(word)) for word in set(words)}
-        rows.reject(np.array([states[word][1] for word in words], dtype=bool), NOT_ENDED)
+        goes = np.array([states[word][1] for word in words], dtype=bool)
+        rows.reject(goes, NOT_ENDED)
+        begun = goes & ~self._missing(self._texts("started"))
+        held = np.nan_to_num(numbers(self._texts("gpus")))[begun]
+        self._held = (held.size, int(np.sum(held)))
         self.clock.look_at(rows.texts(columns["submitted"]), self._units.get("submitted", ""))
         submitted = self._times("submitted")
         eligible, started, ended = map(self._times, ("eligible", "started", "ended"))
@@ -363,7 +369,7 @@ class _Reader:
             )
         if self._later:
             said.append(f"jobs that wait from {self._columns['eligible']} on: {self._later}")
-        return said
+        return [*said, *held_note(*self._held)]
 
 
 def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTable:

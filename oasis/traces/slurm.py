@@ -17,7 +17,7 @@ from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.traces.documents import parse_document
 from oasis.traces.gres import Resources, resources_of
-from oasis.traces.job_table import JobTrace, TraceTable
+from oasis.traces.job_table import JobTrace, TraceTable, held_note
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
 from oasis.traces.plain_job import GO_ON, STATES, ended_as, goes_on
@@ -334,7 +334,11 @@ def _read(source: TraceSource, options: SlurmOptions) -> TraceTable:
         # Steps are as many as jobs, and are part of what
         # was read: there is nothing to report of them.
         faults.drop(STEP)
-    jobs, more = jobs_of_runs(list(_jobs(runs, notes)), options.runs, faults)
+    groups = list(_jobs(runs, notes))
+    last = [group[-1] for group in groups]
+    begun = [run.gpus for run in last if not run.has_ended and run.started is not None]
+    jobs, more = jobs_of_runs(groups, options.runs, faults)
+    more += held_note(len(begun), sum(begun))
     faults.check_usable(len(jobs), source.name, allow_malformed=True)
     return TraceTable(jobs, faults.malformed, [*notes, *more], reader.clock)
 
@@ -386,7 +390,8 @@ class _Reader:
         everywhere = np.full(len(names), True)
         submitted = self._times("Submit", everywhere)
         duration = self._durations(has_ended)
-        gpus, is_share = self._gpus(has_ended)
+        begun = ~has_ended & ~self._unknown("Start")
+        gpus, is_share = self._gpus(has_ended, begun)
         started = self._times("Start", ~self._unknown("Start"))
         eligible, ended = self._if_known("Eligible"), self._if_known("End")
         # A job waits from when it could run: before, it was held or needed another job.
@@ -453,11 +458,14 @@ class _Reader:
         rows.reject(between < 0, "End is before Start")
         return np.where(left & rows.is_good, between, took)
 
-    def _gpus(self, has_ended: Mask) -> tuple[Any, Mask]:
-        """GPUs of each row by the first column that names any, and whether they are parts."""
+    def _gpus(self, has_ended: Mask, begun: Mask) -> tuple[Any, Mask]:
+        """GPUs of rows by the first column that names any, and whether they are parts.
+
+        A row of a job that has `begun` may name none that is understood.
+        """
         columns = [name for name in (*RESOURCES, *NODES) if name in self.header]
         keys = list(zip(*(self._texts(name) for name in columns), strict=True))
-        wanted = np.flatnonzero(has_ended & self.rows.is_good)
+        wanted = np.flatnonzero((has_ended | begun) & self.rows.is_good)
         gpus, is_share = np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=bool)
         found: dict[Any, Any] = {}
         for k in wanted.tolist():
@@ -468,11 +476,12 @@ class _Reader:
                     found[keys[k]] = fault
             held = found[keys[k]]
             if isinstance(held, MalformedError):
-                self.rows.reject(np.arange(len(keys)) == k, held)
+                self.rows.reject((np.arange(len(keys)) == k) & has_ended, held)
                 continue
             gpus[k], is_share[k], others, column = held
-            self.others.update(others)
-            self.one_node.update(column)
+            if has_ended[k]:
+                self.others.update(others)
+                self.one_node.update(column)
         return gpus, is_share
 
     def _held(self, row: Mapping[str, str]) -> tuple[int, bool, set[str], tuple[str, ...]]:

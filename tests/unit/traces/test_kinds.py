@@ -134,8 +134,9 @@ def test_parts_of_gpus_are_whole_or_left_out(cell: str, form: str, tmp_path: Pat
 def test_a_column_of_words_is_no_count_but_a_model(order: str, tmp_path: Path) -> None:
     names = order.split(",")
     cells = ",".join("A100" if name == "gpu" else "4" for name in names)
-    (job,) = read(tmp_path, f"id,submitted,duration,{order}\na,0,60,{cells}\n").jobs
-    assert (job.gpus, job.model) == (4, "A100")
+    trace = read(tmp_path, f"id,submitted,duration,{order}\na,0,60,{cells}\n")
+    assert [(job.gpus, job.model) for job in trace.jobs] == [(4, "A100")]
+    assert trace.notes[-1].startswith("jobs that ask for a model of GPU, which is not respected")
 
 
 # --- when a job could run, and when it ended ------------------------------------------------------
@@ -178,6 +179,20 @@ def test_words_of_jobs_that_go_on_are_one_list(state: str, form: str, tmp_path: 
     trace = read(tmp_path, text)
     assert [job.id for job in trace.jobs] == ["b"]
     assert list(trace.malformed) == ["has not ended"]
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "S", "CG"])
+@pytest.mark.parametrize("form", ["plain", "slurm"])
+def test_gpus_of_jobs_that_still_run_are_told(state: str, form: str, tmp_path: Path) -> None:
+    text = f"id,submitted,started,duration,gpus,state\na,0,5,,16,{state}\nb,0,1,60,1,FAILED\n"
+    if form == "slurm":
+        text = "JobID|Submit|Start|End|ElapsedRaw|State|AllocTRES\n"
+        text += f"a|{DAY(1)}|{DAY(2)}|Unknown|60|{state}|gres/gpu=16\n"
+        text += f"b|{DAY(1)}|{DAY(2)}|{DAY(3)}|3600|FAILED|gres/gpu=1\n"
+    assert read(tmp_path, text).notes[-1] == (
+        "jobs that had begun and not ended: 1, on 16 GPUs; they are left out, so that these count "
+        "as free"
+    )
 
 
 # --- files ----------------------------------------------------------------------------------------
