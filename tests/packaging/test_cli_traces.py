@@ -136,7 +136,7 @@ def test_durations_that_cannot_be_seconds_name_the_flag(
     path, out = tmp_path / "jobs.csv", tmp_path / "out.json"
     path.write_text(HOURS, encoding="utf-8")
     output = ("-o", out)
-    assert_refused(run(*command, path, *output), "--duration-unit: expected s, ms, min or h")
+    assert_refused(run(*command, path, *output), "--duration-unit: expected s, ms, min, h or d")
     assert not out.exists()
     more = ("--min-duration", 0) if command[0] == "import" else ()
     assert run(*command, path, "--duration-unit", "h", *more, *output)[0] == 0
