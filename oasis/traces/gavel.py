@@ -64,7 +64,7 @@ def _read(source: TraceSource, options: GavelOptions) -> TraceTable:
     rows = Rows(cells_of(source, layout, columns, faults), faults)
     times = rows.texts("arrival_time")
     clock.look_at(times)
-    submitted = rows.read(clock.column(times, "arrival_time"))
+    submitted = rows.some(clock.column, times, rows.is_good, "arrival_time")
     gpus = rows.number("scale_factor", "scale_factor", 1, whole=True)
     if columns is LONG:
         duration = rows.number("duration", "duration")

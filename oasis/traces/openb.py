@@ -340,13 +340,13 @@ def _pods(source: TraceSource, options: OpenbOptions) -> tuple[Frame, Faults, Tr
     memory = rows.number("memory_mib", "memory_mib") * GB_PER_MIB / workers
     clock.look_at(rows.texts("creation_time"))
     submitted, ended = (
-        rows.read(clock.column(rows.texts(name), name))
+        rows.some(clock.column, rows.texts(name), rows.is_good, name)
         for name in ("creation_time", "deletion_time")
     )
     begins = rows.texts("scheduled_time")
     # From creation to deletion such a pod only waited, so it has no duration.
     waits = np.array([not text for text in begins], dtype=bool)
-    duration = ended - rows.read(clock.column(begins, "scheduled_time"), ~waits)
+    duration = ended - rows.some(clock.column, begins, ~waits, "scheduled_time")
     rows.reject(duration <= 0, "deletion_time is not after scheduled_time")
     rows.reject(ended - duration < submitted, "scheduled_time is before creation_time")
     phases = rows.texts("pod_phase") if "pod_phase" in more else [""] * len(begins)

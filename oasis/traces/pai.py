@@ -84,7 +84,7 @@ def _read(source: TraceSource, options: PaiOptions) -> TraceTable:
     rows.reject(np.isnan(percent), "no task of this job in the table of tasks")
     # Without an end of all parts, the duration would be too short.
     rows.reject((run["goes_on"] == 1).to_numpy(), NOT_ENDED)
-    submitted = rows.read(clock.column(times, "start_time"))
+    submitted = rows.some(clock.column, times, rows.is_good, "start_time")
     rows.reject(~(end > begin), NEVER_RAN)
     users = rows.texts("user")
     jobs = jobs_frame(

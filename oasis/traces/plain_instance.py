@@ -241,12 +241,7 @@ class _Reader:
         self, read: Callable[..., tuple[FloatArray, Objects]], name: str, where: Mask, *more: str
     ) -> FloatArray:
         """Values of a column of times or durations in some rows, NaN in the others."""
-        place = np.flatnonzero(where & self.rows.is_good)
-        texts = self._numbers(name)
-        found = read([texts[k] for k in place.tolist()], self._columns[name], *more)
-        values, faults = np.full(len(texts), nan), np.full(len(texts), None, dtype=object)
-        values[place], faults[place] = found
-        return self.rows.read((values, faults))
+        return self.rows.some(read, self._numbers(name), where, self._columns[name], *more)
 
     def _times(self, name: str) -> FloatArray:
         """Seconds of a column of times; NaN where it says none."""
@@ -375,7 +370,8 @@ class _Reader:
 def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTable:
     """Read a table of jobs; a JSON list of them, or lines of JSON, are one too."""
     records = records_of(source)
-    delimiter = str(getattr(options, "delimiter", "")) or delimiter_of(source.header)
+    given: str = getattr(options, "delimiter", "")
+    delimiter = given or delimiter_of(source.header)
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InstanceError("delimiter", "expected one character (a tab: $'\\t')", delimiter)
     layout = csv_layout(source, delimiter)
@@ -408,7 +404,7 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTab
     found = reader.jobs()
     labels = {"user": "owner", "virtual_cluster": "virtual_cluster"}
     for label, name in labels.items():
-        if name in columns.of and getattr(options, label, ""):
+        if name in columns.of and getattr(options, label, "") != "":
             found[label] = reader.rows.texts(columns.of[name])
     good = reader.rows.settle(columns.of.get("id"))
     jobs = jobs_frame(reader.rows, good, **found)
@@ -422,7 +418,8 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTab
 def is_table_of_records(source: TraceSource) -> bool:
     """Whether a JSON file is a list of jobs, or lines of jobs."""
     records = records_of(source)
-    return bool(records) and isinstance(records[0], dict) and names_submission(list(records[0]))
+    first = records[0] if records else None
+    return isinstance(first, dict) and names_submission(list(first))
 
 
 def table_trace(name: str, about: Mapping[str, str], form: TableFormat, **more: Any) -> JobTrace:

@@ -430,10 +430,7 @@ class _Reader:
         texts = self._texts(column)
         if column in self.header:
             self.rows.reject(_are_cut(texts) & where, _cut(column))
-        values, faults = np.full(len(texts), nan), np.full(len(texts), None, dtype=object)
-        place = np.flatnonzero(where & self.rows.is_good)
-        values[place], faults[place] = self.clock.column([texts[k] for k in place], column)
-        return self.rows.read((values, faults))
+        return self.rows.some(self.clock.column, texts, where, column)
 
     def _if_known(self, column: str) -> FloatArray:
         """Times of a column that a row can do without."""
@@ -446,11 +443,9 @@ class _Reader:
         for column in DURATIONS:
             texts = self._texts(column)
             rows.reject(_are_cut(texts) & left, _cut(column))
-            place = np.flatnonzero(left & ~self._unknown(column) & rows.is_good)
-            values, faults = took.copy(), np.full(len(texts), None, dtype=object)
-            values[place], faults[place] = self.durations.column([texts[k] for k in place], column)
-            took = rows.read((values, faults))
-            left[place] = False
+            told = left & ~self._unknown(column)
+            values = rows.some(self.durations.column, texts, told, column)
+            took, left = np.where(told, values, took), left & ~told
         if "Start" in self.header:
             left &= ~self._unknown("Start")  # it never began
         rows.reject(left & (self._unknown("Start") | self._unknown("End")), "no duration")

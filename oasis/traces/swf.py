@@ -156,16 +156,12 @@ def _lines(
     # The form of the times is found in whole rows alone; a part of a job may have no submission.
     clock.look_at(texts[~nameless, 1].tolist())
     rows.reject(nameless & ~is_part, "no submission")
-    submitted = rows.read(clock.column(texts[:, 1].tolist(), "submission"), ~nameless)
-    submitted[nameless] = math.nan
+    submitted = rows.some(clock.column, texts[:, 1].tolist(), ~nameless, "submission")
     wait = rows.number("2", "wait", -1.0)
     unknown = texts[:, 3] == UNKNOWN
     rows.reject(unknown & (status == HAS_COMPLETED), "no run time")
-    took = np.zeros(len(texts))
-    place = np.flatnonzero(~unknown & rows.is_good)
-    untold = np.full(len(texts), None, dtype=object)
-    took[place], untold[place] = durations.column(texts[place, 3].tolist(), "run time")
-    rows.read((took, untold))
+    told = rows.some(durations.column, texts[:, 3].tolist(), ~unknown, "run time")
+    took = np.where(unknown, 0.0, told)
     # Processors that were allocated count; what was requested stands in where a log lacks them.
     rows.cells["held"] = np.where(texts[:, 4] == UNKNOWN, texts[:, 7], texts[:, 4])
     # A job that was cancelled while it waited need not name processors.

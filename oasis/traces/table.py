@@ -414,13 +414,20 @@ class Rows:
         found = MalformedError(fault) if isinstance(fault, str) else fault
         self._fault[np.asarray(bad, dtype=bool) & self.is_good] = found
 
-    def read(self, found: tuple[FloatArray, Objects], where: Mask | None = None) -> FloatArray:
-        """Values of a column, whose faults become those of the rows (where they are wanted)."""
-        values, faults = found
-        place = np.array([fault is not None for fault in faults], dtype=bool) & self.is_good
-        if where is not None:
-            place &= where
-        self._fault[place] = faults[place]
+    def some(
+        self,
+        read: Callable[..., tuple[FloatArray, Objects]],
+        texts: Sequence[str],
+        where: Mask,
+        *more: str,
+    ) -> FloatArray:
+        """Values of a column of times or durations in some of the good rows, NaN in the others.
+
+        `read` takes the texts and `more`; its faults become those of the rows.
+        """
+        place = np.flatnonzero(where & self.is_good)
+        values = np.full(len(texts), nan)
+        values[place], self._fault[place] = read([texts[k] for k in place.tolist()], *more)
         return values
 
     def each(self, texts: Sequence[str], read: Callable[[str], Any]) -> Objects:

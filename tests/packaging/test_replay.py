@@ -221,7 +221,9 @@ def test_fifo_on_a_virtual_cluster_has_the_documented_mean(run):
     assert code == 0
     kept = "kept 1435 of 82247 jobs: 80812 by virtual_cluster (0e4a51)"
     unit = "durations read as seconds; median 1144 s (--duration-unit)"
-    assert err == f"read as philly (--format)\n{unit}\n{kept}\n"  # a blank line at the end is no row
+    assert (
+        err == f"read as philly (--format)\n{unit}\n{kept}\n"
+    )  # a blank line at the end is no row
     assert f"{json.loads(out)['policies']['fifo']['mean_completion']:.4f}" == "670292.7672"
 
 
