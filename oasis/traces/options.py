@@ -18,7 +18,7 @@ UNITS = {  # words, also at the end of a column's name -> the unit of its number
     **dict.fromkeys(("ms", "millis", "msec", "milliseconds", "millisekunden"), "ms"),
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes", "minuten"), "min"),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "std", "stunden"), "h"),
-    **dict.fromkeys(("d", "day", "days", "tage"), "d"),
+    **dict.fromkeys(("d", "day", "days", "tagen"), "d"),
 }
 ORDERED = (
     ("min_gpus", "max_gpus"),

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from oasis.model.errors import InstanceError
-from oasis.traces import PlainTrace, read_plain
+from oasis.traces import PlainOptions, PlainTrace, read_plain
+from oasis.traces.plain import plain_jobs
+from oasis.traces.plain_instance import PLAIN
+from oasis.traces.table import source_of
 
 HOURS = 11 * 3600 + 28 * 60.0
 DAY = "2024-03-01T0{}:00:00".format
@@ -262,3 +269,55 @@ def test_gavels_lines_of_seven_columns(tmp_path: Path) -> None:
     trace = read(tmp_path, text, throughputs=str(rates))
     assert trace.format == "gavel"
     assert [(job.submitted, job.duration) for job in trace.jobs] == [(0.0, 100.0), (4.0, 20.0)]
+
+
+# --- all at once ----------------------------------------------------------------------------------
+
+UNIT_OF = {"duration": 1.0, "dur_min": 60.0, "hours": 3600.0, "runtime_d": 86400.0}
+
+
+@given(
+    jobs=st.lists(
+        st.tuples(
+            st.integers(1, 900), st.integers(1, 10**6), st.integers(1, 64), st.integers(1, 9)
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    column=st.sampled_from(sorted(UNIT_OF)),
+    delimiter=st.sampled_from(",;\t|"),
+    begin=st.sampled_from([1, 1_600_000_000]),
+    form=st.sampled_from(["table", "list", "lines"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_whoever_writes_a_table_reads_the_same_jobs(
+    jobs: list[tuple[int, int, int, int]], column: str, delimiter: str, begin: int, form: str
+) -> None:
+    records = [
+        {
+            "job": f"a {k}\nb",
+            "submit": begin + gap * k,
+            column: took,
+            "n_gpus": gpus,
+            "workers": each,
+        }
+        for k, (gap, took, gpus, each) in enumerate(jobs)
+    ]
+    if form == "table":
+        text = StringIO()
+        writer = csv.DictWriter(text, list(records[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(records)
+        content = text.getvalue()
+    else:
+        lines = [json.dumps(record) for record in records]
+        content = f"[{','.join(lines)}]" if form == "list" else "\n".join(lines)
+    source = source_of("jobs", content.encode())
+    unit = {"duration": "s", "dur_min": "min", "hours": "h", "runtime_d": "d"}[column]
+    options = PlainOptions(map="id=job,instances=workers", duration_unit=unit)
+    found = plain_jobs(source, PLAIN, options).jobs
+    first = min(record["submit"] for record in records)
+    assert sorted((job.submitted, job.duration, job.gpus) for job in found) == sorted(
+        (record["submit"] - first, record[column] * UNIT_OF[column], record["n_gpus"] * each)
+        for record, (_, _, _, each) in zip(records, jobs, strict=True)
+    )
