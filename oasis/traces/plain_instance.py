@@ -147,7 +147,7 @@ class TableFormat:
     check: Callable[[Rows, FloatArray, FloatArray, Any], None] | None = None
 
 
-class _Reader:
+class _TableReader:
     """Makes the columns of jobs of the columns of one table."""
 
     def __init__(
@@ -400,7 +400,7 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTab
         cells = cells_of(source, layout, wanted, faults)
     else:
         cells = records_frame(records, list(dict.fromkeys(wanted)), faults)
-    reader = _Reader(Rows(cells, faults), columns, form, options, has_commas=delimiter == ",")
+    reader = _TableReader(Rows(cells, faults), columns, form, options, has_commas=delimiter == ",")
     found = reader.jobs()
     labels = {"user": "owner", "virtual_cluster": "virtual_cluster"}
     for label, name in labels.items():

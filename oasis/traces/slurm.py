@@ -320,7 +320,7 @@ def _read(source: TraceSource, options: SlurmOptions) -> TraceTable:
         _check_columns(layout.header, source.name)
         cells = cells_of(source, layout, [name for name in layout.header if name in KNOWN], faults)
         whole = [source.lines[line - 1] for line in cells.index]
-    reader = _Reader(Rows(cells, faults), options)
+    reader = _SacctReader(Rows(cells, faults), options)
     runs = reader.runs(whole)
     faults.check_usable(len(runs), source.name, allow_malformed=True)
     ended = sum(run.has_ended for run in runs)
@@ -355,7 +355,7 @@ def _check_columns(header: Sequence[str], file: str) -> None:
     one_of(RESOURCES, header, file)
 
 
-class _Reader:
+class _SacctReader:
     """Turns rows into runs, and collects notes on what it met."""
 
     def __init__(self, rows: Rows, options: SlurmOptions) -> None:

@@ -12,6 +12,7 @@ import pytest
 from oasis.model.errors import InstanceError
 from oasis.traces.job_table import plain_jobs_of
 from oasis.traces.plain import FORMATS
+from oasis.traces.runs import JobRun, combined
 from oasis.traces.table import TraceSource
 
 FOUND = {
@@ -46,3 +47,11 @@ def test_what_is_read_of_a_text(name: str, case: dict[str, Any]) -> None:
     assert jobs == case["jobs"]
     assert table.malformed == case["malformed"]
     assert table.notes == case["notes"]
+
+
+@pytest.mark.parametrize("gpus", [[2, 2], [2, 4], [1, 2, 4]])
+def test_runs_that_are_joined_keep_their_work(gpus: list[int]) -> None:
+    runs = [JobRun("7", k, 100.0 * k, 50.0, n, {}, 100.0 * k) for k, n in enumerate(gpus)]
+    found = combined(runs, max(gpus))
+    assert found.work == pytest.approx(50.0 * sum(gpus))
+    assert (found.submitted, found.ended) == (0.0, 100.0 * (len(gpus) - 1) + 50.0)

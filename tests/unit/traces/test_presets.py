@@ -22,10 +22,17 @@ from oasis.traces.batsim import BATSIM
 from oasis.traces.documents import cell, numbered
 from oasis.traces.gavel import GAVEL
 from oasis.traces.pai import PAI
+from oasis.traces.plain import (
+    ACME,
+    HELIOS,
+    SUPERCLOUD,
+    TIRESIAS,
+    PlainTrace,
+    format_of,
+    plain_jobs,
+)
 from oasis.traces.plain import FORMATS as READ
-from oasis.traces.plain import PlainTrace, format_of, plain_jobs
 from oasis.traces.plain_job import COMPLETED, FAILED, KILLED, PlainJob
-from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
 from oasis.traces.table import Faults, MalformedError, source_of
 from tests.oracle import fifo_easy
 
