@@ -12,7 +12,9 @@ from typer.exceptions import TyperException
 from experiments.evaluation.limits import share_hint
 from oasis.model.choices import did_you_mean
 from oasis.model.errors import InputError, OasisError
-from oasis.model.file_kinds import NODES, OPENB, TRACES, FileKind
+from oasis.model.file_kinds import FileKind
+from oasis.traces.openb import NODES, PODS
+from oasis.traces.plain import FORMATS
 from oasis.traces.table import read_source
 
 # What typer says of a value, and the words for it here.
@@ -102,17 +104,17 @@ def _spaces_for_commas(words: Sequence[str]) -> str:
 
 def _no_format(word: str) -> str:
     """``oasis import trace.csv``: the format is missing, and the file may say which it is."""
-    known = ", ".join(TRACES)
+    known = ", ".join(FORMATS)
     path = Path(word)
     if not (path.suffix or path.exists()):
-        suggested = did_you_mean(word, TRACES)
+        suggested = did_you_mean(word, FORMATS)
         return f"FORMAT: expected one of {known}, got {word!r}{suggested}"
     expected = f"FORMAT: expected one of {known} before the file, got {word!r}"
     kind = _kind_of_file(path)
-    if kind is None or kind.name not in (*TRACES, NODES):
+    if kind is None or kind.name not in (*FORMATS, NODES):
         return f"{expected}; oasis import FORMAT {word} -o mine.json"
-    found = OPENB if kind.name == NODES else kind.name
-    files = {OPENB: f"{word} NODES", NODES: f"PODS {word}"}.get(kind.name, word)
+    found = PODS.name if kind.name == NODES else kind.name
+    files = {PODS.name: f"{word} NODES", NODES: f"PODS {word}"}.get(kind.name, word)
     return f"{expected}, which looks like {kind.name}: oasis import {found} {files} -o mine.json"
 
 

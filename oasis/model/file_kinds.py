@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from oasis.model.errors import InstanceError
@@ -208,40 +208,11 @@ def refuse_binary(content: bytes) -> None:
 
 RESULTS = ("run", "solve", "ratio", "compare", "replay", "whatif", "quote")
 INSTANCE, ELASTIC, PRICES, JOB, SCHEDULES = "instance", "elastic", "prices", "job", "schedules"
-PLAIN, PHILLY, SLURM, SWF, OPENB = "plain", "philly", "slurm", "swf", "openb"
-HELIOS, ACME, TIRESIAS, SUPERCLOUD = "helios", "acme", "tiresias", "supercloud"
-PAI, GAVEL, BATSIM = "pai", "gavel", "batsim"
-TABLES = (  # with a header: --map names the columns of any of them
-    *(PLAIN, HELIOS, ACME, TIRESIAS, SUPERCLOUD, PHILLY, SLURM, OPENB, PAI, "csv"),
-)
-TRACES = (
-    *(PLAIN, PHILLY, SLURM, SWF, OPENB, HELIOS),
-    *(ACME, PAI, SUPERCLOUD, TIRESIAS, GAVEL, BATSIM),
-)
-SWEEP, NODES, EMPTY = "sweep", "openb nodes", "empty"
+SWEEP, EMPTY = "sweep", "empty"
+TRACES = "oasis.traces.plain"  # has `kind_of_trace`: nothing here knows the formats of traces
 
 _FORMATS = {"oasis-instance": INSTANCE, "oasis-elastic-workload": ELASTIC, "oasis-prices": PRICES}
-_COLUMNS = {  # all of these in the first line, between commas
-    PLAIN: ("id", "submitted", "duration", "gpus"),
-    PHILLY: ("timestamp", "duration", "num_gpus", "gpu_time", "cluster"),
-    OPENB: ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time"),
-    NODES: ("sn", "cpu_milli", "memory_mib", "gpu", "model"),
-    HELIOS: ("job_id", "vc", "gpu_num", "node_num", "submit_time", "start_time", "end_time"),
-    ACME: ("job_id", "type", "gpu_num", "node_num", "submit_time", "start_time", "end_time"),
-    TIRESIAS: ("job_id", "num_gpu", "submit_time", "model_name", "duration"),
-    SUPERCLOUD: ("id_job", "time_submit", "time_start", "time_end", "tres_alloc"),
-    PAI: ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
-}
-_PAI_LINE = re.compile(r"\w+,\w+,\w+,(Terminated|Failed|Running|Waiting),[\d.]*,[\d.]*")
-_GAVEL_FIELDS = (10, 12)  # of Gavel's lines, and of Shockwave's
-_SACCT_IDS = ("JobID", "JobIDRaw")
-_SACCT_LINE = re.compile(  # no header: a job, then some cell with a date of Slurm's
-    r"\d+(?:_\d+|\+\d+)?(?:\.\w+)?\|.*\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
-)
-_SWF_FIELDS = 18
 _VERIFIED = "`oasis verify INSTANCE FILE`, `oasis plot` and `oasis report` take it"
-_REPLAYED = "makes an instance of it, `oasis replay` replays it"
-_IMPORTED = f"`oasis import {{0}} FILE -o instance.json` {_REPLAYED}"
 _LOOKS = {  # kind -> what it looks like, the command that takes it
     INSTANCE: ("an instance", "`oasis run FILE` and `oasis ratio` take it"),
     ELASTIC: (
@@ -260,25 +231,6 @@ _LOOKS = {  # kind -> what it looks like, the command that takes it
         )
         for name in ("compare", "replay", "whatif", "quote")
     },
-    PLAIN: ("a CSV file of jobs, id,submitted,duration,gpus", _IMPORTED.format(PLAIN)),
-    PHILLY: ("a CSV file in the format of the Philly trace", _IMPORTED.format(PHILLY)),
-    SLURM: ("output of Slurm's sacct", _IMPORTED.format(SLURM)),
-    SWF: ("a log in the Standard Workload Format", _IMPORTED.format(SWF)),
-    HELIOS: ("a job table of the Helios trace", _IMPORTED.format(HELIOS)),
-    ACME: ("a job table of AcmeTrace", _IMPORTED.format(ACME)),
-    TIRESIAS: ("a job table of Tiresias's simulator", _IMPORTED.format(TIRESIAS)),
-    SUPERCLOUD: ("the Slurm log of MIT Supercloud", _IMPORTED.format(SUPERCLOUD)),
-    PAI: ("the job table of the PAI trace", _IMPORTED.format(PAI)),
-    GAVEL: ("a trace of Gavel's simulator", _IMPORTED.format(GAVEL)),
-    BATSIM: ("a workload of Batsim", _IMPORTED.format(BATSIM)),
-    OPENB: (
-        "the pod list of the openb trace",
-        f"`oasis import openb FILE NODES -o instance.json` {_REPLAYED}",
-    ),
-    NODES: (
-        "the node list of the openb trace",
-        "`oasis import openb PODS FILE -o instance.json` takes it",
-    ),
     SWEEP: ("the configuration of a sweep", "`oasis sweep FILE` takes it"),
     EMPTY: ("an empty file", ""),
     "saved": ("the saved state of a scheduler", "`OASiS.load` or `LiveScheduler.load` reads it"),
@@ -307,11 +259,14 @@ class FileKind:
         The kind in words, with an article.
     takes : str
         Which commands take such a file, which they call FILE; empty if none does.
+    is_table : bool
+        Whether it is a trace whose first line names columns.
     """
 
     name: str
     looks: str
     takes: str
+    is_table: bool = False
 
 
 def kind_of(text: str) -> FileKind | None:
@@ -323,8 +278,23 @@ def kind_of(text: str) -> FileKind | None:
     >>> kind_of("id,submitted,duration,gpus").name, kind_of("seeds = 5")
     ('plain', None)
     """
-    name = _name_of(text)
-    return None if name is None else FileKind(name, *_LOOKS[name])
+    begin = text.lstrip("\ufeff \t\r\n")
+    if not begin:
+        return _kind(EMPTY)
+    if begin[0] in "{[":
+        try:
+            return kind_of_data(json.loads(begin))
+        except (ValueError, RecursionError):  # JSON with a fault in it, or TOML
+            return _kind(_name_of_toml(begin))
+    # The first 200 lines tell the kind, also below the comments with which logs begin.
+    lines = [line for line in begin.splitlines()[:200] if line.strip()]
+    trace = import_module(TRACES).kind_of_trace(lines, None)
+    if trace is not None:
+        return cast(FileKind, trace)
+    header = set(_cells(lines[0]))
+    if {"policy", "seed"} <= header or {"value", "low", "high"} <= header:
+        return _kind("sweep table")
+    return _kind(_name_of_toml(begin) or _name_of_other(begin, lines))
 
 
 def kind_of_data(data: Any) -> FileKind | None:
@@ -335,19 +305,14 @@ def kind_of_data(data: Any) -> FileKind | None:
     >>> kind_of_data({"format": "oasis-instance"}).looks
     'an instance'
     """
-    name = _name_of_data(data)
+    kind = _kind(_name_of_data(data))
+    if kind is None and data is not None:
+        kind = import_module(TRACES).kind_of_trace([], data)
+    return kind
+
+
+def _kind(name: str | None) -> FileKind | None:
     return None if name is None else FileKind(name, *_LOOKS[name])
-
-
-def looks_of(name: str) -> str:
-    """A kind in words, with an article, by its name.
-
-    Examples
-    --------
-    >>> looks_of("swf")
-    'a log in the Standard Workload Format'
-    """
-    return _LOOKS[name][0]
 
 
 def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str, file: str) -> None:
@@ -380,30 +345,8 @@ def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str, 
     raise InstanceError("", f"{looks}; {takes}" if takes else looks)
 
 
-def _name_of(text: str) -> str | None:
-    begin = text.lstrip("\ufeff \t\r\n")
-    if not begin:
-        return EMPTY
-    if begin[0] in "{[":
-        try:
-            return _name_of_data(json.loads(begin))
-        except (ValueError, RecursionError):  # JSON with a fault in it, or TOML
-            return _name_of_toml(begin, [])
-    # The first 200 lines tell the kind, also below the comments with which logs begin.
-    lines = [line for line in begin.splitlines()[:200] if line.strip()]
-    finders = (_name_of_csv, _name_of_sacct, _name_of_swf, _name_of_lines)
-    for find in (*finders, _name_of_toml, _name_of_other):
-        name = find(begin, lines)
-        if name is not None:
-            return name
-    return None
-
-
 def _name_of_data(data: Any) -> str | None:  # noqa: PLR0911 (one for each kind)
     if isinstance(data, list):
-        first = data[0] if data else None
-        if isinstance(first, Mapping) and {"jobid", "attempts"} <= set(first):
-            return PHILLY
         is_jobs = bool(data) and all(_name_of_data(entry) == JOB for entry in data[:3])
         return "job list" if is_jobs else None
     if not isinstance(data, Mapping):
@@ -417,20 +360,11 @@ def _name_of_data(data: Any) -> str | None:  # noqa: PLR0911 (one for each kind)
         return _FORMATS[data["format"]]
     if "apiVersion" in data:
         return "kubernetes"
-    if "jobs" in data and isinstance(data.get("profiles"), Mapping):
-        return BATSIM
-    if "jobs" in data and ("meta" in data or _is_sacct_job(data["jobs"])):
-        return SLURM
     if "jobs" in data and "horizon" in data:
         return INSTANCE
     if "epochs" in data and "chunks" in data:
         return JOB
     return SCHEDULES if "kind" not in data and "schedules" in data else None
-
-
-def _is_sacct_job(jobs: Any) -> bool:
-    first = jobs[0] if isinstance(jobs, list) and jobs else None
-    return isinstance(first, Mapping) and "job_id" in first
 
 
 def _cells(line: str) -> list[str]:
@@ -440,59 +374,7 @@ def _cells(line: str) -> list[str]:
         return []
 
 
-def _name_of_csv(begin: str, lines: list[str]) -> str | None:
-    header = _cells(lines[0])
-    for name, columns in _COLUMNS.items():
-        if set(columns) <= set(header):
-            return name
-    if {"policy", "seed"} <= set(header) or {"value", "low", "high"} <= set(header):
-        return "sweep table"
-    return None
-
-
-def _name_of_sacct(begin: str, lines: list[str]) -> str | None:
-    header = re.findall(r"\w+", lines[0])
-    has_id = any(name in header for name in _SACCT_IDS)
-    has_more = any(name in header for name in ("Submit", "State", "Elapsed", "ElapsedRaw"))
-    if has_id and has_more and not _is_made_of_sacct(lines[0]):
-        return SLURM
-    return SLURM if _SACCT_LINE.match(lines[0]) else None
-
-
-def _is_made_of_sacct(header: str) -> bool:
-    """Whether a program has made this header of sacct's names: its own have no spaces, no GPUs."""
-    cells = [cell.strip(' "') for cell in re.split(r"[,;|\t]", header)]
-    has_space = len(cells) > 1 and any(" " in cell for cell in cells)
-    has_gpus = re.search(r"(?i)gpu", header) is not None
-    return has_space or (has_gpus and re.search(r"(?i)[TG]RES", header) is None)
-
-
-def _name_of_swf(begin: str, lines: list[str]) -> str | None:
-    rows = [line.split() for line in lines if not line.lstrip().startswith(";")]
-    if not rows:
-        return (
-            SWF if re.search(r"(?m)^;\s*(Version|Computer|MaxJobs|UnixStartTime)", begin) else None
-        )
-    # Half is enough: the reader names what is wrong with the others.
-    good = sum(len(row) == _SWF_FIELDS and all(map(_is_number, row)) for row in rows)
-    return SWF if 2 * good >= len(rows) else None
-
-
-def _name_of_lines(begin: str, lines: list[str]) -> str | None:
-    """Traces without a header."""
-    if _PAI_LINE.fullmatch(lines[0].strip()):
-        return PAI
-    cells = lines[0].split("\t")
-    numbers = [*cells[5:7], cells[-1].strip()]
-    is_gavel = len(cells) in _GAVEL_FIELDS and cells[4] in ("0", "1")
-    return GAVEL if is_gavel and all(map(_is_number, numbers)) else None
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?", text) is not None
-
-
-def _name_of_toml(begin: str, lines: list[str]) -> str | None:
+def _name_of_toml(begin: str) -> str | None:
     if not re.search(r"(?m)^\s*\[\[?(instances|policies)\]\]?|^\s*(instances|policies)\s*=", begin):
         return None
     try:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oasis.model.errors import InstanceError
+from oasis.traces.options import UNITS
 from oasis.traces.table import COLUMN, csv_cells
 
 # What a table may say of a job -> names of such columns, the likeliest first, without signs between
@@ -20,6 +21,7 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
         *("creationtime", "createtime", "creationtimestamp", "queuedat", "queuetimestamp"),
         *("enqueued", "enqueuedat", "timestamp"),
     ),
+    "eligible": ("eligible", "eligibletime", "timeeligible", "eligibleat"),  # when it could run
     "started": (
         *("started", "start", "starttime", "startedat", "startts", "starttimestamp", "timestart"),
         *("begin", "begintime", "scheduledtime", "scheduledat", "launchtime", "launchedat"),
@@ -36,6 +38,7 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "duration": (
         *("duration", "runtime", "elapsed", "elapsedtime", "elapsedraw", "jobduration"),
         *("jobruntime", "executiontime", "exectime", "runduration", "timeelapsed"),
+        *("dur", "laufzeit", "dauer"),
     ),
     "gpus": (
         *("gpus", "gpu", "ngpus", "ngpu", "numgpus", "numgpu", "gpunum", "gpucount"),
@@ -43,6 +46,12 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
         *("reqgpus", "gpureq", "gpusreq", "gpurequest", "gpusalloc", "allocgpus"),
         *("allocatedgpus", "totalgpus", "accelerators", "numaccelerators", "numberofgpus"),
     ),
+    # A table may say the GPUs of each instance of a job, so that such a column is asked about.
+    "instances": (
+        *("instances", "workernum", "numworkers", "workers", "numinst", "instnum", "numinstances"),
+        *("replicas", "numreplicas", "nodes", "numnodes", "nnodes", "nodenum", "nodecount"),
+    ),
+    "model": ("gpumodel", "gputype", "gpuspec", "acceleratortype", "model", "gpu", "gpus"),
     "owner": (
         *("owner", "user", "username", "userid", "iduser", "uid", "submitter", "submittedby"),
         *("account", "group", "groupid", "team", "tenant", "organisation", "organization", "org"),
@@ -53,31 +62,16 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "deadline": ("deadline", "due", "dueat", "duetime", "duedate"),
     "state": ("state", "status", "jobstate", "jobstatus", "finalstatus", "outcome"),
 }
+OPTIONAL = ("eligible", "model")  # of a known format: not in all of its files
 NEEDED = ("submitted", "duration", "gpus")
-TIMED = ("submitted", "started", "ended", "waiting", "duration", "deadline")  # may have units
+TIMED = ("submitted", "eligible", "started", "ended", "waiting", "duration", "deadline")
 DOCUMENTED = {"start": "started", "end": "ended"}  # of the simple format, beside the fields' names
-UNITS = {  # how the name of a column ends -> the unit of its numbers
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
-    **dict.fromkeys(("ms", "millis", "msec", "milliseconds"), "ms"),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "min"),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "h"),
-}
 DELIMITERS = ",;\t|"
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table by their meaning.
-
-    Parameters
-    ----------
-    of : mapping of str to str
-        A key of `KNOWN` -> the name of the column.
-    units : mapping of str to str
-        A key of `TIMED` -> the unit that the name of its column ends with; those that have one.
-    guessed : tuple of str
-        The keys whose columns were found by their names.
-    """
+    """The columns of a table by their meaning, the units that their names end with, and guesses."""
 
     of: Mapping[str, str]
     units: Mapping[str, str] = field(default_factory=dict)
@@ -92,18 +86,7 @@ class Columns:
 
 
 def parse_map(text: str) -> dict[str, str]:
-    """Parse ``--map``: a column for each name; an empty one means no such column.
-
-    Raises
-    ------
-    InstanceError
-        Naming the entry that is none.
-
-    Examples
-    --------
-    >>> parse_map("submitted=submit_time,gpus=gpu_num,started=")
-    {'submitted': 'submit_time', 'gpus': 'gpu_num', 'started': ''}
-    """
+    """Parse ``--map``: a column for each name; an empty one means no such column."""
     found: dict[str, str] = {}
     for part in csv_cells(text) if text else []:
         name, equals, column = (piece.strip() for piece in part.partition("="))
@@ -117,30 +100,15 @@ def parse_map(text: str) -> dict[str, str]:
 
 
 def columns_of(
-    header: Sequence[str], given: Mapping[str, str], file: str, preset: Mapping[str, str]
+    header: Sequence[str],
+    given: Mapping[str, str],
+    file: str,
+    preset: Mapping[str, str],
+    has_words: Callable[[str], bool] = lambda column: False,
 ) -> Columns:
     """Find the columns of a table by what is `given`, then the `preset`, then by their names.
 
-    Parameters
-    ----------
-    header : sequence of str
-        The names of all columns.
-    given : mapping of str to str
-        As `parse_map` makes it.
-    file : str
-        Name of the file, for messages.
-    preset : mapping of str to str
-        The columns of a known format; with one, nothing is guessed.
-
-    Raises
-    ------
-    InstanceError
-        Naming what no column says, or a column that is not there or is there twice.
-
-    Examples
-    --------
-    >>> columns_of(["Job ID", "submit_time", "runtime_min", "n_gpus"], {}, "jobs.csv", {}).of
-    {'id': 'Job ID', 'submitted': 'submit_time', 'duration': 'runtime_min', 'gpus': 'n_gpus'}
+    With a preset, nothing is guessed. A column that `has_words` holds no numbers of GPUs.
     """
     found: dict[str, str] = {}
     guessed: list[str] = []
@@ -148,14 +116,18 @@ def columns_of(
         if name in given:
             if given[name]:
                 found[name] = _there(header, given[name], name, file)
-        elif name in preset:
+        elif name in preset and not (name in OPTIONAL and preset[name] not in header):
             found[name] = _there(header, preset[name], name, file)
         # A known format is not guessed at: a column of a likely name may mean something else there.
         elif not preset and not (name == "waiting" and "started" in found):
-            column = _guess(header, name, {*found.values(), *given.values()})
+            taken = {*found.values(), *given.values()}
+            free = [column for column in header if column not in taken]
+            if name in ("gpus", "model") and len(free) > 1:
+                free = [column for column in free if has_words(column) == (name == "model")]
+            column = _guess(header, free, name)
             if column:
                 found[name] = _there(header, column, name, file)
-                if column != name and DOCUMENTED.get(column) != name:
+                if column != name and DOCUMENTED.get(column) != name and name != "instances":
                     guessed.append(name)
     _check_complete(header, found, file)
     units = {name: _base(found[name])[1] for name in TIMED if name in found and not preset}
@@ -179,6 +151,11 @@ def _check_complete(header: Sequence[str], found: Mapping[str, str], file: str) 
     raise InstanceError(where, f"{expected}; --map {hint} names {'others' if many else 'another'}")
 
 
+def names_submission(header: Sequence[str]) -> bool:
+    """Whether a column of this header may say when jobs were submitted."""
+    return bool(_guess(header, header, "submitted"))
+
+
 def _there(header: Sequence[str], column: str, name: str, file: str) -> str:
     if header.count(column) == 1:
         return column
@@ -200,28 +177,26 @@ def _base(column: str) -> tuple[str, str]:
     if len(words) > 1 and words[-1] in UNITS:
         unit = UNITS[words.pop()]
         return "".join(words[:-1] if words[1:] and words[-1] == "in" else words), unit
-    return _plain(column), ""
+    plain = _plain(column)
+    # A name that is a unit alone, as hours; of one letter it is more often something else.
+    return plain, UNITS.get(plain, "") if len(plain) > 2 and plain != "min" else ""
 
 
-def _guess(header: Sequence[str], name: str, taken: set[str]) -> str:
+def _guess(header: Sequence[str], free: Sequence[str], name: str) -> str:
     """The column with the likeliest name, empty if there is none."""
-    if name in header:
+    if name in header and (name in free or name not in ("gpus", "model")):
         return name
     # Known names outermost: a likelier name wins, wherever its column stands.
     for known in KNOWN[name]:
-        for column in header:
+        for column in free:
             plain = _base(column)[0] if name in TIMED else _plain(column)
-            if plain == known and column not in taken:
+            if plain == known:
                 return column
+    if name == "duration":  # a column of hours
+        return next((c for c in free if _base(c)[1] and _base(c)[0] == _plain(c)), "")
     return ""
 
 
 def delimiter_of(header: str) -> str:
-    r"""Guess the delimiter of a header: the most frequent candidate, or a comma.
-
-    Examples
-    --------
-    >>> delimiter_of('"id";"submitted, local time";"gpus"'), delimiter_of("id")
-    (';', ',')
-    """
+    """Guess the delimiter of a header: the most frequent candidate, or a comma."""
     return max(DELIMITERS, key=lambda sign: len(csv_cells(header, sign)))

@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from oasis.model.errors import InstanceError
-from oasis.traces.table import MalformedError, TraceSource, TraceTable
+from oasis.traces.table import Faults, Frame, MalformedError, TraceSource, pd
 
 
 def parse_document(source: TraceSource) -> Any:
-    """The document of a trace.
-
-    Raises
-    ------
-    InstanceError
-        If it is no JSON, with the line and the column of the fault.
-    """
+    """The document of a trace; the error has the line and the column of the fault."""
     try:
         return json.loads(source.text)
     except ValueError as error:
         raise InstanceError("", f"expected JSON: {error}") from None
 
 
+def records_of(source: TraceSource) -> list[Any] | None:
+    """The records of a JSON list, or of lines of JSON objects; None if the file is neither."""
+    begin = source.header.lstrip()[:1]
+    if begin == "[":
+        document = parse_document(source)
+        return document if isinstance(document, list) else None
+    if begin != "{":
+        return None
+    found = []
+    for number, line in enumerate(source.lines, start=1):
+        try:
+            found.append(json.loads(line) if line.strip() else None)
+        except ValueError as error:
+            if not found:
+                return None
+            raise InstanceError(f"row {number}", f"expected a JSON object: {error}") from None
+    return found
+
+
 def numbered(
-    jobs: Any, where: str, key: str, table: TraceTable[Any]
+    jobs: Any, where: str, key: str, faults: Faults
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The entries of a list of jobs with their numbers; the name under `key` becomes a text.
 
-    An entry that is no object is counted in `table` as one that cannot be used.
-
-    Raises
-    ------
-    InstanceError
-        If it is no list, or an empty one.
-
-    Examples
-    --------
-    >>> table = TraceTable(unit="entry")
-    >>> list(numbered([{"id": 7}, {}, None], "jobs", "id", table)), table.malformed
-    ([(1, {'id': '7'}), (2, {'id': ''})], {'not an object': {'count': 1, 'first_entry': 3}})
+    An entry that is no object is counted as one that cannot be used.
     """
     if not isinstance(jobs, list):
         raise InstanceError(where, f"expected a list of jobs, got {jobs!r:.60}")
@@ -48,20 +50,33 @@ def numbered(
         raise InstanceError(where, "expected at least one job, got an empty list")
     for number, job in enumerate(jobs, start=1):
         if not isinstance(job, dict):
-            table.reject(MalformedError("not an object", expected="a job as a JSON object"), number)
+            faults.add(MalformedError("not an object", expected="a job as a JSON object"), number)
             continue
         name = job.get(key)
         yield number, {**job, key: str(name) if isinstance(name, (str, int)) else ""}
 
 
-def cell(job: Mapping[str, Any], key: str) -> str:
-    """An entry of a job as a cell of a table; empty if it is not there or null.
+def records_frame(records: list[Any], header: list[str], faults: Faults) -> Frame:
+    """The records as texts, an entry for each; a value that is an object stays JSON."""
+    entries = [(k, row) for k, row in numbered(records, "", header[0], faults)]
+    texts = [
+        {
+            name: json.dumps(value) if isinstance(value := row.get(name), dict) else cell(row, name)
+            for name in header
+        }
+        for _, row in entries
+    ]
+    return pd.DataFrame(texts, index=[k for k, _ in entries], columns=header, dtype=object)
 
-    Raises
-    ------
-    MalformedError
-        If it is a list, an object or a truth value.
-    """
+
+def check_name(name: str, known: Collection[str], key: str) -> None:
+    """Refuse an entry without a name, or with one that is taken."""
+    if not name or name in known:
+        raise MalformedError(f"repeated {key}" if name else f"no {key}")
+
+
+def cell(job: Mapping[str, Any], key: str) -> str:
+    """An entry of a job as a cell of a table; empty if it is not there or null."""
     value = job.get(key)
     if value is None:
         return ""

@@ -22,14 +22,7 @@ PS = {"cpu": "ps_server_cpus", "memory_gb": "ps_server_memory_gb", **_BANDWIDTH}
 
 
 def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Add to `given` the options whose defaults would contradict it.
-
-    Examples
-    --------
-    >>> from oasis.traces import PlainOptions
-    >>> loosened(PlainOptions, {"horizon": 10, "max_duration": 20.0})
-    {'horizon': 10, 'max_duration': 20.0, 'min_duration': 0, 'arrival_slots': 10}
-    """
+    """Add to `given` the options whose defaults would contradict it."""
     defaults = {entry.name: entry.default for entry in fields(kind)}
     more: dict[str, Any] = {}
     for low, high in (("min_gpus", "max_gpus"), ("min_duration", "max_duration")):
@@ -121,20 +114,7 @@ def ps_counts(window: Window, jobs: Sequence[Job]) -> dict[str, int]:
 
 
 def busiest(records: Sequence[JobRecord], amount: Callable[[JobRecord], float]) -> float:
-    """The most of `amount` that the runs of `records` hold at one time.
-
-    A run begins when the trace says, otherwise at submission; one that ends makes room for one
-    that begins at the same time.
-
-    Examples
-    --------
-    >>> from oasis.traces.everything import busiest
-    >>> from oasis.traces.window import JobRecord
-    >>> rows = [("a", 0.0, 10.0, 4), ("b", 5.0, 10.0, 2), ("c", 10.0, 5.0, 8)]
-    >>> records = [JobRecord(*row, workers=row[3], demand={}) for row in rows]
-    >>> busiest(records, lambda record: record.gpus)
-    10.0
-    """
+    """The most of `amount` that the runs of `records` hold at one time."""
     events = []
     for record in records:
         begin = _begin(record)

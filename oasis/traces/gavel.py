@@ -5,47 +5,45 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
 
 from oasis.model.errors import InstanceError
 from oasis.traces.documents import parse_document
-from oasis.traces.job_table import JobTrace, TraceRow
+from oasis.traces.job_table import JobTrace, TraceTable, jobs_frame
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import option
-from oasis.traces.plain_job import PlainJob
 from oasis.traces.table import (
     NEVER_RAN,
+    NUMBER,
+    Faults,
     MalformedError,
     RowLayout,
+    Rows,
     TraceSource,
-    TraceTable,
+    cells_of,
     read_source,
-    read_table,
-    real,
-    whole,
 )
 from oasis.traces.times import TraceTimes
 
-# Gavel's own lines (OSDI 2020), and those of Shockwave (NSDI 2023), which adds a mode and a
-# duration in seconds.
+# Gavel's own lines (OSDI 2020), with and without a weight, an SLO and the need for data, and those
+# of Shockwave (NSDI 2023), which adds a mode and a duration in seconds.
 COLUMNS = (
     *("job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir"),
     *("total_steps", "scale_factor", "priority_weight", "SLO", "arrival_time"),
 )
+SHORT = (*COLUMNS[:2], "num_steps_arg", "needs_data_dir", *COLUMNS[5:7], COLUMNS[9])
 LONG = (*COLUMNS[:7], "mode", *COLUMNS[7:9], "duration", COLUMNS[9])
+LINES = {len(columns): columns for columns in (SHORT, COLUMNS, LONG)}
 KEY = re.compile(r"\('(.*)', (\d+)\)")
 Rates = Mapping[tuple[str, int], float]
 
 
 @dataclass(frozen=True, slots=True)
 class GavelOptions(MachineOptions):
-    """Assumptions about a trace of Gavel, which records steps of training and no time.
-
-    Examples
-    --------
-    >>> from oasis.traces.gavel import GavelOptions
-    >>> GavelOptions(worker_type="p100").worker_type
-    'p100'
-    """
+    """Assumptions about a trace of Gavel, which records steps of training and no time."""
 
     throughputs: str = option(
         "", "Gavel's file of steps per second (JSON), for a trace without durations", reading=True
@@ -53,39 +51,41 @@ class GavelOptions(MachineOptions):
     worker_type: str = option("v100", "type of worker in that file", reading=True)
 
 
-def _read(source: TraceSource, options: GavelOptions) -> TraceTable[TraceRow]:
-    columns = LONG if source.header.count("\t") + 1 == len(LONG) else COLUMNS
+def _read(source: TraceSource, options: GavelOptions) -> TraceTable:
+    columns = LINES.get(source.header.count("\t") + 1, COLUMNS)
     rates = {} if columns is LONG else _rates(options)
     clock = TraceTimes(options, is_dated=False)
-
-    def parse(line: int, row: Mapping[str, str]) -> TraceRow:
-        submitted = clock.read(row["arrival_time"], "arrival_time")
-        gpus = whole(row["scale_factor"], "scale_factor", 1)
-        if columns is LONG:
-            duration = real(row["duration"], "duration")
-        else:
-            rate = rates.get((row["job_type"], gpus))
-            if rate is None:
-                kind = f"{row['job_type']}, {gpus} workers"
-                raise MalformedError(f"no throughput on {options.worker_type}", kind)
-            duration = real(row["total_steps"], "total_steps") / rate
-        if duration == 0:
-            raise MalformedError(NEVER_RAN)
-        # The trace names no jobs.
-        return TraceRow(PlainJob(f"job-{line}", submitted, duration, gpus), {})
+    faults = Faults()
 
     def split(text: str) -> list[str]:
         return [cell.strip() for cell in text.split("\t")]
 
-    return read_table(
-        source,
-        columns,
-        parse,
-        layout=RowLayout(columns, source.first, split),
-        clock=clock,
-        time="arrival_time",
-        allow_malformed=options.allow_malformed,
+    layout = RowLayout(columns, source.first, split)
+    rows = Rows(cells_of(source, layout, columns, faults), faults)
+    times = rows.texts("arrival_time")
+    clock.look_at(times)
+    submitted = rows.some(clock.column, times, rows.is_good, "arrival_time")
+    gpus = rows.number("scale_factor", "scale_factor", 1, whole=True)
+    if columns is LONG:
+        duration = rows.number("duration", "duration")
+    else:
+        kinds = list(zip(rows.texts("job_type"), np.nan_to_num(gpus).astype(int), strict=True))
+        found = np.array([rates.get((name, int(count)), nan) for name, count in kinds], dtype=float)
+        for k in np.flatnonzero(np.isnan(found)):
+            kind = f"{kinds[k][0]}, {kinds[k][1]} workers"
+            fault = MalformedError(f"no throughput on {options.worker_type}", kind)
+            rows.reject(np.arange(len(kinds)) == k, fault)
+        duration = rows.number("total_steps", "total_steps") / found
+    rows.reject(duration == 0, NEVER_RAN)
+    jobs = jobs_frame(
+        rows,
+        rows.settle(),
+        id=[f"job-{line}" for line in rows.lines.tolist()],  # the trace names no jobs
+        **{"submitted": submitted, "duration": duration},
+        gpus=np.nan_to_num(gpus).astype(np.int64),
     )
+    faults.check_usable(len(jobs), source.name, allow_malformed=options.allow_malformed)
+    return TraceTable(jobs, faults.malformed, [], clock)
 
 
 def _rates(options: GavelOptions) -> Rates:
@@ -106,4 +106,23 @@ def _rates(options: GavelOptions) -> Rates:
     return found
 
 
-GAVEL = JobTrace("gavel", _read, {"trace": "jobs of Gavel's simulator"}, GavelOptions)
+def _is_gavel(lines: list[str], document: Any) -> bool:
+    """Whether the first line is of a job: numbers stand where they should."""
+    cells = [] if document is not None else lines[0].split("\t")
+    columns = LINES.get(len(cells))
+    if columns is None:
+        return False
+    row = dict(zip(columns, cells, strict=True))
+    numbers = (row["total_steps"], row["scale_factor"], row["arrival_time"].strip())
+    return row["needs_data_dir"] in ("0", "1") and all(map(NUMBER.fullmatch, numbers))
+
+
+GAVEL = JobTrace(
+    "gavel",
+    _read,
+    {"trace": "jobs of Gavel's simulator"},
+    GavelOptions,
+    is_table=False,
+    looks="a trace of Gavel's simulator",
+    finds=_is_gavel,
+)

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.file_kinds import NODES, looks_of, refuse_other
+from oasis.model.file_kinds import refuse_other
 from oasis.model.forms import Requirement
 from oasis.model.instance import Instance
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray
 from oasis.traces.everything import busiest, last_slot, ps_counts, widened
-from oasis.traces.job_table import JobTrace, TraceRow
+from oasis.traces.job_table import TABLE, JobTrace, TraceTable, jobs_frame
 from oasis.traces.mapping import RESOURCES, build, jobs_of
 from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_job import PlainJob, ended_as
+from oasis.traces.plain_job import ended_as
 from oasis.traces.table import (
     NEVER_SCHEDULED,
-    MalformedError,
+    Faults,
+    Frame,
+    Rows,
     TraceSource,
-    TraceTable,
+    cells_of,
+    csv_layout,
     read_source,
-    read_table,
-    real,
-    whole,
 )
 from oasis.traces.times import TraceTimes
 from oasis.traces.window import JobRecord, Window, check_choice, select
@@ -65,6 +65,7 @@ class OpenbOptions(TraceOptions):
     max_node_gpus: int = option(2, "leave out nodes with more GPUs")
 
 
+NODES, NODES_LOOK = "openb nodes", "the node list of the openb trace"  # a kind of file
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 GB_PER_MIB = 1.048576e-3
 GPU_LABEL = "gpu"  # of a node: its model; pods may ask for some
@@ -81,11 +82,20 @@ class Node:
     model: str
 
 
-def parse_node(line: int, row: Mapping[str, str]) -> Node:
-    """The machine that a row of the node list describes."""
-    cpus = real(row["cpu_milli"], "cpu_milli") / 1000
-    memory = real(row["memory_mib"], "memory_mib") * GB_PER_MIB
-    return Node(row["sn"], whole(row["gpu"], "gpu"), cpus, memory, row["model"])
+def read_nodes(source: TraceSource, *, allow_malformed: bool = False) -> tuple[list[Node], Faults]:
+    """The machines of a node list, and its rows that cannot be used."""
+    faults = Faults()
+    rows = Rows(cells_of(source, csv_layout(source), NODE_COLUMNS, faults), faults)
+    cpus = rows.number("cpu_milli", "cpu_milli") / 1000
+    memory = rows.number("memory_mib", "memory_mib") * GB_PER_MIB
+    gpus = rows.number("gpu", "gpu", whole=True)
+    names, models = rows.texts("sn"), rows.texts("model")
+    nodes = [
+        Node(names[k], int(gpus[k]), float(cpus[k]), float(memory[k]), models[k])
+        for k in np.flatnonzero(rows.settle("sn")).tolist()
+    ]
+    faults.check_usable(len(nodes), source.name, allow_malformed=allow_malformed)
+    return nodes, faults
 
 
 def cluster_of(nodes: Sequence[Node], options: OpenbOptions) -> Cluster:
@@ -205,7 +215,6 @@ def _spread(nodes: Sequence[Node], count: int) -> list[Node]:
     return [nodes[k] for k in (np.arange(count) * len(nodes) // count).tolist()]
 
 
-Row = TypeVar("Row")
 POD_COLUMNS = (
     *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos"),
     *("creation_time", "deletion_time", "scheduled_time"),
@@ -263,16 +272,17 @@ def read_openb(
     ('pod-0', ('node-0',))
     """
     options = OpenbOptions() if options is None else options
-    pod_source, node_source = _source(pods, PODS.name), _source(nodes, NODES)
-    pod_table = _pods(pod_source, options, lambda row, pod: (row["qos"], pod))
-    clock = pod_table.clock or TraceTimes(options, is_dated=False)
-    node_table = read_table(
-        node_source, NODE_COLUMNS, parse_node, key="sn", allow_malformed=options.allow_malformed
+    pod_source, node_source = (
+        _source(pods, PODS.name, PODS.looks),
+        _source(nodes, NODES, NODES_LOOK),
     )
-    check_choice("qos", options.qos, (qos for qos, _ in pod_table.rows))
-    check_choice("model", options.model, (node.model for node in node_table.rows))
-    ran = [(qos, record) for qos, record in pod_table.rows if record is not None]
-    records = [record for qos, record in ran if options.qos in ("", qos)]
+    frame, faults, clock = _pods(pod_source, options)
+    every, bad_nodes = read_nodes(node_source, allow_malformed=options.allow_malformed)
+    check_choice("qos", options.qos, frame["qos"])
+    check_choice("model", options.model, (node.model for node in every))
+    ran = frame[~frame["waits"]]
+    wanted = ran[ran["qos"] == options.qos] if options.qos else ran
+    records = _records(wanted)
     begin = clock.start(options.start)
     if fixed is not None:
         options = widened(options, records, fixed, begin)
@@ -281,9 +291,9 @@ def read_openb(
         other = {"qos": len(ran) - len(records)}
         window = Window(window.start, window.records, {**other, **window.left_out})
     if fixed is not None:
-        options = fit_nodes(options, window, node_table.rows, fixed)
-    bare = sum(not node.gpus for node in node_table.rows)
-    cluster = cluster_of(node_table.rows, options)
+        options = fit_nodes(options, window, every, fixed)
+    bare = sum(not node.gpus for node in every)
+    cluster = cluster_of(every, options)
     notes = {"nodes": [f"nodes without GPUs, which are not taken: {bare}"]} if bare else {}
     if asking := [record for record in window.records if record.requires]:
         labels = [server.labels for server in cluster.worker_servers]
@@ -292,94 +302,100 @@ def read_openb(
             f"pods that ask for a model of GPU: {len(asking)}, of which no node has it for {lost}"
         )
         notes["pods"] = [told]
-    tables: dict[str, TraceTable[Any]] = {"pods": pod_table, "nodes": node_table}
+    malformed = {"pods": faults.malformed, "nodes": bad_nodes.malformed}
     found = {
         "trace": "Alibaba openb 2023",
         "licence": "Apache-2.0, alibaba/clusterdata",
         "files": {"pods": pod_source.name, "nodes": node_source.name},
-        "rows": {name: len(table.rows) for name, table in tables.items()},
-        "malformed": {name: table.malformed for name, table in tables.items() if table.malformed},
+        "rows": {"pods": len(frame), "nodes": len(every)},
+        "malformed": {name: kinds for name, kinds in malformed.items() if kinds},
         "notes": notes,
-        "never_scheduled": len(pod_table.rows) - len(ran),
+        "never_scheduled": len(frame) - len(ran),
         "window_start": clock.show(window.start),
     }
     return build("openb", window, cluster, options, found)
 
 
-def _pods(
-    source: TraceSource,
-    options: OpenbOptions,
-    make: Callable[[Mapping[str, str], JobRecord | None], Row],
-) -> TraceTable[Row]:
-    """Results of `make` on the row and job of each pod; the job is None if it never ran."""
-    clock = TraceTimes(options, is_dated=False)
-    return read_table(
-        source,
-        POD_COLUMNS,
-        lambda _, row: make(row, _pod(row, clock)),
-        key="name",
-        clock=clock,
-        time="creation_time",
-        allow_malformed=options.allow_malformed,
-    )
-
-
-def _source(path: str | os.PathLike[str], kind: str) -> TraceSource:
+def _source(path: str | os.PathLike[str], kind: str, looks: str) -> TraceSource:
     """The lines of one of the two files; errors about the whole file name it."""
     with located_at(source=path):
         source = read_source(path)
-        refuse_other(source.kind(), (kind, "csv"), looks_of(kind), source.path)
+        refuse_other(source.kind(), (kind, TABLE), looks, source.path)
     return source
 
 
-def _pod(row: Mapping[str, str], clock: TraceTimes) -> JobRecord | None:
-    """The job of a pod; None if it never ran."""
-    gpus = whole(row["num_gpu"], "num_gpu")
-    share = real(row["gpu_milli"], "gpu_milli") / 1000
+def _pods(source: TraceSource, options: OpenbOptions) -> tuple[Frame, Faults, TraceTimes]:
+    """The pods as jobs, with the CPUs and memory of a worker; one that `waits` never ran."""
+    faults, clock, layout = Faults(), TraceTimes(options, is_dated=False), csv_layout(source)
+    # These are not in every list of the trace, and empty for most pods.
+    more = [name for name in ("gpu_spec", "pod_phase") if name in layout.header]
+    rows = Rows(cells_of(source, layout, (*POD_COLUMNS, *more), faults), faults)
+    gpus = rows.number("num_gpu", "num_gpu", whole=True)
+    share = rows.number("gpu_milli", "gpu_milli") / 1000
     # gpu_milli is the share of each GPU of the pod, so it is 0 exactly if there is none.
-    if (gpus > 0) != (share > 0) or share > 1:
-        raise MalformedError("bad gpu_milli")
-    workers = max(1, gpus)
-    demand = {
-        "gpu": share,
-        # CPUs and memory are those of the whole pod, and its workers share them evenly.
-        "cpu": real(row["cpu_milli"], "cpu_milli") / 1000 / workers,
-        "memory_gb": real(row["memory_mib"], "memory_mib") * GB_PER_MIB / workers,
-    }
-    submitted = clock.read(row["creation_time"], "creation_time")
-    ended = clock.read(row["deletion_time"], "deletion_time")
+    rows.reject(((gpus > 0) != (share > 0)) | (share > 1), "bad gpu_milli")
+    workers = np.fmax(1, gpus)
+    # CPUs and memory are those of the whole pod, and its workers share them evenly.
+    cpu = rows.number("cpu_milli", "cpu_milli") / 1000 / workers
+    memory = rows.number("memory_mib", "memory_mib") * GB_PER_MIB / workers
+    clock.look_at(rows.texts("creation_time"))
+    submitted, ended = (
+        rows.some(clock.column, rows.texts(name), rows.is_good, name)
+        for name in ("creation_time", "deletion_time")
+    )
+    begins = rows.texts("scheduled_time")
     # From creation to deletion such a pod only waited, so it has no duration.
-    if not row["scheduled_time"]:
-        return None
-    duration = ended - clock.read(row["scheduled_time"], "scheduled_time")
-    if duration <= 0:
-        raise MalformedError("deletion_time is not after scheduled_time")
-    started = ended - duration
-    if started < submitted:
-        raise MalformedError("scheduled_time is before creation_time")
-    record = JobRecord(row["name"], submitted, duration, gpus, workers, demand, started)
-    # not in every list of the trace, and empty for most pods
-    models = [model for model in row.get("gpu_spec", "").split("|") if model]
-    return replace(record, requires={GPU_LABEL: models} if models else {})
+    waits = np.array([not text for text in begins], dtype=bool)
+    duration = ended - rows.some(clock.column, begins, ~waits, "scheduled_time")
+    rows.reject(duration <= 0, "deletion_time is not after scheduled_time")
+    rows.reject(ended - duration < submitted, "scheduled_time is before creation_time")
+    phases = rows.texts("pod_phase") if "pod_phase" in more else [""] * len(begins)
+    jobs = jobs_frame(
+        rows,
+        rows.settle("name"),
+        **{"id": rows.texts("name"), "submitted": submitted, "duration": duration},
+        **{"started": ended - duration, "ended": ended, "state": list(map(ended_as, phases))},
+        gpus=np.nan_to_num(gpus).astype(np.int64),
+        model=rows.texts("gpu_spec") if "gpu_spec" in more else "",
+        is_share=(share > 0) & (share < 1),
+        **{"qos": rows.texts("qos"), "waits": waits},
+        **{"share": share, "cpu": cpu, "memory": memory},
+    )
+    faults.check_usable(len(jobs), source.name, allow_malformed=options.allow_malformed)
+    return jobs, faults, clock
 
 
-def _plain_pods(source: TraceSource, options: OpenbOptions) -> TraceTable[TraceRow]:
+def _records(jobs: Frame) -> list[JobRecord]:
+    """The pods that ran, with what a worker of each asks for."""
+    names = ("id", "submitted", "duration", "gpus", "share", "cpu", "memory", "started", "model")
+    return [
+        JobRecord(
+            *(name, submitted, duration, gpus, max(1, gpus)),
+            {"gpu": share, "cpu": cpu, "memory_gb": memory},
+            started,
+            {GPU_LABEL: models} if (models := [each for each in model.split("|") if each]) else {},
+        )
+        for name, submitted, duration, gpus, share, cpu, memory, started, model in zip(
+            *(jobs[column].tolist() for column in names), strict=True
+        )
+    ]
+
+
+def _read(source: TraceSource, options: OpenbOptions) -> TraceTable:
     """The pods as jobs with GPUs and times; one on a part of a GPU holds a whole one."""
-
-    def make(row: Mapping[str, str], pod: JobRecord | None) -> TraceRow:
-        if pod is None:
-            raise MalformedError(NEVER_SCHEDULED)
-        ended = None if pod.started is None else pod.started + pod.duration
-        state = ended_as(row.get("pod_phase", ""))
-        job = PlainJob(pod.id, pod.submitted, pod.duration, pod.gpus, "", pod.started, ended, state)
-        return TraceRow(job, {"qos": row["qos"]}, is_share=0 < pod.demand["gpu"] < 1)
-
-    return _pods(source, options, make)
+    jobs, faults, clock = _pods(source, options)
+    for line in jobs.index[jobs["waits"]]:
+        faults.add(NEVER_SCHEDULED, int(line))
+    jobs = jobs[~jobs["waits"]]
+    faults.check_usable(len(jobs), source.name, allow_malformed=options.allow_malformed)
+    return TraceTable(jobs, faults.malformed, [], clock)
 
 
 PODS = JobTrace(
     "openb",
-    _plain_pods,
+    _read,
     {"trace": "Alibaba openb 2023", "licence": "Apache-2.0, alibaba/clusterdata"},
     OpenbOptions,
+    looks="the pod list of the openb trace",
+    header=("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time"),
 )

@@ -10,7 +10,16 @@ from oasis.model.validation import integer, number
 
 KEEP = ("spread", "largest", "first")
 RUNS = ("joined", "last", "each")
-UNITS = ("", "s", "ms", "min", "h")  # of durations; empty: seconds, unless they cannot be
+PARTS = ("whole", "leave-out")
+UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
+UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours", "d": "days"}
+UNITS = {  # words, also at the end of a column's name -> the unit of its numbers
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sekunden"), "s"),
+    **dict.fromkeys(("ms", "millis", "msec", "milliseconds", "millisekunden"), "ms"),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes", "minuten"), "min"),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "std", "stunden"), "h"),
+    **dict.fromkeys(("d", "day", "days", "tagen"), "d"),
+}
 ORDERED = (
     ("min_gpus", "max_gpus"),
     ("min_duration", "max_duration"),
@@ -30,13 +39,9 @@ def option(
     reading: bool = False,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """A field with a default, a line that documents it, and a lower limit or the choices.
+    """A field with a default, a line of help, and a lower limit or choices.
 
-    The value must be at least `minimum` or, if `above`, larger than it; a text must be one of the
-    `choices`, if there are any. The line is ``metadata["help"]`` of the field; the command line
-    shows it as the help of the option. An option about `reading` says how rows become jobs, or
-    whose jobs are taken; ``oasis replay`` has it too. The others say what is assumed of jobs and
-    machines.
+    Those about `reading` say how rows become jobs, or whose jobs are taken: all commands have them.
     """
     limits = {"minimum": minimum, "above": above, "choices": choices}
     metadata = {"help": doc, "reading": reading, **limits}
@@ -45,13 +50,7 @@ def option(
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """Assumptions shared by the importers; docs/traces gives the formula behind each.
-
-    Raises
-    ------
-    ValueError
-        Naming the option.
-    """
+    """Assumptions shared by the importers; docs/traces gives the formula behind each."""
 
     slot_seconds: float = option(1800.0, "length of a slot in seconds", above=True)
     horizon: int = option(14, "number of slots T", minimum=1)
@@ -88,8 +87,23 @@ class TraceOptions:
     )
     time_zone: str = option("", "zone of times that name none, such as Europe/Berlin", reading=True)
     any_year: bool = option(False, "take times outside the years 1990 to 2100 too", reading=True)
+    time_unit: str = option(
+        "",
+        "unit of times that are numbers since the trace began: s, ms, min, h or d",
+        reading=True,
+        choices=tuple(UNIT_SECONDS),
+    )
     duration_unit: str = option(
-        "", "unit of durations that are numbers: s, ms, min or h", reading=True, choices=UNITS
+        "",
+        "unit of durations that are numbers: s, ms, min, h or d",
+        reading=True,
+        choices=tuple(UNIT_SECONDS),
+    )
+    parts: str = option(
+        "whole",
+        "jobs with parts of GPUs (MIG, shards, 0.5): whole (each part counts as a GPU), leave-out",
+        reading=True,
+        choices=PARTS,
     )
     cpu_jobs: bool = option(
         False,
@@ -102,6 +116,9 @@ class TraceOptions:
     )
 
     def __post_init__(self) -> None:
+        for name in ("time_unit", "duration_unit"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, UNITS.get(str(value).lower(), value))
         for entry in fields(self):
             checked = _checked(getattr(self, entry.name), entry)
             object.__setattr__(self, entry.name, checked)

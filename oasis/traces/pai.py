@@ -5,28 +5,31 @@ The tables have no header. A task is joined to its job by ``job_name``; so is an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
-from oasis.traces.job_table import JobTrace, TraceRow
+from oasis.traces.job_table import JobTrace, TraceTable, jobs_frame
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import option
-from oasis.traces.plain_job import PlainJob, ended_as, goes_on
+from oasis.traces.plain_job import ended_as, goes_on
 from oasis.traces.table import (
     NEVER_RAN,
     NOT_ENDED,
-    MalformedError,
+    Faults,
+    Frame,
     RowLayout,
+    Rows,
     TraceSource,
-    TraceTable,
-    csv_cells,
+    cells_of,
+    csv_layout,
+    pd,
     read_source,
-    read_table,
-    real,
 )
 from oasis.traces.times import TraceTimes
 
@@ -46,14 +49,7 @@ NO_TIME = ("", "0", "0.0")  # a time that there is not
 
 @dataclass(frozen=True, slots=True)
 class PaiOptions(MachineOptions):
-    """Assumptions about the PAI trace, whose tasks may hold parts of GPUs.
-
-    Examples
-    --------
-    >>> from oasis.traces.pai import PaiOptions
-    >>> PaiOptions(user="58540f191766").user
-    '58540f191766'
-    """
+    """Assumptions about the PAI trace, whose tasks may hold parts of GPUs."""
 
     user: str = option("", "take the jobs of this user alone", reading=True)
     tasks: str = option(
@@ -64,72 +60,47 @@ class PaiOptions(MachineOptions):
     )
 
 
-@dataclass(slots=True)
-class _Run:
-    """Times at which the tasks or instances of a job ran, and their GPUs."""
-
-    percent: float = 0.0
-    started: float = float("inf")
-    ended: float = 0.0
-    goes_on: bool = False
-
-    def note(self, row: Mapping[str, str]) -> None:
-        """Add the time of a task or of an instance."""
-        if row["start_time"] in NO_TIME:
-            return
-        self.started = min(self.started, real(row["start_time"], "start_time"))
-        if row["end_time"] in NO_TIME:
-            self.goes_on = True
-        else:
-            self.ended = max(self.ended, real(row["end_time"], "end_time"))
+LINE = re.compile(r"\w+,\w+,\w+,(Terminated|Failed|Running|Waiting),[\d.]*,[\d.]*")
 
 
-def _layout(source: TraceSource, columns: Sequence[str]) -> RowLayout:
-    """The tables are without a header; a file that was given one has it."""
-    has_header = csv_cells(source.header)[:1] == [columns[0]]
-    return RowLayout(columns, source.first + has_header, csv_cells)
+def _cells(source: TraceSource, columns: tuple[str, ...], faults: Faults) -> Rows:
+    """The rows of a table without a header; a file that was given one has it."""
+    layout = csv_layout(source)
+    has_header = layout.header[:1] == [columns[0]]
+    layout = RowLayout(columns, source.first + has_header, layout.split, layout.delimiter)
+    return Rows(cells_of(source, layout, columns, faults), faults)
 
 
-def _read(source: TraceSource, options: PaiOptions) -> TraceTable[TraceRow]:
+def _read(source: TraceSource, options: PaiOptions) -> TraceTable:
     runs, notes = _runs(source, options)
-    clock = TraceTimes(options, is_dated=False)
-
-    def parse(line: int, row: Mapping[str, str]) -> TraceRow:
-        if goes_on(row["status"]):
-            raise MalformedError(NOT_ENDED)
-        run = runs.get(row["job_name"])
-        if run is None:
-            raise MalformedError("no task of this job in the table of tasks")
-        # Without an end of all parts, the duration would be too short.
-        if run.goes_on:
-            raise MalformedError(NOT_ENDED)
-        submitted = clock.read(row["start_time"], "start_time")
-        if run.ended <= run.started:
-            raise MalformedError(NEVER_RAN)
+    clock, faults = TraceTimes(options, is_dated=False), Faults()
+    rows = _cells(source, JOBS, faults)
+    names, states = rows.texts("job_name"), rows.texts("status")
+    times = rows.texts("start_time")
+    clock.look_at(times)
+    rows.reject(np.array([goes_on(state) for state in states], dtype=bool), NOT_ENDED)
+    run = runs.reindex(names)
+    begin, end, percent = (run[name].to_numpy(float) for name in ("begin", "end", "percent"))
+    rows.reject(np.isnan(percent), "no task of this job in the table of tasks")
+    # Without an end of all parts, the duration would be too short.
+    rows.reject((run["goes_on"] == 1).to_numpy(), NOT_ENDED)
+    submitted = rows.some(clock.column, times, rows.is_good, "start_time")
+    rows.reject(~(end > begin), NEVER_RAN)
+    users = rows.texts("user")
+    jobs = jobs_frame(
+        rows,
+        rows.settle("job_name"),
+        **{"id": names, "submitted": submitted, "duration": end - begin, "owner": users},
+        **{"started": begin, "ended": end, "state": list(map(ended_as, states)), "user": users},
         # Whole GPUs: the simulated machines do not share one between jobs.
-        gpus = ceil(run.percent / PERCENT - 1e-9)
-        job = PlainJob(
-            *(row["job_name"], submitted, run.ended - run.started, gpus, row["user"]),
-            *(run.started, run.ended, ended_as(row["status"])),
-        )
-        is_share = run.percent % PERCENT != 0
-        return TraceRow(job, {"user": row["user"]} if options.user else {}, is_share)
-
-    table = read_table(
-        source,
-        JOBS,
-        parse,
-        key="job_name",
-        layout=_layout(source, JOBS),
-        clock=clock,
-        time="start_time",
-        allow_malformed=options.allow_malformed,
+        gpus=np.ceil(np.nan_to_num(percent) / PERCENT - 1e-9).astype(np.int64),
+        is_share=np.nan_to_num(percent) % PERCENT != 0,
     )
-    table.notes += notes
-    return table
+    faults.check_usable(len(jobs), source.name, allow_malformed=options.allow_malformed)
+    return TraceTable(jobs, faults.malformed, notes, clock)
 
 
-def _runs(source: TraceSource, options: PaiOptions) -> tuple[dict[str, _Run], list[str]]:
+def _runs(source: TraceSource, options: PaiOptions) -> tuple[Frame, list[str]]:
     """The run of each job by its name, and a note on each table that was joined."""
     path = options.tasks
     if not path:
@@ -139,36 +110,46 @@ def _runs(source: TraceSource, options: PaiOptions) -> tuple[dict[str, _Run], li
         if not Path(path).exists():
             expected = f"expected the table of tasks, there is no {TASK_TABLE} beside the jobs"
             raise InstanceError("tasks", expected)
-    runs: dict[str, _Run] = {}
-    notes = []
-    for name, columns in ((path, TASKS), (options.instances, INSTANCES)):
-        if not name:
-            continue
-        with located_at(source=name):
-            joined = _joined(name, columns, runs, has_times=name == path and not options.instances)
-        notes.append(f"{Path(name).name} is joined by job_name: {joined} rows")
-    return runs, notes
+    with located_at(source=path):
+        tasks = _parts(path, TASKS)
+    notes = [f"{Path(path).name} is joined by job_name: {len(tasks)} rows"]
+    found = tasks
+    if options.instances:
+        with located_at(source=options.instances):
+            found = _parts(options.instances, INSTANCES)
+        found = found[found["job_name"].isin(tasks["job_name"])]
+        notes.append(f"{Path(options.instances).name} is joined by job_name: {len(found)} rows")
+    runs = tasks.groupby("job_name")[["percent"]].sum()
+    times = found.groupby("job_name").agg(
+        begin=("begin", "min"), end=("end", "max"), goes_on=("goes_on", "max")
+    )
+    return runs.join(times), notes
 
 
-def _joined(name: str, columns: Sequence[str], runs: dict[str, _Run], *, has_times: bool) -> int:
-    """Add the rows of a table to `runs`; how many they are."""
-    source = read_source(name)
-    is_tasks = columns is TASKS
+def _parts(name: str, columns: tuple[str, ...]) -> Frame:
+    """When the tasks or instances of a table ran, and 100 times their GPUs; NaN: not at all."""
+    source, faults = read_source(name), Faults()
+    rows = _cells(source, columns, faults)
+    cells = rows.cells
+    found = pd.DataFrame({"job_name": cells["job_name"]})
+    if columns is TASKS:
+        cells["inst_num"] = cells["inst_num"].replace("", "1")
+        cells["plan_gpu"] = cells["plan_gpu"].replace("", "0")
+        counts = rows.number("inst_num", "inst_num")
+        found["percent"] = counts * rows.number("plan_gpu", "plan_gpu")
+    began, ended = (~cells[name].isin(NO_TIME) for name in ("start_time", "end_time"))
+    for time, part, has in (("start_time", "begin", began), ("end_time", "end", began & ended)):
+        cells[time] = cells[time].where(has, "0")
+        found[part] = np.where(has, rows.number(time, time), np.nan)
+    found["goes_on"] = began & ~ended
+    found = found[rows.settle()]
+    faults.check_usable(len(found), source.name)
+    return found
 
-    def parse(line: int, row: Mapping[str, str]) -> None:
-        run = runs.get(row["job_name"])
-        if run is None:
-            if not is_tasks:
-                return
-            run = runs[row["job_name"]] = _Run()
-        if is_tasks and row["plan_gpu"]:
-            instances = real(row["inst_num"] or "1", "inst_num")
-            run.percent += instances * real(row["plan_gpu"], "plan_gpu")
-        if has_times or not is_tasks:
-            run.note(row)
 
-    table = read_table(source, columns, parse, layout=_layout(source, columns))
-    return len(table.rows)
+def _is_jobs(lines: list[str], document: Any) -> bool:
+    """Whether the first line is of a job."""
+    return document is None and LINE.fullmatch(lines[0].strip()) is not None
 
 
 PAI = JobTrace(
@@ -176,4 +157,7 @@ PAI = JobTrace(
     _read,
     {"trace": "Alibaba PAI 2020"},
     PaiOptions,
+    looks="the job table of the PAI trace",
+    header=JOBS,
+    finds=_is_jobs,
 )

@@ -7,26 +7,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from oasis.model.instance import Instance
-from oasis.traces.documents import cell, numbered, parse_document
-from oasis.traces.job_table import JobTrace, TraceRow
+from oasis.model.rounding import FloatArray
+from oasis.traces.documents import cell, check_name, numbered, parse_document
+from oasis.traces.job_table import JobTrace, TraceTable
 from oasis.traces.mapping import MachineOptions
-from oasis.traces.options import RUNS, option
-from oasis.traces.plain_job import PlainJob, ended_as
-from oasis.traces.runs import JobRun, add_jobs
+from oasis.traces.options import RUNS, UNIT_SECONDS, option
+from oasis.traces.plain_instance import TableFormat, read_table
+from oasis.traces.plain_job import ended_as
+from oasis.traces.runs import JobRun, jobs_of_runs
 from oasis.traces.table import (
     ENTRY,
-    NEVER_RAN,
+    Faults,
     MalformedError,
+    Rows,
     TraceSource,
-    TraceTable,
-    check_usable,
-    parse_rows,
-    read_table,
-    real,
-    whole,
+    check_header,
+    csv_cells,
 )
-from oasis.traces.times import UNIT_SECONDS, Durations, TraceTimes
+from oasis.traces.times import TraceTimes
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 UNKNOWN = ("", "None")  # times of an attempt that were not recorded
@@ -101,53 +102,46 @@ def read_philly(path: str | os.PathLike[str], options: PhillyOptions | None = No
     return PHILLY.instance(path, PhillyOptions() if options is None else options)
 
 
-def _read(source: TraceSource, options: PhillyOptions) -> TraceTable[TraceRow]:
-    is_log = source.header.lstrip().startswith("[")
-    return _read_log(source, options) if is_log else _read_table(source, options)
+def _check(rows: Rows, duration: FloatArray, gpus: FloatArray, options: PhillyOptions) -> None:
+    """Find columns that were swapped or cut: the third number follows from the other two."""
+    total = rows.number("gpu_time", "gpu_time") * UNIT_SECONDS[options.duration_unit]
+    off = np.abs(total - duration * gpus) > 1e-6 * total
+    rows.reject(off, "gpu_time is not duration times num_gpus")
 
 
-def _read_table(source: TraceSource, options: PhillyOptions) -> TraceTable[TraceRow]:
-    clock, durations = TraceTimes(options, is_dated=True), Durations(options.duration_unit)
-    unit = UNIT_SECONDS[options.duration_unit]
-
-    def parse(line: int, row: Mapping[str, str]) -> TraceRow:
-        submitted = clock.read(row["timestamp"], "timestamp")
-        duration = durations.read(row["duration"], "duration")
-        if duration == 0:
-            raise MalformedError(NEVER_RAN)
-        gpus = whole(row["num_gpus"], "num_gpus", 1)
-        # The third number follows from the other two,
-        # so columns that were swapped or cut show here.
-        total = real(row["gpu_time"], "gpu_time") * unit
-        if abs(total - duration * gpus) > 1e-6 * total:
-            raise MalformedError("gpu_time is not duration times num_gpus")
-        # The trace names no jobs. A line number stays the same whichever rows are left out.
-        job = PlainJob(f"philly-{line}", submitted, duration, gpus, row["cluster"])
-        return TraceRow(job, {"virtual_cluster": row["cluster"]})
-
-    table = read_table(
-        source,
-        COLUMNS,
-        parse,
-        clock=clock,
-        time="timestamp",
-        allow_malformed=options.allow_malformed,
-    )
-    durations.question()
-    return table
+# The table names no jobs. A line number stays the same whichever rows are left out.
+TABLE = TableFormat(
+    {
+        **{"submitted": "timestamp", "duration": "duration", "gpus": "num_gpus"},
+        **{"owner": "cluster", "virtual_cluster": "cluster"},
+    },
+    is_dated=True,
+    gpus=None,
+    name="philly-{}",
+    more=("gpu_time",),
+    check=_check,
+)
 
 
-def _read_log(source: TraceSource, options: PhillyOptions) -> TraceTable[TraceRow]:
-    """Philly's ``cluster_job_log``: a job has attempts, each with the GPUs of each server."""
-    clock = TraceTimes(options, is_dated=True)
-    found: TraceTable[list[JobRun]] = TraceTable(unit=ENTRY)
-    jobs = list(numbered(parse_document(source), "", "jobid", found))
+def _read(source: TraceSource, options: PhillyOptions) -> TraceTable:
+    """Read the table, or ``cluster_job_log``: a job has attempts with the GPUs of each server."""
+    if not source.header.lstrip().startswith("["):
+        check_header(csv_cells(source.header), COLUMNS, source.name)
+        return read_table(TABLE, source, options)
+    clock, faults = TraceTimes(options, is_dated=True), Faults(ENTRY)
+    jobs = list(numbered(parse_document(source), "", "jobid", faults))
     clock.look_at(str(job.get("submitted_time") or "") for _, job in jobs)
-    parse_rows(found, jobs, lambda number, job: _attempts(number, job, clock), "jobid")
-    table: TraceTable[TraceRow] = TraceTable([], found.malformed, [], clock, ENTRY)
-    add_jobs(table, found.rows, options.runs)
-    check_usable(table, source.name, allow_malformed=options.allow_malformed)
-    return table
+    found: dict[str, list[JobRun]] = {}
+    for number, job in jobs:
+        name = job["jobid"]
+        try:
+            check_name(name, found, "jobid")
+            found[name] = _attempts(number, job, clock)
+        except MalformedError as fault:
+            faults.add(fault, number)
+    frame, notes = jobs_of_runs(found.values(), options.runs, faults)
+    faults.check_usable(len(frame), source.name, allow_malformed=options.allow_malformed)
+    return TraceTable(frame, faults.malformed, notes, clock)
 
 
 def _attempts(number: int, job: Mapping[str, Any], clock: TraceTimes) -> list[JobRun]:
@@ -191,9 +185,18 @@ def _gpus(attempt: Mapping[str, Any]) -> int:
     return count
 
 
+def _is_log(lines: list[str], document: Any) -> bool:
+    """Whether a document is ``cluster_job_log``."""
+    first = document[0] if isinstance(document, list) and document else None
+    return isinstance(first, Mapping) and {"jobid", "attempts"} <= set(first)
+
+
 PHILLY = JobTrace(
     "philly",
     _read,
     {"trace": "Microsoft Philly", "licence": "CC-BY 4.0, msr-fiddle/philly-traces"},
     PhillyOptions,
+    looks="a CSV file in the format of the Philly trace",
+    header=COLUMNS,
+    finds=_is_log,
 )

@@ -1,4 +1,4 @@
-"""Traces read as plain jobs, with GPUs and a duration; no assumption is added (docs/simulator).
+"""All formats, and traces read as plain jobs, to which no assumption is added (docs/simulator).
 
 The rows of each format are those that ``oasis import`` reads: there is one reader of each.
 """
@@ -6,26 +6,101 @@ The rows of each format are those that ``oasis import`` reads: there is one read
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from oasis.model.errors import InstanceError
-from oasis.model.file_kinds import TRACES, refuse_other
+from oasis.model.file_kinds import FileKind, refuse_other
 from oasis.model.summary import Facts, Summarised
 from oasis.traces.batsim import BATSIM
 from oasis.traces.gavel import GAVEL
-from oasis.traces.job_table import JobTrace, TraceRow, chosen_rows
-from oasis.traces.openb import PODS
+from oasis.traces.job_table import TABLE, JobTrace, chosen_jobs, model_note, plain_jobs_of
+from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
 from oasis.traces.options import TraceOptions
 from oasis.traces.pai import PAI
 from oasis.traces.philly import PHILLY
-from oasis.traces.plain_instance import PLAIN
+from oasis.traces.plain_instance import PLAIN, TableFormat, is_table_of_records, table_trace
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
-from oasis.traces.table import TraceSource, read_header, read_source
+from oasis.traces.table import Frame, MalformedError, TraceSource, csv_cells, read_source
 from oasis.traces.window import kept_sentence, malformed_counts, rule_text
+
+# --- tables of well-known traces, with known columns ----------------------------------------------
+
+# Both tables of the Shanghai AI Laboratory's clusters have the run itself, from start to end. Its
+# column `duration` is not used: in Kalos it is the time from submission to end.
+_RUN = {"started": "start_time", "ended": "end_time", "owner": "user", "state": "state"}
+_HELIOS = {"id": "job_id", "submitted": "submit_time", "gpus": "gpu_num", **_RUN}
+_HEADER = ("job_id", "gpu_num", "node_num", "submit_time", "start_time", "end_time")
+HELIOS = table_trace(
+    "helios",
+    {"trace": "SenseTime Helios (SC 2021)"},
+    TableFormat({**_HELIOS, "virtual_cluster": "vc"}, is_dated=True),
+    looks="a job table of the Helios trace",
+    header=(*_HEADER, "vc"),
+)
+ACME = table_trace(
+    "acme",
+    {"trace": "AcmeTrace (NSDI 2024)"},
+    TableFormat(_HELIOS, is_dated=True),
+    looks="a job table of AcmeTrace",
+    header=(*_HEADER, "type"),
+)
+TIRESIAS = table_trace(
+    "tiresias",
+    {"trace": "jobs of Tiresias's simulator (NSDI 2019)"},
+    TableFormat(
+        {"id": "job_id", "submitted": "submit_time", "duration": "duration", "gpus": "num_gpu"}
+    ),
+    looks="a job table of Tiresias's simulator",
+    header=("job_id", "num_gpu", "submit_time", "model_name", "duration"),
+)
+
+# Numbers of resources in the data set's own list: two types of GPUs.
+SUPERCLOUD_GPUS = ("1001", "1002")
+NUMBERED = re.compile(r"([0-9]+)=([0-9]+)")
+SLURM_STATES: Mapping[str, str] = dict(  # by their numbers in Slurm's database
+    zip(
+        map(str, range(12)),
+        (
+            *("PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT"),
+            *("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"),
+        ),
+        strict=True,
+    )
+)
+
+
+def numbered_gpus(text: str) -> tuple[float, bool]:
+    """GPUs in a list of resources by number, which are whole; one that is not there is none."""
+    found = [NUMBERED.fullmatch(part.strip()) for part in text.split(",") if part.strip()]
+    if not all(found):
+        expected = "a list such as 1=40,2=170000,1002=2"
+        raise MalformedError("bad tres_alloc", expected=expected)
+    return sum(int(entry[2]) for entry in found if entry and entry[1] in SUPERCLOUD_GPUS), False
+
+
+SUPERCLOUD = table_trace(
+    "supercloud",
+    {"trace": "MIT Supercloud (HPEC 2021)"},
+    TableFormat(
+        {
+            **{"id": "id_job", "submitted": "time_submit", "eligible": "time_eligible"},
+            **{"started": "time_start", "ended": "time_end", "gpus": "tres_alloc"},
+            **{"owner": "id_user", "state": "state"},
+        },
+        is_dated=True,
+        gpus=numbered_gpus,
+        states=SLURM_STATES,
+    ),
+    looks="the Slurm log of MIT Supercloud",
+    header=("id_job", "time_submit", "time_start", "time_end", "tres_alloc"),
+)
+
+# --- the registry ---------------------------------------------------------------------------------
 
 FORMATS: Mapping[str, JobTrace] = {
     trace.name: trace
@@ -35,6 +110,7 @@ FORMATS: Mapping[str, JobTrace] = {
     )
 }
 JSON_BEGINS = ("[", "{")
+_REPLAYED = "makes an instance of it, `oasis replay` replays it"
 EXPECTED = f"a trace ({', '.join(FORMATS)})"
 
 
@@ -174,49 +250,46 @@ def plain_jobs(
 ) -> PlainTrace:
     """The jobs of `source`, read as `trace`; parameters and errors are those of `read_plain`."""
     table = trace.table(source, options)
-    rows, left_out = chosen_rows(table, options)
+    rows, left_out = chosen_jobs(table, options)
     rules = {name: rule_text(name, {name: getattr(options, name)}) for name in left_out}
 
-    def narrow(rule: str, text: str, kept: list[TraceRow]) -> list[TraceRow]:
+    def narrow(rule: str, text: str, kept: Frame) -> Frame:
         if len(kept) < len(rows):
             left_out[rule], rules[rule] = len(rows) - len(kept), text
         return kept
 
-    most = float("inf") if max_gpus is None else max_gpus
     limits = {"min_gpus": 1, "max_gpus": max_gpus}
-    notes = list(table.notes)
+    notes = [*table.notes, *model_note(rows)]
     if options.cpu_jobs:
-        count = sum(not row.job.gpus for row in rows)
-        rows = [row if row.job.gpus else _with_one_gpu(row) for row in rows]
+        count = int((rows["gpus"] == 0).sum())
+        rows = rows.assign(gpus=rows["gpus"].clip(lower=1))
         notes += [f"jobs without GPUs, which hold one each here: {count}"] if count else []
     # A replay gives out GPUs, so a job without any has nothing to wait for.
-    rows = narrow("cpu_jobs", rule_text("cpu_jobs", {}), [row for row in rows if row.job.gpus])
-    rows = narrow("gpus", rule_text("gpus", limits), [r for r in rows if r.job.gpus <= most])
+    rows = narrow("cpu_jobs", rule_text("cpu_jobs", {}), rows[rows["gpus"] > 0])
+    if max_gpus is not None:
+        rows = narrow("gpus", rule_text("gpus", limits), rows[rows["gpus"] <= max_gpus])
     # The sort is stable: jobs of one instant stay in the order of the file.
-    rows = sorted(rows, key=lambda row: row.job.submitted)
+    rows = rows.sort_values("submitted", kind="stable")
     rows = narrow("skip", f"by skip ({first})", rows[first:])
     rows = narrow("max_jobs", f"by max_jobs ({jobs})", rows if jobs is None else rows[:jobs])
     left_out = {rule: count for rule, count in left_out.items() if count}
-    if not rows:
+    if not len(rows):
         is_empty = not (table.malformed or left_out)
         what = "no rows" if is_empty else _kept(0, table.malformed, left_out, rules)
         raise InstanceError(
             "jobs", f"expected at least one job, got none from {source.path}: {what}"
         )
-    begin = rows[0].job.submitted
+    begin = rows["submitted"].iloc[0]
+    times = {name: rows[name] - begin for name in ("submitted", "started", "ended")}
     return PlainTrace(
-        tuple(_plain(row.job, begin) for row in rows),
+        tuple(plain_jobs_of(rows.assign(**times))),
         trace.name,
         table.malformed,
         left_out,
         {rule: rules[rule] for rule in left_out},
-        sum(row.is_share for row in rows),
+        int(rows["is_share"].sum()),
         tuple(notes),
     )
-
-
-def _with_one_gpu(row: TraceRow) -> TraceRow:
-    return replace(row, job=replace(row.job, gpus=1))
 
 
 def _kept(
@@ -229,45 +302,23 @@ def _kept(
     return kept_sentence(count, [*malformed_counts(malformed), *by_rule])
 
 
-def _plain(job: PlainJob, begin: float) -> PlainJob:
-    started = None if job.started is None else job.started - begin
-    ended = None if job.ended is None else job.ended - begin
-    return replace(job, submitted=job.submitted - begin, started=started, ended=ended)
-
-
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
-    """The format that `source` looks like: a key of `FORMATS`.
-
-    Raises
-    ------
-    InstanceError
-        If it is no trace: with what it looks like, and the command that takes it.
-
-    Examples
-    --------
-    >>> from oasis.traces.table import TraceSource
-    >>> format_of(TraceSource("jobs.txt", ("JobID|Submit|ElapsedRaw|AllocTRES",)))
-    'slurm'
-    """
+    """The format that `source` looks like: a key of `FORMATS`; what is no trace is refused."""
     kind = source.kind()
-    refuse_other(kind, (*TRACES, "csv"), expected, source.path)
+    refuse_other(kind, (*FORMATS, TABLE), expected, source.path)
     if kind is None and source.header.lstrip()[:1] in JSON_BEGINS:
+        if is_table_of_records(source):
+            return "plain"
         raise InstanceError("", f"expected {expected}, got JSON without jobs of a known format")
     if kind is not None and kind.name in FORMATS:
         return kind.name
     # A file that lacks one of Philly's columns still is Philly's: the error then names the column.
-    header = read_header(source)
+    header = csv_cells(source.header)
     return "philly" if {"timestamp", "gpu_time"} & set(header) and "num_gpus" in header else "plain"
 
 
 def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOptions:
-    """Options of a format, with those `given`; empty ones are not given.
-
-    Raises
-    ------
-    InstanceError
-        Naming an option that the format does not have.
-    """
+    """Options of a format, with those `given`; empty ones are not given."""
     wanted = {name: value for name, value in given.items() if value not in ("", None)}
     known = {entry.name for entry in fields(trace.options) if entry.metadata["reading"]}
     for name in wanted:
@@ -323,3 +374,24 @@ def read_philly_plain(
         format="philly",
     )
     return list(trace.jobs)
+
+
+def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
+    """The kind of a trace by its first lines, or by its JSON document; None if it is none."""
+    header = set() if document is not None else set(csv_cells(lines[0]))
+    if set(NODE_COLUMNS) <= header:
+        takes = "`oasis import openb PODS FILE -o instance.json` takes it"
+        return FileKind(NODES, NODES_LOOK, takes)
+    by_header = [
+        trace for trace in FORMATS.values() if trace.header and set(trace.header) <= header
+    ]
+    for trace in by_header or FORMATS.values():
+        if by_header or (trace.finds is not None and trace.finds(lines, document)):
+            return _kind(trace)
+    return None
+
+
+def _kind(trace: JobTrace) -> FileKind:
+    files = "openb FILE NODES" if trace.name == PODS.name else f"{trace.name} FILE"
+    takes = f"`oasis import {files} -o instance.json` {_REPLAYED}"
+    return FileKind(trace.name, trace.looks, takes, is_table=trace.is_table)

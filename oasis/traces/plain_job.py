@@ -16,28 +16,20 @@ STATES: Mapping[str, str] = {  # words of schedulers, in capitals -> how a job e
     **dict.fromkeys(("CANCELLED", "CANCELED", "KILLED", "ABORTED", "STOPPED"), KILLED),
     **dict.fromkeys(("TIMEOUT", "DEADLINE", "PREEMPTED", "REVOKED"), KILLED),
 }
-GO_ON = ("RUNNING", "PENDING", "QUEUED", "WAITING", "SUSPENDED", "SUBMITTED")  # has not ended
+GO_ON = (  # of jobs that have not ended, also as Slurm says and shortens them
+    *("RUNNING", "PENDING", "QUEUED", "WAITING", "SUSPENDED", "SUBMITTED", "CONFIGURING"),
+    *("COMPLETING", "SIGNALING", "STAGE_OUT", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"),
+    *("SPECIAL_EXIT", "PD", "R", "S", "CF", "CG", "ST", "SI", "SO", "RH", "RF", "RD", "SE"),
+)
 
 
 def ended_as(state: str) -> str:
-    """Result of a job by the word of its scheduler; empty if the word is unknown.
-
-    Examples
-    --------
-    >>> ended_as("CANCELLED by 1000"), ended_as("Pass"), ended_as("")
-    ('killed', 'completed', '')
-    """
+    """Result of a job by the word of its scheduler; empty if the word is unknown."""
     return STATES.get(_word(state), "")
 
 
 def goes_on(state: str) -> bool:
-    """Return whether a job in this state has not ended.
-
-    Examples
-    --------
-    >>> goes_on("running"), goes_on("FAILED")
-    (True, False)
-    """
+    """Return whether a job in this state has not ended."""
     return _word(state) in GO_ON
 
 
@@ -72,6 +64,8 @@ class PlainJob:
         does not say.
     utility : Sigmoid, Constant, Deadline or None
         Utility by the seconds from its submission to its end; None if unknown.
+    model : str
+        The models of GPU that it may run on, with ``|`` between; empty: any.
 
     Examples
     --------
@@ -90,3 +84,4 @@ class PlainJob:
     ended: float | None = None
     state: str = ""
     utility: Sigmoid | Constant | Deadline | None = None
+    model: str = ""

@@ -7,39 +7,17 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from oasis.traces.job_table import TraceRow
-from oasis.traces.plain_job import PlainJob
-from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NOT_ENDED, TraceTable
+from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NOT_ENDED, Faults, Frame, pd
 
 WIDTHS = "read with the most of them, for as long as their work needs"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JobRun:
-    """One run of a job.
+    """One run of a job in a line of the file.
 
-    Parameters
-    ----------
-    id : str
-        Name of the job.
-    line : int
-        Line of the file.
-    submitted, duration : float
-        Seconds.
-    gpus : int
-        GPUs it held.
-    labels : mapping of str to str
-        As in `TraceRow`.
-    started : float or None
-        Time of its start, if the file has it.
-    has_ended : bool
-        Whether its duration is known.
-    cluster : str
-        Where it ran; two clusters give the same numbers to their jobs.
-    owner, state : str
-        As in `PlainJob`.
-    end : float or None
-        When the last of several runs ended, which are read as this one.
+    `has_ended`: whether its duration is known. Two clusters give the same numbers to their jobs.
+    `end` is the recorded one, or when the last of several runs ended, which are read as this one.
     """
 
     id: str
@@ -54,6 +32,7 @@ class JobRun:
     owner: str = ""
     state: str = ""
     end: float | None = None
+    is_share: bool = False
 
     @property
     def ended(self) -> float | None:
@@ -69,14 +48,7 @@ class JobRun:
 
 
 def combined(runs: Sequence[JobRun], gpus: int) -> JobRun:
-    """One run of `gpus` GPUs, or of none, with the work of `runs`, from the first to the last.
-
-    Examples
-    --------
-    >>> a = JobRun("7", 2, 0.0, 600.0, 2, {})
-    >>> combined([a, JobRun("7", 3, 900.0, 300.0, 4, {})], gpus=4).duration  # 2400 GPU-seconds
-    600.0
-    """
+    """One run of `gpus` GPUs, or of none, with the work of `runs`, from the first to the last."""
     # Runs with the same GPUs are added as they are: a detour by GPU-seconds would round.
     alike = len({run.gpus for run in runs}) == 1 and gpus == runs[0].gpus
     total = sum(run.duration for run in runs)
@@ -92,48 +64,51 @@ def combined(runs: Sequence[JobRun], gpus: int) -> JobRun:
         has_ended=all(run.has_ended for run in runs),
         state=runs[-1].state,
         end=max(known) if len(known) == len(ends) else None,
+        is_share=any(run.is_share for run in runs),
     )
 
 
-def add_jobs(table: TraceTable[TraceRow], groups: Iterable[Sequence[JobRun]], rule: str) -> None:
-    """Add the jobs of these runs to `table`, with notes on joined runs.
+def jobs_of_runs(
+    groups: Iterable[Sequence[JobRun]], rule: str, faults: Faults
+) -> tuple[Frame, list[str]]:
+    """The jobs of these runs in the order of the file, and notes on joined runs.
 
-    Parameters
-    ----------
-    table : TraceTable
-        Gets the jobs in the order of the file.
-    groups : iterable of sequence of JobRun
-        The runs of each job, the first one first.
-    rule : {"joined", "last", "each"}
-        One job with the work of all its runs and its first submission; the last run alone; or
-        each run as a job of its own, named ``7``, ``7#2``, ``7#3``.
+    The first run of each job comes first. The rule makes one job with the work of all its runs and
+    its first submission (joined); the last run alone; or each run a job named ``7``, ``7#2``.
     """
-    found: list[tuple[int, TraceRow]] = []
+    found: list[tuple[JobRun, str]] = []
     names: Counter[str] = Counter()
     several: list[Sequence[JobRun]] = []
     for group in groups:
         if len(group) > 1 and (rule == "each" or group[-1].has_ended):  # else no job is read
             several.append(group)
-        for run in _read_by(rule, group, table):
+        for run in _read_by(rule, group, faults):
             names[run.id] += 1
-            name = run.id if names[run.id] == 1 else f"{run.id}#{names[run.id]}"
             if not run.has_ended:
-                table.reject(NOT_ENDED, run.line)
+                faults.add(NOT_ENDED, run.line)
             elif run.duration == 0:
-                table.reject(NEVER_RAN, run.line)
+                faults.add(NEVER_RAN, run.line)
             elif run.started is not None and run.started < run.submitted:
-                table.reject("started before it was submitted", run.line)
+                faults.add("started before it was submitted", run.line)
             else:
-                job = PlainJob(
-                    *(name, run.submitted, run.duration, run.gpus),
-                    *(run.owner, run.started, run.ended, run.state),
-                )
-                found.append((run.line, TraceRow(job, run.labels)))
-    table.rows += [row for _, row in sorted(found, key=lambda entry: entry[0])]
-    table.notes += _notes(rule, several)
+                count = names[run.id]
+                found.append((run, run.id if count == 1 else f"{run.id}#{count}"))
+    found.sort(key=lambda pair: pair[0].line)
+    runs = [run for run, _ in found]
+    columns: dict[str, list[Any]] = {"id": [name for _, name in found]}
+    for name in ("submitted", "duration", "gpus", "owner", "started", "ended", "state"):
+        columns[name] = [getattr(run, name) for run in runs]
+    columns |= {label: [run.labels[label] for run in runs] for label in (runs or [_NONE])[0].labels}
+    columns["is_share"] = [run.is_share for run in runs]
+    frame = pd.DataFrame(columns).assign(utility=None, model="")
+    frame = frame.astype({"started": float, "ended": float})
+    return frame.set_axis([run.line for run in runs]), _notes(rule, several)
 
 
-def _read_by(rule: str, group: Sequence[JobRun], table: TraceTable[Any]) -> Iterator[JobRun]:
+_NONE = JobRun("", 0, 0.0, 0.0, 0, {})
+
+
+def _read_by(rule: str, group: Sequence[JobRun], faults: Faults) -> Iterator[JobRun]:
     if rule == "each":
         yield from group
     elif rule == "last":
@@ -142,13 +117,13 @@ def _read_by(rule: str, group: Sequence[JobRun], table: TraceTable[Any]) -> Iter
         # The job goes on, so its work is not known: its
         # earlier runs are left out with the last one.
         for run in group[:-1]:
-            table.reject(EARLIER_RUN, run.line)
+            faults.add(EARLIER_RUN, run.line)
         yield group[-1]
     else:
         ended = [run for run in group if run.has_ended]
         for run in group:
             if not run.has_ended:  # an earlier one whose end was never recorded, of a lost node
-                table.reject(EARLIER_RUN, run.line)
+                faults.add(EARLIER_RUN, run.line)
         yield combined(ended, max(run.gpus for run in ended))
 
 
@@ -169,13 +144,7 @@ def _notes(rule: str, several: Sequence[Sequence[JobRun]]) -> list[str]:
 
 
 def grouped(runs: Iterable[tuple[Hashable, Any]]) -> Iterator[list[Any]]:
-    """The values of each key, keys and values in the order in which they come.
-
-    Examples
-    --------
-    >>> list(grouped([("a", 1), ("b", 2), ("a", 3)]))
-    [[1, 3], [2]]
-    """
+    """The values of each key, keys and values in the order in which they come."""
     found: dict[Hashable, list[Any]] = {}
     for key, value in runs:
         found.setdefault(key, []).append(value)

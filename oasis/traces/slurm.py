@@ -2,185 +2,43 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from math import nan
 from typing import Any
+
+import numpy as np
 
 from oasis.model.errors import InstanceError
 from oasis.model.instance import Instance
-from oasis.traces.job_table import JobTrace, TraceRow
+from oasis.model.rounding import FloatArray
+from oasis.traces.documents import parse_document
+from oasis.traces.gres import Resources, resources_of
+from oasis.traces.job_table import JobTrace, TraceTable, held_note
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
-from oasis.traces.plain_job import ended_as
-from oasis.traces.runs import JobRun, add_jobs, combined, grouped
+from oasis.traces.plain_job import GO_ON, STATES, ended_as, goes_on
+from oasis.traces.runs import JobRun, combined, grouped, jobs_of_runs
 from oasis.traces.table import (
     COLUMN,
     ENTRY,
     REPEATED_ROW,
     STEP,
+    Faults,
+    Frame,
     MalformedError,
+    Mask,
     RowLayout,
+    Rows,
     TraceSource,
-    TraceTable,
-    check_usable,
+    cells_of,
     csv_cells,
-    parse_rows,
-    read_table,
+    pd,
 )
 from oasis.traces.times import Durations, TraceTimes
-
-EMPTY = ("", "(null)", "N/A", "None", "none")
-USAGE = ("gpumem", "gpuutil")  # how much of a GPU was used: no GPUs
-PARTS = ("shard", "mps", "mig")  # generic resources that are parts of a GPU
-SLICE = re.compile(
-    r"(?i)(?:^|[_.-])(?:\d+g\.\d+gb|mig(?:$|[_.-]|\d))"
-)  # of a type: MIG, such as a100_1g.5gb
-GPU_NUMBER = "7696487"  # "gpu" as a number: what sacct prints where it does not know the resource
-PER_NODE_PREFIX = "PER_NODE:"  # of ReqGRES, from Slurm 20.02 on
-COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
-POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """Content of a list of resources.
-
-    Parameters
-    ----------
-    gpus : int
-        GPUs it names.
-    nodes : int or None
-        The nodes of a trackable list (``node=2``); None if it does not say.
-    others : tuple of str
-        Generic resources that are not read as GPUs.
-    is_per_node : bool
-        Whether the list itself says that it is of each node (``PER_NODE:gpu:2``).
-    """
-
-    gpus: int
-    nodes: int | None = None
-    others: tuple[str, ...] = ()
-    is_per_node: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An entry of a list: ``gres/gpu:a100=4``, ``gpu:a100:4(IDX:0-3)``, ``gpu`` or ``cpu=4``."""
-
-    text: str
-    is_generic: bool
-    name: str
-    type: str | None
-    count: str | None
-
-    @property
-    def number(self) -> int:
-        """Amount of the entry; 1 without a number."""
-        if self.count is None:
-            return 1
-        found = COUNT.fullmatch(self.count)
-        # A count that is not understood becomes 0.5, which
-        # is refused like every number that is not whole.
-        value = float(found[1]) * 1024 ** POWER[found[2].lower()] if found else 0.5
-        if value != int(value):
-            raise _not_understood(self.text)
-        return int(value)
-
-
-def resources_of(text: str) -> Resources:
-    """Read a list of trackable resources (TRES) or of generic ones (GRES).
-
-    The list is split at commas outside of brackets, and each entry is read as a whole. The GPUs are
-    those of the entries without a type, which count all types, otherwise the sum over types.
-
-    Raises
-    ------
-    MalformedError
-        For an entry that may stand for GPUs and is not understood, and for parts of GPUs.
-
-    Examples
-    --------
-    >>> found = resources_of("billing=16,cpu=16,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=2")
-    >>> found.gpus, found.nodes
-    (4, 2)
-    >>> resources_of("gpu:a100:2(IDX:0,1),gpu:v100").gpus
-    3
-    >>> found = resources_of("license/abq_gpu=8,gres/nic=2")
-    >>> found.gpus, found.others
-    (0, ('gres/nic',))
-    """
-    # A list may name GPUs twice: gres/gpu=4 beside gres/gpu:a100=4 are the same four.
-    whole: list[int] = []
-    typed: list[int] = []
-    nodes: int | None = None
-    others: list[str] = []
-    for entry in map(_entry, _entries(text)):
-        if entry is None:
-            continue
-        if entry.name == "node" and not entry.is_generic:
-            nodes = entry.number
-        elif not entry.is_generic or entry.name in USAGE:
-            continue
-        elif entry.name in PARTS or (entry.name == "gpu" and SLICE.search(entry.type or "")):
-            if entry.number:
-                raise MalformedError("a part of a GPU, not a whole one", f"{entry.text:.40}")
-        elif entry.name == "gpu":
-            (whole if entry.type is None else typed).append(entry.number)
-        else:
-            others.append(f"gres/{entry.name}")
-    return Resources(sum(whole or typed), nodes, tuple(others), PER_NODE_PREFIX in text)
-
-
-def _entries(text: str) -> Iterator[str]:
-    """The entries between commas outside of brackets."""
-    depth, begin = 0, 0
-    for position, sign in enumerate(text):
-        depth += (sign in "([") - (sign in ")]")
-        if sign == "," and depth <= 0:
-            yield text[begin:position].strip()
-            begin = position + 1
-    yield text[begin:].strip()
-
-
-def _entry(text: str) -> _Entry | None:
-    """Read an entry; None if it says nothing.
-
-    ``[gres/]name[:type][=count]`` in trackable lists, where what is no GRES has another prefix, or
-    none and a count; ``[gres:]name[:type][:count]`` in generic ones.
-    """
-    if text in EMPTY:
-        return None
-    bare = re.sub(r"[(\[][^()\[\]]*[)\]]", "", text).strip().removeprefix(PER_NODE_PREFIX)
-    prefix, slash, rest = bare.partition("/")
-    if slash and prefix != "gres":
-        return _Entry(text, False, bare, None, None)  # a licence, a file system, ...
-    if bare.startswith("PER_"):  # of a task, a socket, ...: of how many is not known
-        raise _not_understood(text)
-    if not slash:
-        rest = bare.removeprefix("gres:")
-    head, equals, count = rest.partition("=")
-    name, *more = head.split(":")
-    name = "gpu" if name == GPU_NUMBER else name.lower()
-    is_generic = bool(slash) or rest != bare or not equals or name == "gpu"
-    if is_generic and (re.search(r"[()\[\]]", bare) or not name or len(more) + bool(equals) > 2):
-        raise _not_understood(text)
-    more = [part for part in more if part]  # a type that is (null) is none
-    if equals:
-        return _Entry(text, is_generic, name, more[0] if more else None, count)
-    if len(more) == 2:
-        return _Entry(text, is_generic, name, more[0], more[1])
-    if more and not COUNT.fullmatch(more[0]):
-        return _Entry(text, is_generic, name, more[0], None)
-    return _Entry(text, is_generic, name, None, more[0] if more else None)
-
-
-def _not_understood(text: str) -> MalformedError:
-    return MalformedError("resources not understood", f"{text:.40}")
-
 
 KNOWN = frozenset(  # columns that tell a header from a row of values
     (
@@ -193,40 +51,16 @@ KNOWN = frozenset(  # columns that tell a header from a row of values
 PARSABLE = "print it with sacct --parsable2"
 CUT = "+"  # ends a cell that is too narrow for its value
 ROW = re.compile(r"\d+(?:_\d+|_\[[^\]]*\]|\+\d+)?(?:\.\w+)?\W.*")  # how a row of values begins
+LINE = re.compile(  # of a file without a header: a job, then some cell with a date of Slurm's
+    r"\d+(?:_\d+|\+\d+)?(?:\.\w+)?\|.*\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+)
 RULE = re.compile(r"-+(?: +-+)*\s*")  # below the header of columns of fixed width
 
 
-def is_json(source: TraceSource) -> bool:
-    """Return whether this is output of ``sacct --json``."""
-    return source.header.lstrip().startswith("{")
-
-
 def layout_of(source: TraceSource, columns: str = "", delimiter: str = "") -> RowLayout:
-    """Return the layout by which lines of `source` are split into columns.
-
-    Parameters
-    ----------
-    source : TraceSource
-        Output of sacct, but no JSON.
-    columns : str
-        The names of the columns with commas between, if the file has no header; else empty.
-    delimiter : str
-        What stands between columns; empty: it is found in the header.
-
-    Raises
-    ------
-    InstanceError
-        If there is no header, or if it does not show what stands between columns.
-
-    Examples
-    --------
-    >>> from oasis.traces.table import TraceSource
-    >>> layout = layout_of(TraceSource("jobs.txt", ("JobID;Submit;State", "7;2024-03-01;FAILED")))
-    >>> layout.header, layout.split("7;2024-03-01;FAILED")
-    (['JobID', 'Submit', 'State'], ['7', '2024-03-01', 'FAILED'])
-    """
+    """The layout of lines, by `columns` of a file without a header or by what its header shows."""
     if columns:
-        names = [name.strip() for name in columns.split(",")]
+        names = [_as_known(name.strip()) for name in columns.split(",")]
         between = delimiter or "|"
         return RowLayout(names, 0, lambda text: _cells(_split(text, between), between, len(names)))
     header = source.header
@@ -247,6 +81,11 @@ def layout_of(source: TraceSource, columns: str = "", delimiter: str = "") -> Ro
     return RowLayout(
         names, below, lambda text: _cells(split(text, delimiter), delimiter, len(names))
     )
+
+
+def _as_known(name: str) -> str:
+    """A column as sacct writes it, which takes names in any letters."""
+    return next((known for known in KNOWN if known.lower() == name.lower()), name)
 
 
 def _refuse_without_header(source: TraceSource) -> None:
@@ -297,7 +136,7 @@ def _of_bytes(text: str) -> str:
 
 
 def one_of(columns: Sequence[str], header: Sequence[str], file: str, also: str = "") -> str:
-    """Return the first of `columns` in `header`; the error names all, and what else helps."""
+    """The first of `columns` in `header`; the error names all, and what else helps."""
     for name in columns:
         if name in header:
             return name
@@ -310,41 +149,21 @@ def one_of(columns: Sequence[str], header: Sequence[str], file: str, also: str =
 # --- JSON -----------------------------------------------------------------------------------------
 
 
-def json_rows(source: TraceSource, table: TraceTable[Any]) -> list[tuple[int, Mapping[str, str]]]:
-    """The jobs that ``sacct --json`` prints, as rows with sacct's columns, numbered from 1.
-
-    An entry that is no job is counted in `table`.
-
-    Raises
-    ------
-    InstanceError
-        If it is no such document, or has no jobs.
-
-    Examples
-    --------
-    >>> from oasis.traces.table import TraceSource, TraceTable
-    >>> job = '{"job_id": 7, "time": {"submission": 1709280000, "elapsed": 60}, "tres": {}}'
-    >>> source = TraceSource("jobs.json", ('{"jobs": [' + job + "]}",))
-    >>> rows = json_rows(source, TraceTable(unit="entry"))
-    >>> rows[0][0], rows[0][1]["JobID"], rows[0][1]["ElapsedRaw"]
-    (1, '7', '60')
-    """
-    try:
-        document = json.loads(source.text)
-    except ValueError as error:
-        raise InstanceError("", f"expected JSON: {error}") from None
+def json_cells(source: TraceSource, faults: Faults) -> Frame:
+    """The jobs that ``sacct --json`` prints, with sacct's columns, numbered from 1."""
+    document = parse_document(source)
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
         raise InstanceError("jobs", "expected the list of jobs that sacct --json prints")
     if not jobs:
         raise InstanceError("jobs", "expected at least one job, got an empty list")
-    rows: list[tuple[int, Mapping[str, str]]] = []
+    rows = {}
     for number, job in enumerate(jobs, start=1):
         if not isinstance(job, dict) or "job_id" not in job:
-            table.reject(MalformedError("not an object with a job_id"), number)
+            faults.add("not an object with a job_id", number)
         else:
-            rows.append((number, _json_row(job)))
-    return rows
+            rows[number] = _json_row(job)
+    return pd.DataFrame(list(rows.values()), index=list(rows), columns=[*_json_row({})])
 
 
 def _json_row(job: Mapping[str, Any]) -> dict[str, str]:
@@ -353,6 +172,7 @@ def _json_row(job: Mapping[str, Any]) -> dict[str, str]:
     return {
         "JobID": _json_id(job),
         "Submit": _number(time.get("submission")),
+        "Eligible": _number(time.get("eligible")),
         "Start": _number(time.get("start")),
         "End": _number(time.get("end")),
         "ElapsedRaw": _number(time.get("elapsed")),
@@ -375,7 +195,7 @@ def _json_id(job: Mapping[str, Any]) -> str:
     task = _number(array.get("task_id"), zero="0")
     if _number(array.get("job_id")) and task:
         return f"{_number(array['job_id'])}_{task}"
-    return _number(job["job_id"])
+    return _number(job.get("job_id"))
 
 
 def _json_tres(entries: Any) -> str:
@@ -414,15 +234,7 @@ RESOURCES = ("AllocTRES", "AllocGRES", "ReqTRES", "ReqGRES", "TresPerNode")  # p
 PER_NODE = ("ReqGRES", "TresPerNode")
 NODES = ("AllocNodes", "NNodes")
 LABELS = {"user": "User", "partition": "Partition", "qos": "QOS"}  # option -> column
-UNFINISHED = (  # sacct's states of jobs that have not ended, long and short
-    *("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STOPPED", "SIGNALING"),
-    *("STAGE_OUT", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"),
-    *("PD", "R", "S", "CF", "CG", "ST", "SI", "SO", "RH", "RF", "RD", "SE"),
-)
-ENDED = (
-    *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED"),
-    *("BOOT_FAIL", "DEADLINE", "REQUEUED", "REVOKED", "RESIZING"),
-)
+CUT_STATES = (*STATES, "REQUEUED", "RESIZING")  # of which a narrow column shows the beginning
 UNKNOWN = ("", "Unknown", "None", "N/A", "INVALID")  # times that there are not
 HETEROGENEOUS = re.compile(r"(.+)\+(\d+)")  # 838+0 and 838+1 are components of 838
 
@@ -497,45 +309,38 @@ def read_slurm(path: str | os.PathLike[str], options: SlurmOptions | None = None
     return SLURM.instance(path, SlurmOptions() if options is None else options)
 
 
-def _read(source: TraceSource, options: SlurmOptions) -> TraceTable[TraceRow]:
-    if is_json(source):
-        found: TraceTable[JobRun] = TraceTable(unit=ENTRY)
-        rows = json_rows(source, found)
-        reader = _Reader(list(rows[0][1]) if rows else [*NAMES], options)
-        reader.clock.look_at(row["Submit"] for _, row in rows)
-        parse_rows(found, rows, reader.run)
+def _read(source: TraceSource, options: SlurmOptions) -> TraceTable:
+    is_json = source.header.lstrip().startswith("{")
+    faults = Faults(ENTRY if is_json else "row")
+    if is_json:
+        cells = json_cells(source, faults)
+        whole = list(map(tuple, cells.to_numpy().tolist()))
     else:
         layout = layout_of(source, options.columns, options.delimiter)
         _check_columns(layout.header, source.name)
-        reader = _Reader(layout.header, options)
-        found = read_table(
-            source,
-            (),
-            reader.run,
-            layout=layout,
-            clock=reader.clock,
-            time="Submit",
-            allow_malformed=True,
-        )
-    ended: TraceTable[JobRun] = TraceTable(
-        [run for run in found.rows if run.has_ended], found.malformed, unit=found.unit
-    )
+        cells = cells_of(source, layout, [name for name in layout.header if name in KNOWN], faults)
+        whole = [source.lines[line - 1] for line in cells.index]
+    reader = _SacctReader(Rows(cells, faults), options)
+    runs = reader.runs(whole)
+    faults.check_usable(len(runs), source.name, allow_malformed=True)
+    ended = sum(run.has_ended for run in runs)
     # Rows of jobs that still run are no fault: whether
     # the file can be used is judged by the others.
-    if ended.rows:
-        check_usable(ended, source.name, allow_malformed=options.allow_malformed)
-    reader.durations.question()
-    reader.check_gpus(found, source.name)
-    table: TraceTable[TraceRow] = TraceTable(
-        [], found.malformed, reader.notes(found), reader.clock, found.unit
-    )
-    if found.rows:
+    if ended:
+        faults.check_usable(ended, source.name, allow_malformed=options.allow_malformed)
+    reader.check_gpus(runs, source.name)
+    notes = [*reader.durations.notes(), *reader.notes(runs)]
+    if runs:
         # Steps are as many as jobs, and are part of what
         # was read: there is nothing to report of them.
-        table.malformed.pop(STEP, None)
-    add_jobs(table, list(_jobs(found.rows, table.notes)), options.runs)
-    check_usable(table, source.name, allow_malformed=True)
-    return table
+        faults.drop(STEP)
+    groups = list(_jobs(runs, notes))
+    last = [group[-1] for group in groups]
+    begun = [run.gpus for run in last if not run.has_ended and run.started is not None]
+    jobs, more = jobs_of_runs(groups, options.runs, faults)
+    more += held_note(len(begun), sum(begun))
+    faults.check_usable(len(jobs), source.name, allow_malformed=True)
+    return TraceTable(jobs, faults.malformed, [*notes, *more], reader.clock)
 
 
 def _check_columns(header: Sequence[str], file: str) -> None:
@@ -550,118 +355,159 @@ def _check_columns(header: Sequence[str], file: str) -> None:
     one_of(RESOURCES, header, file)
 
 
-@dataclass(slots=True)
-class _Reader:
+class _SacctReader:
     """Turns rows into runs, and collects notes on what it met."""
 
-    header: Sequence[str]
-    options: SlurmOptions
-    clock: TraceTimes = field(init=False)
-    durations: Durations = field(init=False)
-    others: Counter[str] = field(default_factory=Counter)  # generic resources that are no GPUs
-    one_node: Counter[str] = field(default_factory=Counter)  # column -> rows with GPUs of a node
-    seen: dict[tuple[str, ...], int] = field(default_factory=dict)
+    def __init__(self, rows: Rows, options: SlurmOptions) -> None:
+        self.rows, self._options = rows, options
+        self.header = list(rows.cells.columns)
+        self.clock = TraceTimes(options, is_dated=True)
+        self.durations = Durations(options.duration_unit)
+        self.others: Counter[str] = Counter()  # generic resources that are no GPUs
+        self.one_node: Counter[str] = Counter()  # column -> rows with GPUs of a node
+        self.later = 0  # jobs that could not run when they were submitted
 
-    def __post_init__(self) -> None:
-        self.clock = TraceTimes(self.options, is_dated=True)
-        self.durations = Durations(self.options.duration_unit)
-
-    @property
-    def id_column(self) -> str:
-        """The column that names jobs."""
-        return next(name for name in NAMES if name in self.header)
-
-    def run(self, line: int, row: Mapping[str, str]) -> JobRun:
-        """The run that a row describes."""
-        job = row[self.id_column]
+    def runs(self, whole: Sequence[Any]) -> list[JobRun]:
+        """The runs that the rows describe; `whole` are the rows with all their cells."""
+        rows = self.rows
+        column = next(name for name in NAMES if name in self.header)
+        names = rows.texts(column)
         # A step repeats the resources of its job, which would be counted twice.
-        if "." in job:
-            raise MalformedError(STEP)
-        if not job:
-            raise MalformedError(f"no {self.id_column}")
+        rows.reject(np.array(["." in name for name in names], dtype=bool), STEP)
+        rows.reject(np.array([not name for name in names], dtype=bool), f"no {column}")
         # Two names that are cut off alike would become one job.
-        if job.endswith(CUT):
-            raise _cut(self.id_column)
+        rows.reject(_are_cut(names), _cut(column))
         # Reports of periods that overlap hold the jobs of both periods twice.
-        if self.seen.setdefault(tuple(row.values()), line) != line:
-            raise MalformedError(REPEATED_ROW)
-        has_ended = not _is_unfinished(row)
-        return JobRun(
-            job,
-            line,
-            self._time(row, "Submit"),
-            self._duration(row) if has_ended else 0.0,
-            self._gpus(row) if has_ended else 0,
-            {name: row[column] for name, column in LABELS.items() if column in row},
-            self._time(row, "Start") if row.get("Start", "") not in UNKNOWN else None,
-            has_ended,
-            row.get("Cluster", ""),
-            row.get("User") or row.get("Account", ""),
-            ended_as(_state(row)),
-        )
+        seen: dict[Any, int] = {}
+        first = [seen.setdefault(row, k) == k for k, row in enumerate(whole)]
+        rows.reject(~np.array(first, dtype=bool), REPEATED_ROW)
+        states = self._texts("State")
+        goes = rows.each(states, _goes_on) == True  # noqa: E712 (an array; None is malformed)
+        # A state that is not known here is no reason to wait; a run that began and has no end is.
+        open_end = self._unknown("End") & ~self._unknown("Start")
+        has_ended = ~(goes | (open_end if "End" in self.header else False))
+        self.clock.look_at(rows.texts("Submit"))
+        everywhere = np.full(len(names), True)
+        submitted = self._times("Submit", everywhere)
+        duration = self._durations(has_ended)
+        begun = ~has_ended & ~self._unknown("Start")
+        gpus, is_share = self._gpus(has_ended, begun)
+        started = self._times("Start", ~self._unknown("Start"))
+        eligible, ended = self._if_known("Eligible"), self._if_known("End")
+        # A job waits from when it could run: before, it was held or needed another job.
+        later = (eligible > submitted) & ~(eligible > started)
+        submitted = np.where(later, eligible, submitted)
+        self.later = int(np.sum(later & rows.is_good))
+        labels = {name: self._texts(column) for name, column in LABELS.items()}
+        labels = {name: labels[name] for name in labels if LABELS[name] in self.header}
+        users, accounts = self._texts("User"), self._texts("Account")
+        clusters = self._texts("Cluster")
+        runs = []
+        for k in np.flatnonzero(rows.settle()).tolist():
+            end = ended[k] if ended[k] >= started[k] + duration[k] else nan
+            runs.append(
+                JobRun(
+                    *(names[k], int(rows.lines[k]), float(submitted[k]), float(duration[k])),
+                    *(int(gpus[k]), {name: texts[k] for name, texts in labels.items()}),
+                    None if np.isnan(started[k]) else float(started[k]),
+                    bool(has_ended[k]),
+                    *(clusters[k], users[k] or accounts[k], ended_as(states[k])),
+                    None if np.isnan(end) else float(end),
+                    bool(is_share[k]),
+                )
+            )
+        return runs
 
-    def _time(self, row: Mapping[str, str], column: str) -> float:
-        text = row[column]
-        if text.endswith(CUT):
-            raise _cut(column)
-        return self.clock.read(text, column)
+    def _texts(self, column: str) -> list[str]:
+        """The cells of a column, empty ones if there is no such."""
+        return self.rows.texts(column) if column in self.header else [""] * len(self.rows.lines)
 
-    def _duration(self, row: Mapping[str, str]) -> float:
+    def _unknown(self, column: str) -> Mask:
+        return np.array([text in UNKNOWN for text in self._texts(column)], dtype=bool)
+
+    def _times(self, column: str, where: Mask) -> FloatArray:
+        """Times of a column in the good rows `where` it is to be read; NaN elsewhere."""
+        texts = self._texts(column)
+        if column in self.header:
+            self.rows.reject(_are_cut(texts) & where, _cut(column))
+        return self.rows.some(self.clock.column, texts, where, column)
+
+    def _if_known(self, column: str) -> FloatArray:
+        """Times of a column that a row can do without."""
+        values, _ = self.clock.column(self._texts(column), column)
+        return values
+
+    def _durations(self, has_ended: Mask) -> FloatArray:
+        rows = self.rows
+        took, left = np.zeros(len(rows.lines)), has_ended.copy()
         for column in DURATIONS:
-            text = row.get(column, "")
-            if text.endswith(CUT):
-                raise _cut(column)
-            if text not in UNKNOWN:
-                return self.durations.read(text, column)
-        if "Start" in row and row["Start"] in UNKNOWN:
-            return 0.0  # it never began
-        if any(row.get(name, "") in UNKNOWN for name in ("Start", "End")):
-            raise MalformedError("no duration")
-        took = self._time(row, "End") - self._time(row, "Start")
-        if took < 0:
-            raise MalformedError("End is before Start")
-        return took
+            texts = self._texts(column)
+            rows.reject(_are_cut(texts) & left, _cut(column))
+            told = left & ~self._unknown(column)
+            values = rows.some(self.durations.column, texts, told, column)
+            took, left = np.where(told, values, took), left & ~told
+        if "Start" in self.header:
+            left &= ~self._unknown("Start")  # it never began
+        rows.reject(left & (self._unknown("Start") | self._unknown("End")), "no duration")
+        between = self._times("End", left) - self._times("Start", left)
+        rows.reject(between < 0, "End is before Start")
+        return np.where(left & rows.is_good, between, took)
 
-    def _gpus(self, row: Mapping[str, str]) -> int:
-        """GPUs by the first column that names any."""
+    def _gpus(self, has_ended: Mask, begun: Mask) -> tuple[Any, Mask]:
+        """GPUs of rows by the first column that names any, and whether they are parts.
+
+        A row of a job that has `begun` may name none that is understood.
+        """
+        columns = [name for name in (*RESOURCES, *NODES) if name in self.header]
+        keys = list(zip(*(self._texts(name) for name in columns), strict=True))
+        wanted = np.flatnonzero((has_ended | begun) & self.rows.is_good)
+        gpus, is_share = np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=bool)
+        found: dict[Any, Any] = {}
+        for k in wanted.tolist():
+            if keys[k] not in found:
+                try:
+                    found[keys[k]] = self._held(dict(zip(columns, keys[k], strict=True)))
+                except MalformedError as fault:
+                    found[keys[k]] = fault
+            held = found[keys[k]]
+            if isinstance(held, MalformedError):
+                self.rows.reject((np.arange(len(keys)) == k) & has_ended, held)
+                continue
+            gpus[k], is_share[k], others, column = held
+            if has_ended[k]:
+                self.others.update(others)
+                self.one_node.update(column)
+        return gpus, is_share
+
+    def _held(self, row: Mapping[str, str]) -> tuple[int, bool, set[str], tuple[str, ...]]:
+        """GPUs of a row, whether they are parts, what else it names, a column of one node."""
         found: dict[str, Resources] = {}
         for column in RESOURCES:
             text = row.get(column, "")
             if text.endswith(CUT):
                 raise _cut(column)
-            found[column] = resources_of(text)
-            gpus = found[column].gpus
-            if gpus and (column in PER_NODE or found[column].is_per_node):
-                return gpus * self._nodes(column, row, found)
-            if gpus:
-                return gpus
-        self.others.update({name for each in found.values() for name in each.others})
-        return 0
+            each = found[column] = resources_of(text)
+            if each.gpus:
+                nodes: int | None = 1
+                if column in PER_NODE or each.is_per_node:
+                    nodes = _nodes(row, found)
+                held = each.gpus * (nodes or 1)
+                return held, each.is_share, set(), () if nodes else (column,)
+        return 0, False, {name for each in found.values() for name in each.others}, ()
 
-    def _nodes(self, column: str, row: Mapping[str, str], found: Mapping[str, Resources]) -> int:
-        """Nodes of a job, of one of which `column` names the GPUs; one if the row does not say."""
-        for name in NODES:
-            if re.fullmatch(r"[1-9]\d*", row.get(name, "")):
-                return int(row[name])
-        for resources in found.values():
-            if resources.nodes:
-                return resources.nodes
-        self.one_node[column] += 1
-        return 1
-
-    def check_gpus(self, found: TraceTable[JobRun], file: str) -> None:
+    def check_gpus(self, runs: Sequence[JobRun], file: str) -> None:
         """Refuse a file in which no row names a GPU, if jobs with GPUs are wanted."""
-        ran = [run for run in found.rows if run.has_ended and run.duration]
-        if ran and self.options.min_gpus and not any(run.gpus for run in ran):
+        ran = [run for run in runs if run.has_ended and run.duration]
+        if ran and self._options.min_gpus and not any(run.gpus for run in ran):
             there = [column for column in RESOURCES if column in self.header]
             others = f"; they name {', '.join(sorted(self.others))}" if self.others else ""
             expected = f"expected gres/gpu in some row of {file}, got none in {', '.join(there)}"
             raise InstanceError(f"{COLUMN}{there[0]}", f"{expected}{others}")
 
-    def notes(self, found: TraceTable[JobRun]) -> list[str]:
+    def notes(self, runs: Sequence[JobRun]) -> list[str]:
         """Notes on how the rows were read, which affect what the numbers mean."""
         notes = []
-        without = sum(run.duration > 0 and not run.gpus for run in found.rows)
+        without = sum(run.duration > 0 and not run.gpus for run in runs)
         if without:
             notes.append(f"rows of jobs without GPUs: {without}")
         notes += [
@@ -674,7 +520,21 @@ class _Reader:
                 f"{columns} names the GPUs of one node; rows without a number of nodes (NNodes), "
                 f"read as one node: {self.one_node.total()}"
             )
+        if self.later:
+            notes.append(f"jobs that wait from Eligible on: {self.later}")
         return notes
+
+
+def _nodes(row: Mapping[str, str], found: Mapping[str, Resources]) -> int | None:
+    """Nodes of a job, of one of which a column names the GPUs; None if the row does not say."""
+    for name in NODES:
+        if re.fullmatch(r"[1-9]\d*", row.get(name, "")):
+            return int(row[name])
+    return next((each.nodes for each in found.values() if each.nodes), None)
+
+
+def _are_cut(texts: Sequence[str]) -> Mask:
+    return np.array([text.endswith(CUT) for text in texts], dtype=bool)
 
 
 def _cut(column: str) -> MalformedError:
@@ -683,24 +543,15 @@ def _cut(column: str) -> MalformedError:
     )
 
 
-def _state(row: Mapping[str, str]) -> str:
-    """The state without what follows, as in ``CANCELLED by 1000``."""
-    words = row.get("State", "").upper().split()
-    return words[0] if words else ""
-
-
-def _is_unfinished(row: Mapping[str, str]) -> bool:
+def _goes_on(text: str) -> bool:
     """Return whether the run of a row has not ended; a preempted run has ended."""
-    state = _state(row)
-    if state.endswith(CUT):  # a narrow column
-        goes_on = any(name.startswith(state[:-1]) for name in UNFINISHED)
-        if goes_on and any(name.startswith(state[:-1]) for name in ENDED):
-            raise _cut("State")
-        return goes_on
-    if state in UNFINISHED:
-        return True
-    # A state that is not known here is no reason to wait; a run that began and has no end is one.
-    return "End" in row and row["End"] in UNKNOWN and row.get("Start", "") not in UNKNOWN
+    state = text.upper().split(maxsplit=1)[0] if text.strip() else ""
+    if not state.endswith(CUT):
+        return goes_on(state)
+    found = any(name.startswith(state[:-1]) for name in GO_ON)  # a narrow column
+    if found and any(name.startswith(state[:-1]) for name in CUT_STATES):
+        raise _cut("State")
+    return found
 
 
 def _jobs(runs: Sequence[JobRun], notes: list[str]) -> Iterator[list[JobRun]]:
@@ -745,4 +596,35 @@ def _together(components: Sequence[JobRun]) -> JobRun:
     return replace(components[0], duration=longest, has_ended=all(r.has_ended for r in components))
 
 
-SLURM = JobTrace("slurm", _read, {"trace": "Slurm accounting (sacct)"}, SlurmOptions)
+def _is_sacct(lines: list[str], document: Any) -> bool:
+    """Whether these lines, or this document, are sacct's."""
+    if isinstance(document, Mapping):
+        jobs = document.get("jobs")
+        first = jobs[0] if isinstance(jobs, list) and jobs else None
+        is_job = isinstance(first, Mapping) and "job_id" in first
+        return "jobs" in document and ("meta" in document or is_job)
+    if document is not None:
+        return False
+    header = re.findall(r"\w+", lines[0])
+    has_id = any(name in header for name in NAMES)
+    has_more = any(name in header for name in ("Submit", "State", *DURATIONS))
+    is_own = has_id and has_more and not _is_made_of_sacct(lines[0])
+    return is_own or LINE.match(lines[0]) is not None
+
+
+def _is_made_of_sacct(header: str) -> bool:
+    """Whether a program has made this header of sacct's names: its own have no spaces, no GPUs."""
+    cells = [cell.strip(' "') for cell in re.split(r"[,;|\t]", header)]
+    has_space = len(cells) > 1 and any(" " in cell for cell in cells)
+    has_gpus = re.search(r"(?i)gpu", header) is not None
+    return has_space or (has_gpus and re.search(r"(?i)[TG]RES", header) is None)
+
+
+SLURM = JobTrace(
+    "slurm",
+    _read,
+    {"trace": "Slurm accounting (sacct)"},
+    SlurmOptions,
+    looks="output of Slurm's sacct",
+    finds=_is_sacct,
+)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from oasis.model.instance import Instance
-from oasis.traces.job_table import JobTrace, TraceRow
+from oasis.traces.job_table import JobTrace, TraceTable
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
 from oasis.traces.plain_job import COMPLETED, FAILED, KILLED
-from oasis.traces.runs import JobRun, add_jobs, grouped
+from oasis.traces.runs import JobRun, grouped, jobs_of_runs
 from oasis.traces.table import (
     EARLIER_RUN,
     NOT_ENDED,
+    NUMBER,
+    Faults,
     MalformedError,
+    Rows,
     TraceSource,
-    TraceTable,
-    check_usable,
-    real,
-    whole,
+    pd,
 )
 from oasis.traces.times import Durations, TraceTimes
 
@@ -106,77 +110,84 @@ class _Line:
     wait: float
 
 
-def _read(source: TraceSource, options: SwfOptions) -> TraceTable[TraceRow]:
-    found: TraceTable[_Line] = TraceTable()
+def _read(source: TraceSource, options: SwfOptions) -> TraceTable:
+    faults, notes = Faults(), list[str]()
     clock, durations = TraceTimes(options, is_dated=False), Durations(options.duration_unit)
-    rows = [
-        (line, text.split())
-        for line, text in enumerate(source.lines, start=1)
-        if not text.lstrip().startswith(COMMENT)
-    ]
-    # The form of the times is found in whole rows alone; a part of a job may have no submission.
-    clock.look_at(cells[1] for _, cells in rows if len(cells) == FIELDS and cells[1] != UNKNOWN)
+    lines = _lines(source, options.processors_per_gpu, clock, durations, faults)
     finals: dict[str, int] = {}
-    for line, cells in rows:
-        try:
-            row = _line(line, cells, options.processors_per_gpu, clock, durations)
-            # Parts share the number of their job; a second line of any other status is a mistake.
-            first = line if row.status in PARTS else finals.setdefault(row.run.id, line)
-            if first == line:
-                found.rows.append(row)
+    found = []
+    for row in lines:
+        # Parts share the number of their job; a second line of any other status is a mistake.
+        is_part, line = row.status in PARTS, row.run.line
+        first = line if is_part else finals.setdefault(row.run.id, line)
+        if first == line:
+            found.append(row)
+        else:
+            faults.add(MalformedError("repeated job", f"{row.run.id} is in row {first} too"), line)
+    faults.check_usable(len(found), source.name, allow_malformed=options.allow_malformed)
+    said = durations.notes()
+    jobs, more = jobs_of_runs(list(_jobs(found, faults, notes, options.runs)), options.runs, faults)
+    faults.check_usable(len(jobs), source.name, allow_malformed=True)
+    return TraceTable(jobs, faults.malformed, [*said, *notes, *more], clock)
+
+
+def _lines(
+    source: TraceSource, each: int, clock: TraceTimes, durations: Durations, faults: Faults
+) -> Iterator[_Line]:
+    """The lines of the log that can be read."""
+    numbered, cells = [], []
+    for line, text in enumerate(source.lines, start=1):
+        if not text.lstrip().startswith(COMMENT):
+            row = text.split()
+            if len(row) == FIELDS:
+                numbered.append(line)
+                cells.append(row)
             else:
-                example = f"{row.run.id} is in row {first} too"
-                found.reject(MalformedError("repeated job", example), line)
-        except MalformedError as fault:
-            found.reject(fault, line)
-    check_usable(found, source.name, allow_malformed=options.allow_malformed)
-    durations.question()
-    table: TraceTable[TraceRow] = TraceTable([], found.malformed, [], clock)
-    add_jobs(table, list(_jobs(found, table, options.runs)), options.runs)
-    check_usable(table, source.name, allow_malformed=True)
-    return table
-
-
-def _line(
-    line: int, cells: Sequence[str], each: int, clock: TraceTimes, durations: Durations
-) -> _Line:
-    if not cells:
-        raise MalformedError("blank row")
-    if len(cells) != FIELDS:
-        raise MalformedError(f"expected {FIELDS} numbers")
-    status = whole(cells[10], "status", -1)
-    if status > LAST_STATUS:
-        raise MalformedError("bad status")
-    part = status in PARTS
-    if cells[1] == UNKNOWN and not part:
-        raise MalformedError("no submission")
-    submitted = math.nan if cells[1] == UNKNOWN else clock.read(cells[1], "submission")
-    wait = real(cells[2], "wait", minimum=-1.0)
-    if cells[3] == UNKNOWN and status == HAS_COMPLETED:
-        raise MalformedError("no run time")
-    took = 0.0 if cells[3] == UNKNOWN else durations.read(cells[3], "run time")
-    # Processors that were allocated count; what was requested stands in where a log lacks them.
-    processors = cells[4] if cells[4] != UNKNOWN else cells[7]
-    # A job that was cancelled while it waited need not name processors.
-    gpus = -(-whole(processors, "number of processors", 1) // each) if took else 0
-    labels = {"user": cells[11], "queue": cells[14]}
-    started = submitted + wait if wait >= 0 else None
-    # The number of the group stands in where a log has none of the user.
-    owner = next((cell for cell in cells[11:13] if cell != UNKNOWN), "")
-    run = JobRun(
-        *(cells[0], line, submitted, took, gpus, labels, started),
-        owner=owner,
-        state=STATES.get(status, ""),
+                faults.add(f"expected {FIELDS} numbers" if row else "blank row", line)
+    rows = Rows(
+        pd.DataFrame(cells, index=numbered, columns=list(map(str, range(FIELDS))), dtype=object),
+        faults,
     )
-    return _Line(run, status, wait)
+    texts = rows.cells.to_numpy()
+    status = rows.number("10", "status", -1, whole=True)
+    rows.reject(status > LAST_STATUS, "bad status")
+    is_part = np.isin(status, PARTS)
+    nameless = texts[:, 1] == UNKNOWN
+    # The form of the times is found in whole rows alone; a part of a job may have no submission.
+    clock.look_at(texts[~nameless, 1].tolist())
+    rows.reject(nameless & ~is_part, "no submission")
+    submitted = rows.some(clock.column, texts[:, 1].tolist(), ~nameless, "submission")
+    wait = rows.number("2", "wait", -1.0)
+    unknown = texts[:, 3] == UNKNOWN
+    rows.reject(unknown & (status == HAS_COMPLETED), "no run time")
+    told = rows.some(durations.column, texts[:, 3].tolist(), ~unknown, "run time")
+    took = np.where(unknown, 0.0, told)
+    # Processors that were allocated count; what was requested stands in where a log lacks them.
+    rows.cells["held"] = np.where(texts[:, 4] == UNKNOWN, texts[:, 7], texts[:, 4])
+    # A job that was cancelled while it waited need not name processors.
+    rows.cells.loc[took == 0, "held"] = "1"
+    gpus = rows.number("held", "number of processors", 1, whole=True)
+    for k in np.flatnonzero(rows.settle()).tolist():
+        row, begin, delay = texts[k], float(submitted[k]), float(wait[k])
+        # The number of the group stands in where a log has none of the user.
+        owner = next((cell for cell in row[11:13] if cell != UNKNOWN), "")
+        run = JobRun(
+            *(row[0], numbered[k], begin, float(took[k])),
+            int(-(-gpus[k] // each)) if took[k] else 0,
+            {"user": row[11], "queue": row[14]},
+            begin + delay if delay >= 0 else None,
+            owner=owner,
+            state=STATES.get(int(status[k]), ""),
+        )
+        yield _Line(run, int(status[k]), delay)
 
 
 def _jobs(
-    found: TraceTable[_Line], table: TraceTable[TraceRow], rule: str
+    found: Sequence[_Line], faults: Faults, notes: list[str], rule: str
 ) -> Iterator[list[JobRun]]:
     """The runs of each job: its own line, or its parts if they are wanted or there is no such."""
     named = 0
-    for lines in grouped((row.run.id, row) for row in found.rows):
+    for lines in grouped((row.run.id, row) for row in found):
         own = [row.run for row in lines if row.status not in PARTS]
         parts = [row for row in lines if row.status in PARTS]
         # Where the line of the job has no run time, what it did stands in its parts.
@@ -186,16 +197,16 @@ def _jobs(
             yield own
         elif parts[-1].status == CONTINUED and not own:
             for row in parts[:-1]:
-                table.reject(EARLIER_RUN, row.run.line)
-            table.reject(NOT_ENDED, parts[-1].run.line)
+                faults.add(EARLIER_RUN, row.run.line)
+            faults.add(NOT_ENDED, parts[-1].run.line)
         else:
             runs = _placed(parts, own)
             if runs is None:
-                table.reject("bad submission", parts[0].run.line)
+                faults.add("bad submission", parts[0].run.line)
             else:
                 yield runs
     if named:
-        table.notes.append(
+        notes.append(
             f"lines that are parts of jobs (status 2 to 4): {named}; the jobs' own lines are read"
         )
 
@@ -218,4 +229,24 @@ def _placed(parts: Sequence[_Line], own: Sequence[JobRun]) -> list[JobRun] | Non
     return runs
 
 
-SWF = JobTrace("swf", _read, {"trace": "Standard Workload Format"}, SwfOptions)
+def _is_log(lines: list[str], document: Any) -> bool:
+    """Whether these lines are a log's; half is enough: what is wrong with the others is named."""
+    if document is not None:
+        return False
+    rows = [line.split() for line in lines if not line.lstrip().startswith(COMMENT)]
+    if not rows:
+        told = r";\s*(Version|Computer|MaxJobs|UnixStartTime)"
+        return any(re.match(told, line) for line in lines)
+    good = sum(len(row) == FIELDS and all(map(NUMBER.fullmatch, row)) for row in rows)
+    return 2 * good >= len(rows)
+
+
+SWF = JobTrace(
+    "swf",
+    _read,
+    {"trace": "Standard Workload Format"},
+    SwfOptions,
+    is_table=False,
+    looks="a log in the Standard Workload Format",
+    finds=_is_log,
+)

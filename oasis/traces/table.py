@@ -1,4 +1,4 @@
-"""Reading the table of a trace: a row is used, or it is counted with the reason why not."""
+"""A trace's file as a frame of texts: a row is used, or it is counted with the reason why not."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import islice
-from math import inf
+from math import inf, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any
+
+import numpy as np
 
 from oasis.model.errors import InstanceError
 from oasis.model.extras import require
@@ -25,27 +26,31 @@ from oasis.model.file_kinds import (
     read_content,
 )
 from oasis.model.instance import Instance
-
-if TYPE_CHECKING:
-    from oasis.traces.times import TraceTimes
+from oasis.model.rounding import FloatArray
 
 LINES_LOOKED_AT = 200  # to tell what a file is
 PARQUET_ROWS = 100_000  # that are read at once
+LONGEST_RECORD = 1000  # lines between two quotes
 ROW_END = "\x1e"  # a sign that no cell has: ASCII's record separator
+Frame = Any  # of pandas, which is imported where a trace is read
+Objects = np.ndarray[Any, Any]
+Mask = np.ndarray[Any, Any]
+
+
+class _Pandas:
+    def __getattr__(self, name: str) -> Any:
+        require("reading a trace", "pandas")
+        return getattr(import_module("pandas"), name)
+
+
+pd: Any = _Pandas()  # `import oasis` needs NumPy alone
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSource:
-    """A trace that has been read.
+    """The lines of a trace without their ends, the name of its file, and the path as it was given.
 
-    Parameters
-    ----------
-    name : str
-        Name of the file, without its directory; ``standard input`` for ``-``.
-    lines : tuple of str
-        Its lines without their ends; blank ones at its end are left out.
-    path : str
-        Path as the caller named it.
+    Blank lines at the end are left out. The name of ``-`` is ``standard input``.
     """
 
     name: str
@@ -54,12 +59,13 @@ class TraceSource:
 
     @property
     def first(self) -> int:
-        """Number of leading blank lines."""
-        return next((k for k, line in enumerate(self.lines) if line.strip()), 0)
+        """Number of leading lines that are blank or, before a table, comments."""
+        lines = enumerate(self.lines)
+        return next((k for k, line in lines if line.strip() and not _is_comment(line)), 0)
 
     @property
     def header(self) -> str:
-        """The first line that is not blank, empty if there is none."""
+        """The first of the other lines, empty if there is none."""
         return self.lines[self.first] if self.lines else ""
 
     @property
@@ -75,64 +81,29 @@ class TraceSource:
         return kind_of(self.text if is_json else "\n".join(begin))
 
 
+def _is_comment(line: str) -> bool:
+    """Whether a line before the header is a comment, or tells Excel the sign between columns."""
+    return line.startswith("#") or re.fullmatch(r"(?i)sep=.\s*", line) is not None
+
+
 def read_source(path: str | os.PathLike[str]) -> TraceSource:
-    r"""Read a trace.
+    r"""Read a trace, compressed or not; ``-`` is standard input.
 
-    Compressed with gzip, bzip2, xz or zstd or not, with Unix's or Windows's line ends, with or
-    without a byte order mark. A byte that is not UTF-8 becomes ``\xNN``, so that names which differ
-    still do; in a number it spoils its own row alone.
-
-    Parameters
-    ----------
-    path : path
-        The file; ``-`` stands for standard input.
-
-    Raises
-    ------
-    InstanceError
-        If a compressed file is damaged or incomplete, or the file is not text.
-    OSError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> import gzip, tempfile
-    >>> from pathlib import Path
-    >>> from oasis.traces.table import read_source
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     path = Path(directory, "jobs.csv.gz")
-    ...     _ = path.write_bytes(gzip.compress(b"id,gpus\r\na,4\r\n\r\n"))
-    ...     read_source(path)
-    TraceSource(name='jobs.csv.gz', lines=('id,gpus', 'a,4'))
+    A byte that is not UTF-8 becomes ``\xNN``, so that names which differ still do.
     """
     return source_of(path, read_trace(path))
 
 
 def read_trace(path: str | os.PathLike[str]) -> bytes:
-    """The content of a trace, which may also be a Parquet file; errors are those of `read_source`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     path = Path(directory, "jobs.csv")
-    ...     _ = path.write_text("id,gpus")
-    ...     read_trace(path)
-    b'id,gpus'
-    """
+    """The content of a trace; a Parquet file as a table with commas."""
+    if re.match(r"(?i)[a-z][a-z0-9+.-]+:/", str(path)):
+        raise InstanceError("", "expected a file, got a URL: download it first, or pipe it in as -")
     content = read_content(path, also=(PARQUET,))
     return csv_of_parquet(content) if binary_kind(content) == PARQUET else content
 
 
 def csv_of_parquet(content: bytes) -> bytes:
-    """The rows of a Parquet file as a table with commas between.
-
-    Raises
-    ------
-    InstanceError
-        If the file is damaged, or a package that reads it is not installed.
-    """
+    """The rows of a Parquet file as a table with commas between."""
     try:
         require("a Parquet file", "pyarrow", "pandas")
     except ModuleNotFoundError as error:
@@ -167,13 +138,7 @@ def csv_of_parquet(content: bytes) -> bytes:
 
 
 def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
-    r"""The lines of `content`, which was read from `path`.
-
-    Examples
-    --------
-    >>> source_of("jobs.csv", b"id,gpus\r\na,4\n")
-    TraceSource(name='jobs.csv', lines=('id,gpus', 'a,4'))
-    """
+    """The lines of `content`, which was read from `path`."""
     name = "standard input" if str(path) == STANDARD_INPUT else Path(path).name
     text = content.decode("utf-8-sig", errors="backslashreplace")
     # `splitlines` would also break lines at form feeds and other signs that names may hold.
@@ -183,8 +148,8 @@ def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
     return TraceSource(name, tuple(lines), str(path))
 
 
-Row = TypeVar("Row")
-Rows = Iterable[tuple[int, Mapping[str, str]]]
+# --- faults ---------------------------------------------------------------------------------------
+
 REPEATED_ROW, STEP = "repeated row", "step of a job"
 EARLIER_RUN = "run of a job that has not ended"
 NO_JOBS = ("blank row", "repeated header", REPEATED_ROW, STEP, EARLIER_RUN)  # are no jobs
@@ -194,19 +159,14 @@ SOUND = (*NO_JOBS, NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED)  # rows without a faul
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 LARGEST = 2.0**53  # of a number: every integer up to here is a float
 COLUMN = "column "  # before the name of a column in errors: options may have the same names
+ROW, ENTRY = "row", "entry"  # of a table, of a JSON document
+MOST_KINDS = 3  # of faults, in an error message
 
 
 class MalformedError(Exception):
-    """Raised for a row that cannot be used.
+    """A row that cannot be used: a kind of fault, what was found there, and what was expected.
 
-    Parameters
-    ----------
-    kind : str
-        The kind of fault; rows with one kind are counted together.
-    example : str
-        What was found in this row; that of the first row stands for all of the kind.
-    expected : str
-        What was expected, for a file that is refused.
+    Rows with one kind are counted together; the example of the first stands for all of them.
     """
 
     def __init__(self, kind: str, example: str = "", expected: str = "") -> None:
@@ -214,213 +174,65 @@ class MalformedError(Exception):
         self.kind, self.example, self.expected = kind, example, expected
 
 
-ROW, ENTRY = "row", "entry"
+class Faults:
+    """The rows of a file that cannot be used, by kind of fault."""
 
+    def __init__(self, unit: str = ROW) -> None:
+        self.unit = unit
+        self._found: dict[str, tuple[int, int, MalformedError]] = {}
 
-@dataclass(slots=True)
-class TraceTable(Generic[Row]):
-    """The rows of a file and the faults found in it.
-
-    Parameters
-    ----------
-    rows : list
-        What the parser made of each good row, in the order of the file.
-    malformed : dict
-        Kind of fault -> ``{"count": n, "first_row": line}``; line 1 is the header. In a JSON
-        document it is ``"first_entry"``, and the first entry is 1.
-    notes : list of str
-        Notes on how the rows were read, which affect what the numbers mean.
-    clock : TraceTimes or None
-        Reader of the times of the file.
-    unit : {"row", "entry"}
-        Word for one record of the file.
-    """
-
-    rows: list[Row] = field(default_factory=list)
-    malformed: dict[str, dict[str, int]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    clock: TraceTimes | None = None
-    unit: str = ROW
-    _names: dict[str, str] = field(default_factory=dict, repr=False)  # kind -> with its example
-    _expected: dict[str, str] = field(default_factory=dict, repr=False)
-
-    def reject(self, fault: str | MalformedError, line: int) -> None:
-        """Count the row at `line` as one with this kind of fault."""
+    def add(self, fault: str | MalformedError, line: int) -> None:
+        """Count the row at `line` as one with this fault."""
         if isinstance(fault, str):
             fault = MalformedError(fault)
-        name = self._names.setdefault(fault.kind, str(fault))
-        self._expected.setdefault(name, fault.expected)
-        first = {"count": 0, f"first_{self.unit}": line}
-        self.malformed.setdefault(name, first)["count"] += 1
+        count, first, shown = self._found.get(fault.kind, (0, line, fault))
+        self._found[fault.kind] = (count + 1, *((line, fault) if line < first else (first, shown)))
+
+    def drop(self, kind: str) -> None:
+        """Forget the rows of a kind of fault."""
+        self._found.pop(kind, None)
+
+    @property
+    def malformed(self) -> dict[str, dict[str, int]]:
+        """Kind of fault -> how many rows, and the first line or entry, which is 1."""
+        ordered = sorted(self._found.values(), key=lambda found: found[1])
+        return {str(f): {"count": n, f"first_{self.unit}": line} for n, line, f in ordered}
 
     def expected(self, kinds: Iterable[str]) -> str:
         """Expected values in place of these kinds of faults, keys of `malformed`."""
-        known = [f"{kind}: {self._expected[kind]}" for kind in kinds if self._expected.get(kind)]
+        said = {str(fault): fault.expected for _, _, fault in self._found.values()}
+        known = [f"{kind}: {said[kind]}" for kind in kinds if said[kind]]
         return f"; expected instead of {', of '.join(known)}" if known else ""
 
+    def check_usable(self, good: int, name: str, *, allow_malformed: bool = False) -> None:
+        """Refuse a file with no usable row, or with less than half of its rows usable.
 
-@dataclass(frozen=True, slots=True)
-class RowLayout:
-    """Rule by which a line is split into cells.
-
-    Parameters
-    ----------
-    header : sequence of str
-        The names of the columns.
-    first : int
-        Lines before the first row of values.
-    split : callable
-        Makes cells of a line.
-    """
-
-    header: Sequence[str]
-    first: int
-    split: Callable[[str], list[str]]
-
-
-def read_table(
-    source: TraceSource,
-    columns: Sequence[str],
-    parse: Callable[[int, Mapping[str, str]], Row],
-    key: str | None = None,
-    *,
-    layout: RowLayout | None = None,
-    clock: TraceTimes | None = None,
-    time: str = "",
-    allow_malformed: bool = False,
-) -> TraceTable[Row]:
-    """Parse a table whose header names at least `columns`, in any order.
-
-    Parameters
-    ----------
-    source : TraceSource
-        The lines, as `read_source` gives them.
-    columns : sequence of str
-        Columns that must be there; the others are there for `parse` too.
-    parse : callable
-        Takes the line number and the cells by column; raises `MalformedError` for a bad row.
-    key : str, optional
-        Column that must be filled, and differently in every row.
-    layout : RowLayout, optional
-        How lines are split; by default at commas, with quotes, below a header.
-    clock : TraceTimes, optional
-        What `parse` reads times with; it is shown the column `time` before the first row is parsed.
-    time : str
-        A column of times.
-    allow_malformed : bool
-        Whether more than half of the rows may be malformed.
-
-    Raises
-    ------
-    InstanceError
-        Naming the column that the header lacks or repeats, or if more than half of the rows are
-        malformed.
-    """
-    if layout is None:
-        layout = RowLayout(csv_cells(source.header), source.first + 1, csv_cells)
-    _check_header(layout.header, columns, source.name)
-    table: TraceTable[Row] = TraceTable()
-    if clock is not None:
-        clock.look_at(row[time] for _, row in _split_rows(source, layout, None))
-        table.clock = clock
-    # Row by row: of a million rows, no more is kept than what `parse` makes of them.
-    parse_rows(table, _split_rows(source, layout, table), parse, key)
-    check_usable(table, source.name, allow_malformed=allow_malformed)
-    return table
-
-
-def _split_rows(source: TraceSource, layout: RowLayout, table: TraceTable[Any] | None) -> Rows:
-    """The rows with their numbers; those that are none are counted in `table`, if it is given."""
-    # Line by line, so that a stray quote or byte spoils only its own row.
-    for line, text in enumerate(islice(source.lines, layout.first, None), start=layout.first + 1):
-        try:
-            yield line, _by_column(layout.split(text), layout.header)
-        except MalformedError as fault:
-            if table is not None:
-                table.reject(fault, line)
-
-
-def parse_rows(
-    table: TraceTable[Row],
-    rows: Rows,
-    parse: Callable[[int, Mapping[str, str]], Row],
-    key: str | None = None,
-) -> None:
-    """Add to `table` what `parse` makes of numbered `rows`; the rest is as in `read_table`."""
-    seen = {""}
-    for line, row in rows:
-        try:
-            if key is not None and row[key] in seen:
-                table.reject(f"repeated {key}" if row[key] else f"no {key}", line)
-                continue
-            table.rows.append(parse(line, row))
-            # Only a row that can be used takes its name: a
-            # good row after a bad one of the same name counts.
-            seen.add(row.get(key or "", ""))
-        except MalformedError as fault:
-            table.reject(fault, line)
-
-
-MOST_KINDS = 3  # of faults, in an error message
-
-
-def check_usable(table: TraceTable[Any], name: str, *, allow_malformed: bool = False) -> None:
-    """Refuse a file with no usable row, or with less than half of its rows usable.
-
-    Rows without a fault that are no job, such as those of jobs that have not ended, do not count.
-
-    Parameters
-    ----------
-    table : TraceTable
-        The table that was read.
-    name : str
-        The file's.
-    allow_malformed : bool
-        Whether one good row is enough.
-
-    Raises
-    ------
-    InstanceError
-        Naming the commonest faults, the first row with one and what would help.
-    """
-    faults = {kind: found for kind, found in table.malformed.items() if kind not in SOUND}
-    count = sum(found["count"] for found in faults.values())
-    good = len(table.rows)
-    # More bad rows than good ones are a sign of another format or of a wrong option.
-    if (good and (allow_malformed or count <= good)) or not table.malformed:
-        return
-    named = sorted((faults or table.malformed).items(), key=lambda entry: -entry[1]["count"])
-    first = min(found[f"first_{table.unit}"] for _, found in named)
-    kinds = "; ".join(
-        kind if len(named) == 1 else f"{kind} ({_rows(found['count'], table.unit)})"
-        for kind, found in named[:MOST_KINDS]
-    )
-    others = len(named) - MOST_KINDS
-    more = f"; {others} other kind{'' if others == 1 else 's'}" if others > 0 else ""
-    rejected = sum(found["count"] for found in table.malformed.values())
-    if good:
-        what = f"{count} of the {count + good} {_many(table.unit)} of {name} cannot be used"
-        what += f"; --allow-malformed goes on with the other {good}"
-    else:
-        what = f"none of the {rejected} {_many(table.unit)} of {name} can be used"
-    expected = table.expected(kind for kind, _ in named[:MOST_KINDS])
-    raise InstanceError(f"{table.unit} {first}", f"{kinds}{more}; {what}{expected}")
-
-
-def real(text: str, column: str, minimum: float = 0.0) -> float:
-    """Finite number >= `minimum` in a cell of `column`."""
-    value = float(text) if NUMBER.fullmatch(text) else inf
-    if not minimum <= value <= LARGEST:
-        raise MalformedError(f"bad {column}", expected=f"a number >= {minimum:g}")
-    return value
-
-
-def whole(text: str, column: str, minimum: int = 0) -> int:
-    """Whole number >= `minimum` in a cell of `column`."""
-    value = float(text) if NUMBER.fullmatch(text) else inf
-    if not minimum <= value <= LARGEST or value != int(value):
-        raise MalformedError(f"bad {column}", expected=f"a whole number >= {minimum}")
-    return int(value)
+        Rows without a fault that are no job, such as those of jobs that have not ended, do not
+        count. With `allow_malformed`, one of the `good` rows is enough.
+        """
+        malformed = self.malformed
+        faults = {kind: found for kind, found in malformed.items() if kind not in SOUND}
+        count = sum(found["count"] for found in faults.values())
+        # More bad rows than good ones are a sign of another format or of a wrong option.
+        if (good and (allow_malformed or count <= good)) or not malformed:
+            return
+        named = sorted((faults or malformed).items(), key=lambda entry: -entry[1]["count"])
+        first = min(found[f"first_{self.unit}"] for _, found in named)
+        kinds = "; ".join(
+            kind if len(named) == 1 else f"{kind} ({_rows(found['count'], self.unit)})"
+            for kind, found in named[:MOST_KINDS]
+        )
+        others = len(named) - MOST_KINDS
+        more = f"; {others} other kind{'' if others == 1 else 's'}" if others > 0 else ""
+        many = _many(self.unit)
+        if good:
+            what = f"{count} of the {count + good} {many} of {name} cannot be used"
+            what += f"; --allow-malformed goes on with the other {good}"
+        else:
+            rejected = sum(found["count"] for found in malformed.values())
+            what = f"none of the {rejected} {many} of {name} can be used"
+        expected = self.expected(kind for kind, _ in named[:MOST_KINDS])
+        raise InstanceError(f"{self.unit} {first}", f"{kinds}{more}; {what}{expected}")
 
 
 def malformed_lines(instance: Instance) -> list[str]:
@@ -437,15 +249,7 @@ def malformed_lines(instance: Instance) -> list[str]:
 
 
 def notes_of(instance: Instance) -> list[str]:
-    """Notes on how the trace of `instance` was read, which affect what the numbers mean.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.traces.table import notes_of
-    >>> notes_of(oasis.generate("testbed", jobs=3, seed=1))
-    []
-    """
+    """Notes on how the trace of `instance` was read, which affect what the numbers mean."""
     report = instance.metadata.get("notes", {})
     return [note for notes in report.values() for note in notes]
 
@@ -483,34 +287,94 @@ def _many(unit: str) -> str:
     return f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
 
 
-def read_header(source: TraceSource) -> list[str]:
-    """The cells of the first line of a CSV file."""
-    return csv_cells(source.header)
+# --- rows -----------------------------------------------------------------------------------------
 
 
-def csv_cells(text: str, delimiter: str = ",") -> list[str]:
+@dataclass(frozen=True, slots=True)
+class RowLayout:
+    """How a line is split into cells: the columns, the lines before the first row, and a rule.
+
+    Where cells may have quotes, a record goes on over lines until its quotes are closed.
+    """
+
+    header: Sequence[str]
+    first: int
+    split: Callable[[str], list[str]]
+    delimiter: str = ""  # where cells may have quotes
+
+
+def csv_layout(source: TraceSource, delimiter: str = ",") -> RowLayout:
+    """The layout of a table with this sign between columns, below a header."""
+
+    def split(text: str) -> list[str]:
+        if '"' in text:
+            return csv_cells(text, delimiter)
+        return [cell.strip() for cell in text.split(delimiter)]
+
+    return RowLayout(split(source.header), source.first + 1, split, delimiter)
+
+
+def csv_cells(text: str, delimiter: str = ",", *, strict: bool = False) -> list[str]:
     """The cells between delimiters of one character; quotes have a meaning."""
     try:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter), [])]
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict)
+        return [cell.strip() for cell in next(rows, [])]
     except csv.Error:
         # One cell, which the number of columns then refuses in its own row.
         return [text]
 
 
-def _by_column(cells: list[str], header: Sequence[str]) -> dict[str, str]:
+def cells_of(
+    source: TraceSource, layout: RowLayout, wanted: Iterable[str], faults: Faults
+) -> Frame:
+    """The `wanted` columns as texts, a row for each line that is split well; the others' faults."""
+    header = list(layout.header)
+    names = list(dict.fromkeys(wanted))
+    check_header(header, names, source.name)
+    places = [header.index(name) for name in names]
+    rows, lines = [], []
+    end, total = layout.first, len(source.lines)
+    while end < total:
+        line, text = end + 1, source.lines[end]
+        end += 1
+        try:
+            cells = layout.split(text)
+            if layout.delimiter and text.count('"') % 2:
+                cells, end = _record(source, layout, end) or (cells, end)
+            _check_cells(cells, header, text)
+        except MalformedError as fault:
+            faults.add(fault, line)
+            continue
+        rows.append([cells[place] for place in places])
+        lines.append(line)
+    return pd.DataFrame(rows, index=lines, columns=names, dtype=object)
+
+
+def _record(source: TraceSource, layout: RowLayout, end: int) -> tuple[list[str], int] | None:
+    """The cells of a record that goes on over lines, and the last one; None: a stray quote."""
+    text = source.lines[end - 1]
+    for last in range(end, min(len(source.lines), end + LONGEST_RECORD)):
+        text += f"\n{source.lines[last]}"
+        if source.lines[last].count('"') % 2:
+            cells = csv_cells(text, layout.delimiter, strict=True)
+            return (cells, last + 1) if len(cells) == len(layout.header) else None
+    return None
+
+
+def _check_cells(cells: list[str], header: list[str], text: str) -> None:
     if not any(cells):
         raise MalformedError("blank row")
-    if any("\0" in cell for cell in cells):
+    if "\0" in text:
         raise MalformedError("NUL byte")
     # Philly's file has its header a second time, in the middle.
-    if cells == list(header):
+    if cells == header:
         raise MalformedError("repeated header")
     if len(cells) != len(header):
         raise MalformedError("wrong number of columns")
-    return dict(zip(header, cells, strict=True))
 
 
-def _check_header(header: Sequence[str], columns: Sequence[str], file: str) -> None:
+def check_header(header: Sequence[str], columns: Iterable[str], file: str) -> None:
+    """Refuse a header that lacks one of these columns, or has it twice."""
     for name in columns:
         if header.count(name) != 1:
             found = ",".join(header)[:200]
@@ -519,3 +383,92 @@ def _check_header(header: Sequence[str], columns: Sequence[str], file: str) -> N
                 if name in csv_cells(found, delimiter):
                     expected += f"; expected commas between columns, got {delimiter!r}"
             raise InstanceError(f"{COLUMN}{name}", expected)
+
+
+def numbers(texts: Sequence[str]) -> FloatArray:
+    """The texts that are numbers; NaN for the others."""
+    is_number = NUMBER.fullmatch
+    return np.array([float(text) if is_number(text) else nan for text in texts], dtype=float)
+
+
+class Rows:
+    """Rows of a file as columns of texts, and the first fault of each."""
+
+    def __init__(self, cells: Frame, faults: Faults) -> None:
+        self.cells, self.faults = cells, faults
+        self.lines = cells.index.to_numpy()
+        self._fault = np.full(len(cells), None, dtype=object)
+
+    def texts(self, column: str) -> list[str]:
+        """The cells of a column."""
+        found: list[str] = self.cells[column].tolist()
+        return found
+
+    @property
+    def is_good(self) -> Mask:
+        """Whether no fault was found in each row yet."""
+        return np.array([fault is None for fault in self._fault], dtype=bool)
+
+    def reject(self, bad: Mask, fault: str | MalformedError) -> None:
+        """Give the `bad` rows this fault, but for those that have one."""
+        found = MalformedError(fault) if isinstance(fault, str) else fault
+        self._fault[np.asarray(bad, dtype=bool) & self.is_good] = found
+
+    def some(
+        self,
+        read: Callable[..., tuple[FloatArray, Objects]],
+        texts: Sequence[str],
+        where: Mask,
+        *more: str,
+    ) -> FloatArray:
+        """Values of a column of times or durations in some of the good rows, NaN in the others.
+
+        `read` takes the texts and `more`; its faults become those of the rows.
+        """
+        place = np.flatnonzero(where & self.is_good)
+        values = np.full(len(texts), nan)
+        values[place], self._fault[place] = read([texts[k] for k in place.tolist()], *more)
+        return values
+
+    def each(self, texts: Sequence[str], read: Callable[[str], Any]) -> Objects:
+        """What `read` makes of each text, which is read once; None where it is malformed."""
+        known: dict[str, tuple[Any, MalformedError | None]] = {}
+        good = self.is_good
+        for k, text in enumerate(texts):
+            if text not in known:
+                try:
+                    known[text] = (read(text), None)
+                except MalformedError as fault:
+                    known[text] = (None, fault)
+            if good[k]:
+                self._fault[k] = known[text][1]
+        values = np.empty(len(texts), dtype=object)
+        values[:] = [known[text][0] for text in texts]
+        return values
+
+    def number(self, column: str, name: str, minimum: float = 0.0, *, whole: bool = False) -> Any:
+        """Numbers >= `minimum` in a column, which errors call `name`; NaN where there is none."""
+        values = numbers(self.texts(column))
+        values[~((values >= minimum) & (values <= LARGEST))] = inf
+        bad = np.isinf(values) | (whole & (np.floor(values) != values))
+        what = f"a{' whole' if whole else ''} number >= {minimum:g}"
+        self.reject(bad, MalformedError(f"bad {name}", expected=what))
+        values[bad] = nan
+        return values
+
+    def settle(self, key: str | None = None) -> Mask:
+        """Count the rows with a fault, and those whose `key` is empty or that of an earlier row.
+
+        Only a row that can be used takes its name: a good row after a bad one of its name counts.
+        """
+        if key is not None:
+            seen: set[Hashable] = {""}
+            for k, (name, good) in enumerate(zip(self.texts(key), self.is_good, strict=True)):
+                if name in seen:
+                    self._fault[k] = MalformedError(f"repeated {key}" if name else f"no {key}")
+                elif good:
+                    seen.add(name)
+        good = self.is_good
+        for k in np.flatnonzero(~good).tolist():
+            self.faults.add(self._fault[k], int(self.lines[k]))
+        return good

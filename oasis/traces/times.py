@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
-from math import isfinite
-from statistics import median
+from math import isfinite, nan
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import numpy as np
+
 from oasis.model.errors import InstanceError
-from oasis.traces.options import TraceOptions
-from oasis.traces.table import NUMBER, MalformedError
+from oasis.model.rounding import FloatArray
+from oasis.traces.options import UNIT_SECONDS, UNIT_WORDS, UNITS, TraceOptions
+from oasis.traces.table import NUMBER, MalformedError, numbers
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
@@ -36,6 +39,7 @@ ISO = re.compile(
     r"(?:(?P<separator>[Tt ])(?P<time>\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)"
     r" ?(?P<zone>[Zz]|UTC|[+-]\d\d(?::?\d\d)?)?)?"
 )
+QUICK = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}")  # numpy reads it
 DATES_OF_DIGITS = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 OTHER_FORMS = (  # what is recognised, and refused by its name
     (r"", "empty"),
@@ -49,8 +53,12 @@ OTHER_FORMS = (  # what is recognised, and refused by its name
 )
 
 ELAPSED = re.compile(r"(?:(?:(\d+)(?:-| days?,? ))?(\d+):)?(\d+):(\d\d(?:\.\d+)?)")
+ISO_DURATION = re.compile(
+    r"(?i)P(?:(\d+(?:\.\d+)?)D)?"
+    r"(?:T(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?"
+)
+NAMED = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)[\s,]*")  # 1h30m, 2 days 4 hours
 DURATION = "a number >= 0, or days, hours, minutes and seconds as d-hh:mm:ss"
-UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
 # Medians outside of this are those of hours as small numbers, or of milliseconds.
 SHORTEST_MEDIAN = 1.0
 LONGEST_MEDIAN = 30 * 86400.0
@@ -59,56 +67,47 @@ LONGEST_MEDIAN = 30 * 86400.0
 class TraceTimes:
     """Reads the times of one trace, which all have one form: that of most of them.
 
-    Parameters
-    ----------
-    options : TraceOptions
-        ``time_format``, ``time_zone`` and ``any_year``.
-    is_dated : bool
-        Whether the trace has dates alone. Otherwise numbers too small for a date of 1990 are
-        seconds since some moment, such as the beginning of the trace.
-
-    Raises
-    ------
-    InstanceError
-        For a time zone or a format that does not exist.
-
-    Examples
-    --------
-    >>> from oasis.traces import MachineOptions
-    >>> from oasis.traces.times import TraceTimes
-    >>> clock = TraceTimes(MachineOptions(), is_dated=True)
-    >>> clock.look_at(["2017-10-09 07:00:00", "2017-10-09 07:10:00"])
-    >>> clock.show(clock.read("2017-10-09 07:00:00", "timestamp"))
-    '2017-10-09 07:00:00'
+    Where `is_dated` is false, numbers too small for a date of 1990 are seconds since some moment,
+    such as the beginning of the trace; one such number says so of all numbers of the trace.
     """
 
     def __init__(self, options: TraceOptions, *, is_dated: bool) -> None:
         self._format, self._any_year = options.time_format, options.any_year
         self._zone = _zone(options.time_zone)
-        self._is_dated = is_dated
+        self.unit = options.time_unit  # of numbers; empty: seconds, or what they look like
+        self._is_dated = is_dated and not self.unit
+        self._counts = bool(self.unit)  # whether every number is a time since some moment
         self._date_of_digits = ""  # the first, if most numbers are such
         self._separator = " "
         self._repeated = 0  # times that the clocks of the zone showed twice
-        self.form = LOCAL if is_dated else RELATIVE
+        self.form = LOCAL if self._is_dated else RELATIVE
         if self._format:
             _check_format(self._format)
 
-    def look_at(self, texts: Iterable[str]) -> None:
-        """Find the form of a column: that of most of its times, of equally many the first."""
+    def look_at(self, texts: Iterable[str], unit: str = "") -> None:
+        """Find the form of a column, whose name ends with `unit`: that of most of its times."""
         kept = [text for text in texts if text]
         # 20240301 is a number of seconds too. Where at least half of the whole numbers read as
         # dates, none is taken for seconds, and the error says how to read them.
         digits = [text for text in kept if text.isdecimal()]
         dates = [text for text in digits if _is_date_of_digits(text)]
-        self._date_of_digits = dates[0] if dates and 2 * len(dates) >= len(digits) else ""
-        forms: Counter[str] = Counter()
-        for text in kept:
+        is_dates = bool(dates) and 2 * len(dates) >= len(digits)
+        self._date_of_digits = dates[0] if is_dates and not self._counts else ""
+        if not self._counts and not self._is_dated and not is_dates:
+            values = numbers(kept)
+            # A name such as submit_ms is believed, unless the numbers are dates of our time.
+            most = np.nanmax(values, initial=0.0)
+            named = unit and most < FIRST_SECOND / UNIT_SECONDS[unit]
+            self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
+        forms, _ = self._quick(kept)
+        counted = Counter(form for form in forms if form)
+        for k in np.flatnonzero(forms == "").tolist():
             with suppress(_OtherFormError):
-                forms[self._parse(text)[0]] += 1
+                counted[self._parse(kept[k])[0]] += 1
         self._repeated = 0  # these are read again
-        if forms:
+        if counted:
             # Of forms that are equally frequent, `max` takes the first that came.
-            self.form = max(forms, key=lambda form: forms[form])
+            self.form = max(counted, key=lambda form: counted[form])
         self._separator = next(
             (found["separator"] for found in map(ISO.fullmatch, kept) if found and found["time"]),
             " ",
@@ -121,14 +120,45 @@ class TraceTimes:
         told = "in the hour that clocks repeat in autumn, read as the first of the two"
         return [f"times of {self._zone} {told}: {self._repeated}"]
 
-    def read(self, text: str, column: str) -> float:
-        """Seconds of a time in a cell of `column`, since 1970 or since the trace began.
+    def column(
+        self, texts: Sequence[str], name: str, unit: str = ""
+    ) -> tuple[FloatArray, np.ndarray[Any, Any]]:
+        """Seconds of the times in a column (NaN: none), and the faults of the others (or None)."""
+        forms, seconds = self._quick(texts)
+        seconds[(forms != self.form) | ((forms == RELATIVE) & (seconds < 0))] = nan
+        faults = np.full(len(texts), None, dtype=object)
+        for k in np.flatnonzero(np.isnan(seconds)).tolist():
+            try:
+                seconds[k] = self.read(texts[k], name)
+            except MalformedError as fault:
+                faults[k] = fault
+        if self.form == RELATIVE:
+            seconds *= UNIT_SECONDS[unit or self.unit]
+        return seconds, faults
 
-        Raises
-        ------
-        MalformedError
-            Naming the form that was found, and those that are wanted.
-        """
+    def _quick(self, texts: Sequence[str]) -> tuple[np.ndarray[Any, Any], FloatArray]:
+        """Forms and seconds of the commonest texts, all at once; of the others "" and NaN."""
+        forms, seconds = np.full(len(texts), "", dtype=object), np.full(len(texts), nan)
+        if self._format:
+            return forms, seconds
+        dated = np.array([QUICK.fullmatch(text) is not None for text in texts], dtype=bool)
+        if self._zone is None and dated.any():
+            with suppress(ValueError):  # one does not exist: each is read by itself
+                moments = np.array(texts)[dated].astype("datetime64[s]").astype(float)
+                is_near = (moments >= FIRST_SECOND) & (moments < LAST_SECOND)
+                place = np.flatnonzero(dated)[is_near]
+                forms[place], seconds[place] = LOCAL, moments[is_near]
+        if not self._date_of_digits and not dated.all():
+            values = numbers(texts)
+            small = (np.abs(values) < FIRST_SECOND) & (not self._is_dated)
+            small |= np.isfinite(values) & self._counts
+            epoch = (values >= FIRST_SECOND) & (values < LAST_SECOND) & ~small
+            forms[small], forms[epoch] = RELATIVE, SECONDS
+            seconds[small | epoch] = values[small | epoch]
+        return forms, seconds
+
+    def read(self, text: str, column: str) -> float:
+        """Seconds of a time in a cell of `column`, since 1970 or since the trace began."""
         try:
             form, seconds = self._parse(text)
         except _OtherFormError as found:
@@ -140,19 +170,16 @@ class TraceTimes:
             raise MalformedError(f"bad {column}: below 0, expected {RELATIVE}")
         return seconds
 
+    def second(self, text: str, seconds: float) -> float:
+        """The second moment that a local time names, where clocks go back; else `seconds`."""
+        if self._zone is None or self.form in EPOCH or self.form == RELATIVE:
+            return seconds
+        local = datetime.fromtimestamp(seconds, self._zone)
+        has_zone = ISO.fullmatch(text) and ISO.fullmatch(text)["zone"]  # type: ignore[index]
+        return seconds if has_zone else local.replace(fold=1).timestamp()
+
     def start(self, text: str) -> float | None:
-        """Begin of the window of a trace, by the option ``start``.
-
-        Returns
-        -------
-        float or None
-            Seconds, as `read` gives them; None for ``busiest`` and ``first``.
-
-        Raises
-        ------
-        InstanceError
-            If it is none of them.
-        """
+        """Begin of the window of a trace by the option ``start``; None for busiest and first."""
         if text in ("busiest", "first"):
             return None
         allowed = {self.form, ZONED, *EPOCH} if self.form in (ZONED, *EPOCH) else {self.form}
@@ -235,7 +262,7 @@ class TraceTimes:
         value = float(text)
         if not isfinite(value):
             raise _OtherFormError(f"too large a number, expected {self._wanted()}")
-        if not self._is_dated and abs(value) < FIRST_SECOND:
+        if self._counts or (not self._is_dated and abs(value) < FIRST_SECOND):
             return RELATIVE, value
         for form, ticks in EPOCH.items():
             if FIRST_SECOND <= value / ticks < LAST_SECOND:
@@ -307,82 +334,69 @@ def _check_format(pattern: str) -> None:
 
 
 class Durations:
-    """Reads the durations of one trace: numbers of one unit, or days, hours, minutes and seconds.
-
-    Parameters
-    ----------
-    unit : {"", "s", "ms", "min", "h"}
-        Unit of the numbers; empty: seconds, unless `question` finds that they cannot be.
-
-    Examples
-    --------
-    >>> from oasis.traces.times import Durations
-    >>> durations = Durations("min")
-    >>> durations.read("90", "duration"), durations.read("1-00:00:10", "Elapsed")
-    (5400.0, 86410.0)
-    """
+    """Reads durations: numbers of one unit, or days, hours, minutes and seconds."""
 
     def __init__(self, unit: str) -> None:
         self.unit = unit
-        self._numbers: list[float] = []
+        self._numbers: list[FloatArray] = []
         self._column = "duration"
 
-    def read(self, text: str, column: str) -> float:
-        """Seconds of a duration in a cell of `column`.
+    def column(self, texts: Sequence[str], name: str) -> tuple[FloatArray, np.ndarray[Any, Any]]:
+        """Seconds of the durations in a column (NaN: none), and the faults of the others."""
+        values = numbers(texts)
+        values[~np.isfinite(values) | (values < 0)] = nan
+        told = values[values > 0]  # a job that never ran says nothing about the unit
+        if told.size:
+            self._numbers.append(told)
+            self._column = name
+        seconds = values * UNIT_SECONDS[self.unit]
+        faults = np.full(len(texts), None, dtype=object)
+        for k in np.flatnonzero(np.isnan(values)).tolist():
+            try:
+                seconds[k] = elapsed_seconds(texts[k], name)
+            except MalformedError as fault:
+                faults[k] = fault
+        return seconds, faults
 
-        Raises
-        ------
-        MalformedError
-            If it is none.
-        """
-        if NUMBER.fullmatch(text):
-            value = float(text)
-            if value >= 0 and isfinite(value):
-                # A job that never ran says nothing about the unit.
-                if value > 0:
-                    self._numbers.append(value)
-                    self._column = column
-                return value * UNIT_SECONDS[self.unit]
-        elif ":" in text:
-            return elapsed_seconds(text, column)
-        raise MalformedError(f"bad {column}", expected=DURATION)
-
-    def question(self) -> None:
-        """Refuse numbers without a stated unit that would be odd as seconds.
-
-        Raises
-        ------
-        InstanceError
-            If their median is below a second or above thirty days.
-        """
-        if self.unit or not self._numbers:
-            return
-        middle = median(self._numbers)
-        if middle < SHORTEST_MEDIAN:
-            odd = "below one second"
-        elif middle > LONGEST_MEDIAN:
-            odd = "above thirty days"
-        else:
-            return
-        expected = "expected s, ms, min or h, the unit of the durations"
-        found = f"the median of the column {self._column} is {middle:.6g}"
-        raise InstanceError("duration_unit", f"{expected}: {found}, which in seconds is {odd}")
+    def notes(self) -> list[str]:
+        """How the numbers were read; refuse those that would be odd as seconds."""
+        if not self._numbers:
+            return []
+        middle = float(np.median(np.concatenate(self._numbers)))
+        if not self.unit and not SHORTEST_MEDIAN <= middle <= LONGEST_MEDIAN:
+            odd = "below one second" if middle < SHORTEST_MEDIAN else "above thirty days"
+            expected = "expected s, ms, min, h or d, the unit of the durations"
+            found = f"the median of the column {self._column} is {middle:.6g}"
+            raise InstanceError("duration_unit", f"{expected}: {found}, which in seconds is {odd}")
+        words = UNIT_WORDS[self.unit or "s"]
+        shown = f"{middle:.6g} {self.unit or 's'}"
+        return [f"durations read as {words}; median {shown} (--duration-unit)"]
 
 
 def elapsed_seconds(text: str, column: str = "Elapsed") -> float:
-    """Seconds of an elapsed time such as 02:30:00, 1-00:00:00 or 05:00 (minutes and seconds).
-
-    Examples
-    --------
-    >>> elapsed_seconds("1-00:00:10"), elapsed_seconds("05:00")
-    (86410.0, 300.0)
-    """
+    """Seconds of an elapsed time such as 02:30:00, 1-00:00:00, 05:00, PT1H30M or 1h30m."""
     found = ELAPSED.fullmatch(text)
     if found is None:
-        raise MalformedError(f"bad {column}", expected=DURATION)
+        return _named_seconds(text, column)
     days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
     seconds = float(found[4])
     # Only the first of the parts may be large: 90:00 is ninety minutes, 1:90:00 is a mistake.
     if seconds >= 60 or (found[2] and minutes >= 60) or (found[1] and hours >= 24):
         raise MalformedError(f"bad {column}", expected=DURATION)
     return ((24 * days + hours) * 60 + minutes) * 60 + seconds
+
+
+def _named_seconds(text: str, column: str) -> float:
+    """Seconds of a duration whose parts name their units."""
+    iso = ISO_DURATION.fullmatch(text)
+    if iso and any(iso.groups()):
+        parts = zip(iso.groups(), ("d", "h", "min", "s"), strict=True)
+        return sum(float(amount) * UNIT_SECONDS[unit] for amount, unit in parts if amount)
+    named = NAMED.findall(text)
+    units = [UNITS.get(word.lower(), "") for _, word in named]
+    sizes = [UNIT_SECONDS[unit] for unit in units]
+    # Each unit once, the largest first: 30m1h or 5m5m are mistakes.
+    is_ordered = all(units) and sizes == sorted(set(sizes), reverse=True)
+    if not named or NAMED.sub("", text).strip() or not is_ordered:
+        raise MalformedError(f"bad {column}", expected=DURATION)
+    return sum(float(amount) * size for (amount, _), size in zip(named, sizes, strict=True))

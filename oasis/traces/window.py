@@ -19,23 +19,7 @@ LABELS = ("virtual_cluster", "user", "partition", "queue", "qos")
 
 
 def kept_sentence(kept: int, left_out: Iterable[tuple[int, str]]) -> str:
-    """One line about the jobs of a trace.
-
-    Parameters
-    ----------
-    kept : int
-        Jobs that remain.
-    left_out : iterable of (int, str)
-        How many jobs each rule left out, and the rule with its values. Rules that left out none
-        are not mentioned.
-
-    Examples
-    --------
-    >>> kept_sentence(16, [(172, "by GPUs (1..)"), (0, "by duration"), (57, "outside the window")])
-    'kept 16 of 245 jobs: 172 by GPUs (1..), 57 outside the window'
-    >>> kept_sentence(3, [])
-    'kept all 3 jobs'
-    """
+    """One line about the jobs of a trace."""
     rules = [(count, rule) for count, rule in left_out if count]
     total = kept + sum(count for count, _ in rules)
     if not rules:
@@ -45,13 +29,7 @@ def kept_sentence(kept: int, left_out: Iterable[tuple[int, str]]) -> str:
 
 
 def malformed_counts(malformed: Mapping[str, Mapping[str, int]]) -> list[tuple[int, str]]:
-    """Number of jobs lost to each kind of malformed row, and the kind up to its first colon.
-
-    Examples
-    --------
-    >>> malformed_counts({"never ran": {"count": 2, "first_row": 7}})
-    [(2, 'never ran')]
-    """
+    """Number of jobs lost to each kind of malformed row, and the kind up to its first colon."""
     counts: Counter[str] = Counter()
     for kind, found in malformed.items():
         if kind not in NO_JOBS:
@@ -60,18 +38,7 @@ def malformed_counts(malformed: Mapping[str, Mapping[str, int]]) -> list[tuple[i
 
 
 def kept_line(instance: Instance) -> str | None:
-    """The line about the jobs of the trace that `instance` was imported from.
-
-    It is made from the metadata alone, so that it can be said of an instance that was kept. None if
-    the instance does not come from a trace.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.traces.window import kept_line
-    >>> kept_line(oasis.generate("testbed", jobs=3, seed=1)) is None
-    True
-    """
+    """The line about the jobs of the trace that `instance` was imported from."""
     metadata = instance.metadata
     left_out, options = metadata.get("left_out"), metadata.get("options")
     if not isinstance(left_out, Mapping) or not isinstance(options, Mapping):
@@ -93,24 +60,7 @@ def _rules(
 
 
 def rule_text(rule: str, options: Mapping[str, Any], start: str = "") -> str:
-    """A rule that leaves out jobs, with its values.
-
-    Parameters
-    ----------
-    rule : str
-        Such as ``gpus`` or ``window``: a key of the metadata's ``left_out``.
-    options : mapping
-        The options of the importer.
-    start : str
-        Begin of the window.
-
-    Examples
-    --------
-    >>> rule_text("gpus", {"min_gpus": 2, "max_gpus": 8})
-    'by GPUs (2..8)'
-    >>> rule_text("gpus", {"min_gpus": 1, "max_gpus": None}), rule_text("user", {"user": "ann"})
-    ('by GPUs (1..)', 'by user (ann)')
-    """
+    """A rule that leaves out jobs, with its values."""
     if rule == "cpu_jobs":
         return "without GPUs"
     if rule == "gpus":
@@ -132,27 +82,7 @@ def _range(options: Mapping[str, Any], what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A job as a trace records it.
-
-    Parameters
-    ----------
-    id : str
-        Identifier in the instance.
-    submitted : float
-        Time of submission in seconds.
-    duration : float
-        Seconds it ran.
-    gpus : int
-        GPUs it ran on.
-    workers : int
-        Workers that the importer reads into it.
-    demand : mapping
-        Resources of one worker, apart from bandwidth.
-    started : float or None
-        When it began to run, seconds; None if the trace does not say.
-    requires : mapping of str to sequence of str
-        Labels of the machines that its workers ask for.
-    """
+    """A job as a trace records it."""
 
     id: str
     submitted: float
@@ -182,13 +112,7 @@ MOST_NAMED = 12  # choices in an error message
 
 
 def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
-    """Check that the `wanted` value of an option occurs in the trace; empty: all are wanted.
-
-    Raises
-    ------
-    InstanceError
-        Naming the option and what there is.
-    """
+    """Check that the `wanted` value of an option occurs in the trace; empty: all are wanted."""
     names = sorted({name for name in there if name})
     if wanted and wanted not in names:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -199,18 +123,7 @@ def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
 
 
 def select(records: Sequence[JobRecord], options: TraceOptions, start: float | None) -> Window:
-    """Choose the jobs of the instance.
-
-    Parameters
-    ----------
-    start : float or None
-        Where the window begins, seconds; None stands for ``options.start``, "busiest" or "first".
-
-    Raises
-    ------
-    InstanceError
-        If nothing is left.
-    """
+    """Choose the jobs of the instance."""
     left_out: dict[str, int] = {}
 
     def narrow(rule: str, kept: list[JobRecord], before: int) -> list[JobRecord]:

@@ -48,6 +48,16 @@ def test_missing_extra_is_one_line_that_says_what_to_install(
     assert_refused(result, f"pip install 'oasis-scheduler[{extra}]'")
 
 
+@pytest.mark.parametrize("command", [("replay",), ("whatif",), ("import", "plain")])
+def test_a_trace_without_pandas_says_what_to_install(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("id,submitted,duration,gpus\na,0,60,4\n", encoding="utf-8")
+    result = shell(*command, path, "-o", tmp_path / "out.json", code=BLOCK.format(name="pandas"))
+    assert_refused(result, "pip install 'oasis-scheduler[sweep]'")
+
+
 @pytest.mark.parametrize("command", ["run", "quote"])
 def test_commands_that_solve_nothing_need_no_solver(command: str) -> None:
     files = (EXAMPLE,) if command == "run" else (EXAMPLE, JOB)

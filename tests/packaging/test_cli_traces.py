@@ -136,7 +136,7 @@ def test_durations_that_cannot_be_seconds_name_the_flag(
     path, out = tmp_path / "jobs.csv", tmp_path / "out.json"
     path.write_text(HOURS, encoding="utf-8")
     output = ("-o", out)
-    assert_refused(run(*command, path, *output), "--duration-unit: expected s, ms, min or h")
+    assert_refused(run(*command, path, *output), "--duration-unit: expected s, ms, min, h or d")
     assert not out.exists()
     more = ("--min-duration", 0) if command[0] == "import" else ()
     assert run(*command, path, "--duration-unit", "h", *more, *output)[0] == 0
@@ -196,3 +196,30 @@ def test_other_forms_of_sacct_are_named(
     path = tmp_path / "jobs.txt"
     path.write_text(rows, encoding="utf-8")
     assert_refused(run("import", "slurm", path, "-o", tmp_path / "out.json"), mention)
+
+
+SAME = {
+    "hours": "job,submit,hours,num_gpus\na,0,11.5,4\nb,60,2,8\nc,90,0.5,2\n",
+    "parts": "id,submitted,duration,gpus\na,0,7200,1g.10gb=1\nb,60,3600,nvidia.com/gpu=2\n",
+    "eligible": "id,submit,eligible,start,duration,gpus,state\na,0,,5,60,2,FAILED\n"
+    "b,0,900,990,3600,2,CD\nc,5,,70,,16,RUNNING\n",
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_all_commands_read_the_same_and_say_the_same(name: str, run: Oasis, tmp_path: Path) -> None:
+    path, made = tmp_path / "jobs.csv", tmp_path / "out.json"
+    path.write_text(SAME[name], encoding="utf-8")
+    assert run("import", "plain", path, "--all", "-o", made)[0] == 0
+    described = json.loads(run("describe", made, "--json")[1])
+    notes = [note for note in described["notes"] if "part of a GPU" not in note]
+    assert any(note.startswith("durations read as ") for note in notes)
+    code, out, err = run("replay", path, "--policies", "fifo", "--json")
+    assert code == 0
+    assert json.loads(out)["jobs"] == described["jobs"]
+    assert [line for line in err.splitlines() if line in notes] == notes
+    code, out, err = run("whatif", path, "--machines", "2x8", "--policies", "fifo", "--json")
+    assert code == 0
+    assert json.loads(out)["jobs"] == described["jobs"]
+    assert [line for line in err.splitlines() if line in notes] == notes
+    assert run("ratio", made, "--json", "--work-limit", 1, "--gap", "inf")[0] in (0, 3)

@@ -98,8 +98,9 @@ def test_a_bad_row_is_left_out_and_said(run, trace, text, fault):
     code, out, err = run(trace(text))
     assert code == 0
     assert out.startswith("2 jobs on 8 x 8 GPUs")
-    read, left, kept = err.splitlines()
+    read, left, unit, kept = err.splitlines()
     assert read == "read as plain (--format)"
+    assert unit.startswith("durations read as seconds; median ")
     what = "row" if fault == "never ran" else "malformed row"
     assert left.startswith(f"left out: jobs: 1 {what} ({fault}")
     assert left.endswith("), first at line 2")
@@ -168,7 +169,10 @@ def test_every_policy_replays_and_the_figures_add_up(run, trace):
     names = "fifo,drf,rrh,dorm,srtf,las"
     arguments = ("--servers", 1, "--gpus-per-server", 4, "--policies", names, "--json")
     code, out, err = run(trace(SIMPLE), *arguments)
-    assert (code, err) == (0, "read as plain (--format)\n")
+    assert (code, err) == (
+        0,
+        "read as plain (--format)\ndurations read as seconds; median 5 s (--duration-unit)\n",
+    )
     document = json.loads(out)
     assert list(document["policies"]) == names.split(",")
     assert (document["jobs"], document["format"]) == (3, "plain")
@@ -192,6 +196,7 @@ def test_the_table_says_what_was_replayed_and_what_was_left_out(run, trace):
         "read as philly (--format)\n"
         "left out: jobs: 1 row (blank row), first at line 4\n"
         "left out: jobs: 1 malformed row (bad num_gpus), first at line 6\n"
+        "durations read as seconds; median 5 s (--duration-unit)\n"
         "kept 3 of 5 jobs: 1 bad num_gpus, 1 by virtual_cluster (vc1)\n"
     )
 
@@ -215,7 +220,10 @@ def test_fifo_on_a_virtual_cluster_has_the_documented_mean(run):
     code, out, err = run(TRACE, *options, "--json")
     assert code == 0
     kept = "kept 1435 of 82247 jobs: 80812 by virtual_cluster (0e4a51)"
-    assert err == f"read as philly (--format)\n{kept}\n"  # a blank line at the end is no row
+    unit = "durations read as seconds; median 1144 s (--duration-unit)"
+    assert (
+        err == f"read as philly (--format)\n{unit}\n{kept}\n"
+    )  # a blank line at the end is no row
     assert f"{json.loads(out)['policies']['fifo']['mean_completion']:.4f}" == "670292.7672"
 
 

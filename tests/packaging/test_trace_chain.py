@@ -204,12 +204,13 @@ def test_a_virtual_cluster_of_philly(run: Any, tmp_path: Path) -> None:
     found, err = replayed(run, PHILLY, 8, 8, "--virtual-cluster", cluster)
     assert_agree(found, rows, 64)
     kept = f"kept {len(rows)} of 82247 jobs: {82247 - len(rows)} by virtual_cluster ({cluster})"
-    assert err == f"read as philly (--format)\n{kept}\n"
+    unit = "durations read as seconds; median 1144 s (--duration-unit)"
+    assert err == f"read as philly (--format)\n{unit}\n{kept}\n"
     path = tmp_path / "all.json"
     given = ("--virtual-cluster", cluster, "--all")
     code, _, err = run("import", "philly", PHILLY, *given, "-o", path)
     assert code == 0
-    assert err.splitlines()[0] == kept
+    assert err.splitlines()[:2] == [unit, kept]
     described = json.loads(run("describe", path, "--json")[1])
     assert (described["jobs"], described["kept"]) == (len(rows), kept)
     assert described["can_finish"] == len(rows)

@@ -27,8 +27,8 @@ from oasis.traces.mapping import build
 from oasis.traces.options import TraceOptions
 from oasis.traces.pai import PAI
 from oasis.traces.philly import PHILLY
+from oasis.traces.plain import ACME, HELIOS, SUPERCLOUD, TIRESIAS
 from oasis.traces.plain_instance import PLAIN
-from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
 from oasis.traces.table import notes_of

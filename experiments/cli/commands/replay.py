@@ -34,6 +34,7 @@ from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_
 from oasis.traces import PlainTrace, malformed_sentences
 from oasis.traces.job_table import SHARES
 from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
+from oasis.traces.plain_instance import is_table_of_records
 from oasis.traces.table import TraceSource, read_trace, source_of
 
 WANTED = f"{EXPECTED} or a workload of elastic jobs"
@@ -227,7 +228,7 @@ def _elastic_workload(source: TraceSource, content: bytes) -> ElasticWorkload | 
     """The elastic jobs of a JSON file; None if the file is a trace."""
     kind = source.kind()
     # sacct --json begins with a brace too, and is a trace.
-    if kind is not None and kind.name in FORMATS:
+    if (kind is not None and kind.name in FORMATS) or is_table_of_records(source):
         return None
     if not source.text.lstrip().startswith("{"):
         return None

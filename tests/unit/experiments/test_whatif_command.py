@@ -71,11 +71,12 @@ def test_the_page_says_what_was_guessed_and_left_out(run: Run, tmp_path: Path) -
     trace.write_text("job_id,submit_min,wait,runtime,gpus\na,0,5,60,4\nb,1,,60,four\nc,2,7,60,2\n")
     assert run("whatif", trace, "--loads", "1", "--policies", "fifo", "-o", result)[0] == 0
     said = json.loads(result.read_text())["notes"]
-    assert len(said) == 4
+    assert len(said) == 5
     for note, begin in zip(
         said,
         (
             "left out: jobs: 1 malformed row (bad gpus), first at line 3",
+            "durations read as seconds; median 60 s (--duration-unit)",
             "columns guessed from their names: id=job_id, submitted=submit_min, waiting=wait",
             "units guessed from the names of columns: submit_min in min",
             "machines: 8 GPUs (1 x 8), the fewest that hold the busiest moment of what really",

@@ -41,6 +41,7 @@ def test_a_table_with_odd_names_is_read_by_a_map(tmp_path: Path) -> None:
     assert trace.jobs == EXPECTED
     assert trace.kept == "kept 2 of 4 jobs: 1 has not ended, 1 without GPUs"
     assert trace.notes == (
+        "durations read as seconds; median 90.5 s (--duration-unit)",
         "columns guessed from their names: state=Final status (--map names others)",
         "cells such as 3,5, read as numbers with decimals: 2",
     )
@@ -53,11 +54,11 @@ def test_jobs_without_gpus_can_be_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cells", [["a,0,60,4"], ["a,0,60,4", "b,7,60,0"]])
-def test_a_table_with_the_documented_names_has_nothing_to_tell(
+def test_a_table_with_the_documented_names_has_nothing_to_tell_but_the_unit(
     cells: list[str], tmp_path: Path
 ) -> None:
     trace = read_plain(written(tmp_path, "\n".join(["id,submitted,duration,gpus", *cells])))
-    assert trace.notes == ()
+    assert trace.notes == ("durations read as seconds; median 60 s (--duration-unit)",)
 
 
 def test_common_names_are_guessed_and_told(tmp_path: Path) -> None:
@@ -65,6 +66,7 @@ def test_common_names_are_guessed_and_told(tmp_path: Path) -> None:
     trace = read_plain(written(tmp_path, text))
     assert trace.jobs == (PlainJob("x", 0.0, 90.0, 2, "ann", 1.0, 91.0),)
     assert trace.notes == (
+        "durations read as minutes; median 1.5 min (--duration-unit)",
         "columns guessed from their names: id=JobID, submitted=submit_time, started=Start Time,"
         " duration=runtime_min, gpus=num_gpus, owner=User (--map names others)",
         "units guessed from the names of columns: runtime_min in min",
@@ -101,6 +103,7 @@ def test_a_column_of_waiting_says_when_jobs_started(tmp_path: Path) -> None:
     )
     assert trace.malformed == {"bad wait_min": {"count": 1, "first_row": 4}}
     assert trace.notes == (
+        "durations read as seconds; median 60 s (--duration-unit)",
         "columns guessed from their names: submitted=submit, waiting=wait_min, duration=runtime "
         "(--map names others)",
         "units guessed from the names of columns: wait_min in min",
@@ -194,7 +197,8 @@ def test_parts_of_gpus_become_whole_and_are_counted(tmp_path: Path) -> None:
     assert (trace.shares, trace.malformed) == (2, {})
     instance = read_plain_instance(path, PlainOptions(min_gpus=1, min_duration=0.0))
     assert instance.metadata["notes"]["jobs"] == [
-        "jobs with a part of a GPU, which count with the next whole number: 2"
+        "durations read as seconds; median 60 s (--duration-unit)",
+        "jobs with a part of a GPU, which count with the next whole number: 2",
     ]
 
 
@@ -210,7 +214,7 @@ def test_jobs_of_one_owner_can_be_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("cards=4", "map: expected NAME=COLUMN with a name of id, submitted, started"),
+        ("cards=4", "map: expected NAME=COLUMN with a name of id, submitted, eligible"),
         ("gpus", "map: expected NAME=COLUMN"),
         ("gpus=a,gpus=b", "map: expected gpus once"),
         ("gpus=cards", "column cards: is not in the header of jobs.csv, for gpus: id,submitted"),

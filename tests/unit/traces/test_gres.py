@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oasis.traces.slurm import Resources, resources_of
+from oasis.traces.gres import Resources, resources_of
 from oasis.traces.table import MalformedError
 
 
@@ -65,9 +65,29 @@ def test_what_is_not_understood_is_named(entry: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", ["gres/shard=2", "gres/mps:100", "gpu:1g.5gb:1", "gres/gpu:a100_3g.20gb=2", "mig:1"]
+    ("text", "gpus"),
+    [
+        ("gres/shard=2", 1),
+        ("gres/mps:100", 1),
+        ("gpu:1g.5gb:1", 1),
+        ("gres/gpu:a100_3g.20gb=2", 2),
+        ("gres/gpu=2,gres/gpu:a100_3g.20gb=2", 2),
+        ("mig:1", 1),
+        ("1g.10gb=1", 1),
+        ("7g.80gb", 1),
+        ("nvidia.com/mig-1g.10gb=2", 2),
+    ],
 )
-def test_parts_of_gpus_are_no_whole_ones(entry: str) -> None:
-    with pytest.raises(MalformedError) as caught:
-        resources_of(f"{entry},gres/gpu=1")
-    assert str(caught.value) == f"a part of a GPU, not a whole one: {entry}"
+def test_parts_of_gpus_count_as_gpus_and_are_told(text: str, gpus: int) -> None:
+    found = resources_of(text)
+    assert (found.gpus, found.is_share) == (gpus, True)
+    whole = resources_of("gpu:2")
+    assert (whole.gpus, whole.is_share) == (2, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nvidia.com/gpu=4", "amd.com/gpu: 4", '{"nvidia.com/gpu": "4"}', "cpu=2,nvidia.com/gpu=4"],
+)
+def test_names_of_kubernetes_are_gpus(text: str) -> None:
+    assert resources_of(text) == Resources(4)

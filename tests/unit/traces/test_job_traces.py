@@ -12,13 +12,13 @@ import pytest
 
 from oasis import Instance, InstanceError
 from oasis.simulator.elastic import elastic_from_window
-from oasis.traces.job_table import JobTrace, TraceRow
+from oasis.traces.job_table import JobTrace, TraceTable, frame_of
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain_instance import PLAIN, PlainOptions, read_plain_instance
 from oasis.traces.plain_job import PlainJob
 from oasis.traces.slurm import SLURM, SlurmOptions, read_slurm
 from oasis.traces.swf import SWF, SwfOptions, read_swf
-from oasis.traces.table import TraceSource, TraceTable, read_source
+from oasis.traces.table import TraceSource, read_source
 from oasis.traces.times import OTHERS, WANTED
 
 PLAIN_ROWS = "id,submitted,duration,gpus\na,100,7200,4\nb,1900,3600,2\nc,2000,5400,8\n"
@@ -133,56 +133,6 @@ def test_an_unknown_label_is_named_with_those_that_there_are(
         imported(tmp_path, kind, **options)
 
 
-@pytest.mark.parametrize(
-    ("kind", "rows", "message"),
-    [
-        ("plain", "id,submitted,duration\na,1,2\n", r"^column gpus: expected this column once"),
-        (
-            "plain",
-            "id,submitted,duration,gpus\na,x,60,4\n",
-            r"^row 2: bad submitted: not a time, expected seconds since",
-        ),
-        ("plain", "id,submitted,duration,gpus\n", r"expected a job"),
-        ("plain", "", r"^expected a CSV file of jobs, .*, got an empty file$"),
-        (
-            "slurm",
-            "JobID|Submit|State\n",
-            r"^column ElapsedRaw: expected this column or Elapsed or Start and E",
-        ),
-        (
-            "slurm",
-            PLAIN_ROWS,
-            r"^expected output of Slurm's sacct, got what looks like a CSV file of",
-        ),
-        ("slurm", "Elapsed|Submit|AllocTRES\n", r"^column JobID: expected this column or JobIDRaw"),
-        (
-            "slurm",
-            "JobIDRaw|Submit|Elapsed|AllocTRES\n|2024-03-01T08:00:00|00:10:00|cpu=1\n",
-            r"row 2: no JobIDRaw; none",
-        ),
-        ("slurm", "JobID|Elapsed|Submit\n", r"^column AllocTRES: expected this column or All"),
-        ("slurm", "JobID|Elapsed|AllocTRES\n", r"^column Submit: expected this column in jobs.s"),
-        (
-            "slurm",
-            "JobID|Submit|Elapsed|AllocTRES\n1|never|00:00:10|gres/gpu=1\n",
-            r"^row 2: bad Submit: not a time, expected ISO .*; none of the 1 rows of jobs.slurm",
-        ),
-        ("slurm", "JobID|Submit|Elapsed|AllocTRES\n1.0||00:00:10|cpu=1\n", r"step of a job; none"),
-        ("swf", "1 2 3\n", r"^row 1: expected 18 numbers; none of the 1 rows of jobs.swf can"),
-        (
-            "swf",
-            PLAIN_ROWS,
-            r"^expected a log in the Standard Workload Format, got what looks like a",
-        ),
-    ],
-)
-def test_a_trace_that_cannot_be_used_says_why(
-    tmp_path: Path, kind: str, rows: str, message: str
-) -> None:
-    with pytest.raises(InstanceError, match=message):
-        imported(tmp_path, kind, rows)
-
-
 def test_the_readers_are_those_of_the_kinds(tmp_path: Path) -> None:
     readers = {"plain": read_plain_instance, "slurm": read_slurm, "swf": read_swf}
     for kind, read in readers.items():
@@ -247,9 +197,9 @@ def test_an_empty_file_has_no_header(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_trace_of_ones_own(tmp_path: Path) -> None:
-    def read(source: TraceSource, _: MachineOptions) -> TraceTable[TraceRow]:
+    def read(source: TraceSource, _: MachineOptions) -> TraceTable:
         jobs = [PlainJob(name, 0.0, 3600.0, 2) for name in source.lines]
-        return TraceTable([TraceRow(job, {}) for job in jobs])
+        return TraceTable(frame_of(jobs, range(len(jobs))), {})
 
     trace = JobTrace("names", read, {"trace": "names"})
     path = tmp_path / "names.txt"

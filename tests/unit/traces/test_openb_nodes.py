@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 
 from oasis.model.errors import InstanceError
-from oasis.traces.openb import NODE_COLUMNS, Node, OpenbOptions, cluster_of, parse_node
-from oasis.traces.table import MalformedError
+from oasis.traces.openb import NODE_COLUMNS, Node, OpenbOptions, cluster_of, read_nodes
+from oasis.traces.table import TraceSource
 
 ROW = {"sn": "n0", "cpu_milli": "64000", "memory_mib": "262144", "gpu": "2", "model": "P100"}
+
+
+def listed(row: dict[str, str]) -> TraceSource:
+    return TraceSource("nodes.csv", (",".join(row), ",".join(row.values())))
 
 
 def nodes(count: int, gpus: int = 2, model: str = "P100") -> list[Node]:
@@ -23,7 +27,7 @@ def options(**given: Any) -> OpenbOptions:
 
 def test_milli_cores_and_mebibytes_become_cores_and_gigabytes() -> None:
     """262,144 MiB are 256 GiB, and those are 274.877906944 GB."""
-    node = parse_node(2, ROW)
+    (node,), _ = read_nodes(listed(ROW))
     assert (node.name, node.gpus, node.cpus, node.model) == ("n0", 2, 64.0, "P100")
     assert node.memory_gb == pytest.approx(274.877906944)
     assert set(NODE_COLUMNS) == set(ROW)
@@ -41,8 +45,8 @@ def test_milli_cores_and_mebibytes_become_cores_and_gigabytes() -> None:
     ],
 )
 def test_a_bad_cell_names_its_column(column: str, cell: str) -> None:
-    with pytest.raises(MalformedError, match=f"^bad {column}$"):
-        parse_node(2, ROW | {column: cell})
+    with pytest.raises(InstanceError, match=f"^row 2: bad {column}; none of"):
+        read_nodes(listed(ROW | {column: cell}))
 
 
 def test_nodes_are_chosen_evenly_over_the_list_and_serve_one_purpose() -> None:

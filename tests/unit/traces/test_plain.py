@@ -290,7 +290,7 @@ def test_numbers_are_those_of_a_table(gpus: str, tmp_path: Path) -> None:
 
 
 def test_a_refused_file_says_what_was_expected(tmp_path: Path) -> None:
-    path = plain(tmp_path, "a,0,PT1H,1", "b,0,1h,1", "c,0,60,x")
+    path = plain(tmp_path, "a,0,soon,1", "b,0,2h1,1", "c,0,60,x")
     with pytest.raises(InstanceError) as caught:
         read_plain(path)
     assert str(caught.value) == (

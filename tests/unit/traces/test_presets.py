@@ -22,11 +22,18 @@ from oasis.traces.batsim import BATSIM
 from oasis.traces.documents import cell, numbered
 from oasis.traces.gavel import GAVEL
 from oasis.traces.pai import PAI
+from oasis.traces.plain import (
+    ACME,
+    HELIOS,
+    SUPERCLOUD,
+    TIRESIAS,
+    PlainTrace,
+    format_of,
+    plain_jobs,
+)
 from oasis.traces.plain import FORMATS as READ
-from oasis.traces.plain import PlainTrace, format_of, plain_jobs
 from oasis.traces.plain_job import COMPLETED, FAILED, KILLED, PlainJob
-from oasis.traces.presets import ACME, HELIOS, SUPERCLOUD, TIRESIAS
-from oasis.traces.table import MalformedError, TraceTable, source_of
+from oasis.traces.table import Faults, MalformedError, source_of
 from tests.oracle import fifo_easy
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
@@ -449,13 +456,13 @@ def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:
     for value in (True, [1], {}):
         with pytest.raises(MalformedError, match=r"^bad a$"):
             cell({"a": value}, "a")
-    table: TraceTable[Any] = TraceTable(unit="entry")
-    assert len(list(numbered([{}, 7], "jobs", "id", table))) == 1
-    assert table.malformed == {"not an object": {"count": 1, "first_entry": 2}}
+    faults = Faults("entry")
+    assert len(list(numbered([{}, 7], "jobs", "id", faults))) == 1
+    assert faults.malformed == {"not an object": {"count": 1, "first_entry": 2}}
     with pytest.raises(InstanceError, match=r"^jobs: expected a list of jobs, got None"):
-        list(numbered(None, "jobs", "id", table))
+        list(numbered(None, "jobs", "id", faults))
     with pytest.raises(InstanceError, match=r"^jobs: expected at least one job, got an empty list"):
-        list(numbered([], "jobs", "id", table))
+        list(numbered([], "jobs", "id", faults))
 
 
 def test_the_table_of_tasks_must_be_there(tmp_path: Path) -> None:

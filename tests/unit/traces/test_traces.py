@@ -1,6 +1,7 @@
 """Shared parts of the importers: reading rows, choosing a window, mapping a job."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from oasis.traces.mapping import build
 from oasis.traces.openb import OpenbOptions
 from oasis.traces.options import TraceOptions
 from oasis.traces.philly import PhillyOptions
-from oasis.traces.table import malformed_lines, read_source, read_table, real
+from oasis.traces.table import Faults, Rows, cells_of, csv_layout, malformed_lines, read_source
 from oasis.traces.window import JobRecord, select
 from oasis.workloads import generate
 
@@ -38,15 +39,15 @@ def one_job(rec, **options):
     return built([rec], **options)[0]
 
 
-def table(tmp_path, text, **options):
+def table(tmp_path, text, key=None):
     path = tmp_path / "table.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_table(
-        read_source(path),
-        ("a", "b"),
-        lambda line, row: (line, real(row["a"], "a")),
-        **{"allow_malformed": True} | options,
-    )
+    source, faults = read_source(path), Faults()
+    rows = Rows(cells_of(source, csv_layout(source), ("a", "b"), faults), faults)
+    numbers = rows.number("a", "a")
+    good = rows.settle(key)
+    found = list(zip(rows.lines[good].tolist(), numbers[good].tolist(), strict=True))
+    return SimpleNamespace(rows=found, malformed=faults.malformed)
 
 
 def test_columns_may_come_in_any_order_and_number(tmp_path):
