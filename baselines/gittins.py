@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from baselines.preemptive import Ordered, ServiceLevels, check_levels, significant
+from baselines.preemptive import Ordered, ServiceLevels, check_levels
 from baselines.queues import STRICT
+from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import Plan, PolicyJob, Site, View
@@ -177,4 +178,4 @@ class Services:
             time = total - count * begin + (beyond * (end - begin) if beyond else 0.0)
             if count:
                 best = max(best, count / time if time > 0 else math.inf)
-        return significant(best)
+        return rounding.key(best)

@@ -13,6 +13,8 @@ from oasis.scheduling.site import Site
 
 Row = tuple[int, ...]
 
+STEPS = 2.0**28  # of a share of a machine
+
 
 class Room:
     """Free capacity of each machine while a policy plans; the run is not changed.
@@ -82,7 +84,9 @@ class Room:
         shares = [
             left / most for left, most in zip(self.free[machine], capacity, strict=True) if most
         ]
-        return fsum(shares) / len(shares) if shares else 0.0
+        # Shares closer than `rounding.TOLERANCE` are equal, or the order of machines is one of
+        # the last bits.
+        return round(fsum(shares) / len(shares) * STEPS) / STEPS if shares else 0.0
 
     def most_idle(self, machines: Sequence[int]) -> list[int]:
         """Sort `machines` by `idle_share`, the largest first; those with equal shares by index."""
@@ -206,7 +210,7 @@ class BestFit(TaskByTask):
         self, room: Room, machines: Sequence[int], demand: Demand, group: str
     ) -> int | None:
         best, least = None, None
-        free = room.free
+        free, grains = room.free, room.site.grains
         if room.down or isinstance(demand, LimitedDemand):
             machines = [machine for machine in machines if room.takes(machine, demand)]
         for machine in machines:
@@ -217,6 +221,8 @@ class BestFit(TaskByTask):
                     break
                 left.append(row[resource])
             else:
+                if grains:
+                    left = [row[resource] // grains[resource] for resource, _ in demand]
                 # Amounts are compared resource by resource, the first one that differs decides; a
                 # strict comparison keeps the lowest index among equals.
                 if least is None or left < least:
