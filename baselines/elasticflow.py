@@ -482,7 +482,8 @@ class ElasticFlow(BasePolicy):
     def _size(self, job: PolicyJob, workers: int, ps: int, speed: float) -> Size:
         taken: dict[int, int] = {}
         self._loads.add(taken, job, workers, ps)
-        return Size(workers, ps, self._gpus.of(job, workers), speed, tuple(taken.items()))
+        gpus = rounding.key(self._gpus.of(job, workers))
+        return Size(workers, ps, gpus, speed, tuple(taken.items()))
 
     def _place(self, view: View, sizes: Mapping[int, Size | None], plan: Plan) -> bool:
         """Place all jobs, by buddy allocation; return whether any job runs."""

@@ -141,8 +141,8 @@ class Services:
     >>> services = Services([2.0])
     >>> for size in (1.0, 1.0, 20.0):
     ...     services.add(size)
-    >>> services.indices()
-    [0.5, 0.0555555555556]
+    >>> [round(index, 4) for index in services.indices()]
+    [0.5, 0.0556]
     """
 
     def __init__(self, ends: Sequence[float]) -> None:
