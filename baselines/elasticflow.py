@@ -328,7 +328,7 @@ class ElasticFlow(BasePolicy):
     the site long; the plan is made anew at every event and, while there is a job with a deadline,
     at every slot. GPUs are counted by all resources of all machines together, workers with the
     parameter servers that they need, whichever machines admit them. The marginal return is for each
-    GPU more, to 12 digits, and equal ones go to the earlier deadline, then the earlier job. Best
+    GPU more, to 9 digits, and equal ones go to the earlier deadline, then the earlier job. Best
     effort begins with the smallest size for each, in order of arrival, and is served by marginal
     return before jobs with deadlines grow. An admitted job whose deadline cannot be met any more,
     because changes or lost machines cost it time, goes

@@ -431,7 +431,7 @@ class FinishTimeFairness(Ordered):
     the printed text.)
 
     Chosen: rigid jobs bid for all or nothing, so there is no auction among those that are offered
-    GPUs, but the largest rho goes first (equal to 12 digits: in order of arrival); T_sh is the age
+    GPUs, but the largest rho goes first (equal to 9 digits: in order of arrival); T_sh is the age
     of a job and what it has left to run; T_id is its whole run time, multiplied by N s where its
     dominant share s is more than 1/N; N is the mean since its arrival of the jobs that were there;
     a job that holds a lease keeps its machines; a lease that ends while no job waits continues

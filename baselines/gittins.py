@@ -30,7 +30,7 @@ class Gittins(Ordered):
     that of past jobs, and indices change at the ends of levels only. Chosen: the levels; a job in a
     level has the index of its beginning, and d reaches to the end of a level, or as far as anybody
     went; past jobs are those that ended in this run and those of `history`; while none is known
-    to have gone as far as a job, its index is 0; equal indices (to 12 digits) in order of arrival;
+    to have gone as far as a job, its index is 0; equal indices (to 9 digits) in order of arrival;
     the rest as in `Ordered`.
 
     What ended first was short, so the distribution is one of short jobs in the beginning.

@@ -220,7 +220,7 @@ class Optimus(BasePolicy):
     fewest that a job works with, in order of arrival; a worker comes with the parameter servers
     that the rule of the job then asks for, a parameter server alone only where the rule leaves it
     open. A unit of a resource is all that there is of it, since resources are compared; what fits
-    is counted over all machines together. Equal gains (12 digits): the earlier job, a worker first.
+    is counted over all machines together. Equal gains (9 digits): the earlier job, a worker first.
     A job that gets the numbers that it has stays where it is, and the others are placed around it;
     if one fits in no even parts it goes wherever there is room, with fewer workers if there is too
     little. An interval is at least a slot; one begins at once when machines go or come back, or
