@@ -19,7 +19,7 @@ TOLERANCE = 1e-9
 LARGEST_SLACK = 0.5  # the tolerance grows with the count, but never beyond half a unit
 CAPACITY_TOLERANCE = 1.001e-9  # relative excess over a capacity that TOLERANCE allows
 ULPS = 1e-14  # relative rounding error of a sum of floats
-_SPLIT = 2.0**23 + 1.0  # times this, a float keeps 30 bits in the difference of `key`
+SPLIT = 2.0**23 + 1.0  # times this, a float keeps 30 bits in the difference of `key`
 
 
 def _slack(x: FloatArray) -> FloatArray:
@@ -124,7 +124,7 @@ def key(x: float) -> float:
     """
     # Veltkamp's split, rounded to nearest as all floats are. Only what has no product is not a
     # number here: it stays as it is.
-    product = x * _SPLIT
+    product = x * SPLIT
     high = product - (product - x)
     return high if high == high else x  # noqa: PLR0124
 

@@ -210,9 +210,14 @@ class BestFit(TaskByTask):
         self, room: Room, machines: Sequence[int], demand: Demand, group: str
     ) -> int | None:
         best, least = None, None
-        free, grains = room.free, room.site.grains
+        free = room.free
         if room.down or isinstance(demand, LimitedDemand):
             machines = [machine for machine in machines if room.takes(machine, demand)]
+        if grains := room.site.grains:
+            able = room.fitting(machines, demand)
+            return min(
+                able, key=lambda m: ([free[m][r] // grains[r] for r, _ in demand], m), default=None
+            )
         for machine in machines:
             row = free[machine]
             left = []
@@ -221,8 +226,6 @@ class BestFit(TaskByTask):
                     break
                 left.append(row[resource])
             else:
-                if grains:
-                    left = [row[resource] // grains[resource] for resource, _ in demand]
                 # Amounts are compared resource by resource, the first one that differs decides; a
                 # strict comparison keeps the lowest index among equals.
                 if least is None or left < least:

@@ -90,7 +90,9 @@ def starts_of(outcome: Outcome) -> list[str]:
     return [job.job_id for job in sorted(outcome.jobs, key=lambda job: job.start or 0.0)]
 
 
-@pytest.mark.parametrize("name", [name for name, each in POLICIES.items() if not each.needs_instance])
+@pytest.mark.parametrize(
+    "name", [name for name, each in POLICIES.items() if not each.needs_instance]
+)
 def test_jobs_of_equal_length_keep_their_order(name: str) -> None:
     """Each takes all machines, so that the order of starts is the order of the policy."""
     rng = np.random.default_rng(3)
@@ -99,7 +101,6 @@ def test_jobs_of_equal_length_keep_their_order(name: str) -> None:
     jobs = [PlainJob(f"j{k}", 10.0 * k, lengths[int(rng.integers(3))], 8) for k in range(20)]
     moved = [replace(job, duration=shaken(job.duration, rng)) for job in jobs]
     one, other = (
-        replay(rigid_workload(each, 1, 8), entry_of(name).make(None, {}))
-        for each in (jobs, moved)
+        replay(rigid_workload(each, 1, 8), entry_of(name).make(None, {})) for each in (jobs, moved)
     )
     assert starts_of(one) == starts_of(other)
