@@ -12,7 +12,9 @@ import pytest
 
 import oasis
 from experiments.evaluation.policies import POLICIES, entry_of
+from oasis.online.completions import completions
 from oasis.simulator import Outcome, PlainJob, replay, rigid_workload
+from tests import builders
 
 ROUNDING = 1e-12  # relative: more than sums of floats lose, less than anybody means
 SIZES: dict[str, dict[str, Any]] = {
@@ -104,3 +106,21 @@ def test_jobs_of_equal_length_keep_their_order(name: str) -> None:
         replay(rigid_workload(each, 1, 8), entry_of(name).make(None, {})) for each in (jobs, moved)
     )
     assert starts_of(one) == starts_of(other)
+
+
+def test_a_rolling_horizon_that_never_rolls_gives_the_settled_schedules() -> None:
+    """Its demands lie on a grid, so that its prices differ in the last bits."""
+    for preset, size in SIZES.items():
+        for seed in range(3):
+            instance = oasis.generate(preset, seed=seed, **size)
+            bounds, end = oasis.PriceBounds.from_instance(instance), instance.horizon
+            settled = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+            rolling = oasis.simulate(instance, oasis.OASiS.rolling(end, bounds, end=end))
+            assert plans_of(settled) == plans_of(rolling), f"{preset}, seed {seed}"
+
+
+def test_a_completion_worth_exactly_the_floor_counts() -> None:
+    """The logarithms of 7 and of 0.7 times 10 differ in the last bit."""
+    utility = oasis.Piecewise((0.0, 1.0, 2.0), (10.0, 7.0, 6.0))
+    ends = completions(builders.job(utility=utility), 3, 1.0, min_utility_fraction=0.7)
+    assert ends.counted.tolist() == [True, True, False]
