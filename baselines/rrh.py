@@ -247,8 +247,8 @@ class RRH(BasePolicy):
         if not self._jobs:
             return
         room = Room(self._site, view.capacity(), view.down())
-        found = self._delay_costs(view).rewards(self.weight)
-        rewards = dict(zip(self._jobs, found, strict=True))
+        worth = self._delay_costs(view).rewards(self.weight)
+        rewards = dict(zip(self._jobs, worth, strict=True))
         for index in sorted(rewards, key=lambda index: (-rewards[index], index)):
             job = self._jobs[index]
             held = view.allocation(job)

@@ -212,7 +212,7 @@ def bottleneck(schedule: Schedule, cost: Cost, cluster: Cluster) -> Bottleneck |
 def _half(keys: IntArray, cost: FloatArray) -> list[int]:
     """The fewest keys that carry at least half of `cost`, largest first, ties by lower key."""
     names = np.bincount(keys).nonzero()[0]
-    sums = np.bincount(keys, weights=cost)[names]
+    sums: FloatArray = np.bincount(keys, weights=cost)[names].astype(np.float64)
     # The stable sort of rising keys puts the lower one of two equals first.
     order = rounding.ascending(-sums)
     half = sums.sum() / 2 * (1 - rounding.TOLERANCE)
