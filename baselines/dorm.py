@@ -164,7 +164,7 @@ class Dorm(BasePolicy):
             if held[index].workers:
                 continue
             with_it = loss - fairness.loss(index, 0) + fairness.loss(index, job.min_workers)
-            started = self._start(job, room) if with_it <= limit else None
+            started = self._start(job, room) if rounding.within(with_it, limit) else None
             if started is not None:
                 held[index], loss = started, with_it
 

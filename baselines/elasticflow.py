@@ -9,7 +9,7 @@ from itertools import count
 
 from baselines.counts import Gpus
 from baselines.fair_shares import Pools, Shares
-from baselines.preemptive import significant
+from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import (
@@ -201,7 +201,7 @@ def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int,
     """
     shapes, late = {}, []
     # Earliest deadline first: later jobs have more slots to give way into.
-    for claim in sorted(claims, key=lambda claim: (claim.time, claim.index)):
+    for claim in sorted(claims, key=lambda claim: (rounding.key(claim.time), claim.index)):
         shape = slots.minimum_share(claim)
         if shape is None:
             late.append(claim.index)
@@ -247,7 +247,7 @@ def _grow(
     returns = {claim.index: _marginal_return(claim, slots, having, shapes) for claim in claims}
     known = {claim.index: claim for claim in claims}
     while returns:
-        index = min(returns, key=lambda index: (-returns[index], known[index].time, index))
+        index = min(returns, key=lambda k: (-returns[k], rounding.key(known[k].time), k))
         claim, place = known[index], having[index]
         del returns[index]
         if place:
@@ -291,7 +291,7 @@ def _marginal_return(
     else:
         first = claim.sizes[max(0, place - 1)]
         before, after = (size.gpus * claim.left / size.speed for size in (first, more))
-    return significant((before - after) / (more.gpus - had))
+    return rounding.key(rounding.difference(before, after) / (more.gpus - had))
 
 
 class Compact:
@@ -328,7 +328,7 @@ class ElasticFlow(BasePolicy):
     the site long; the plan is made anew at every event and, while there is a job with a deadline,
     at every slot. GPUs are counted by all resources of all machines together, workers with the
     parameter servers that they need, whichever machines admit them. The marginal return is for each
-    GPU more, to 12 digits, and equal ones go to the earlier deadline, then the earlier job. Best
+    GPU more, to 9 digits, and equal ones go to the earlier deadline, then the earlier job. Best
     effort begins with the smallest size for each, in order of arrival, and is served by marginal
     return before jobs with deadlines grow. An admitted job whose deadline cannot be met any more,
     because changes or lost machines cost it time, goes
@@ -449,7 +449,7 @@ class ElasticFlow(BasePolicy):
 
     def _deadline(self, job: PolicyJob) -> float:
         """The latest time at which `job` counts as in time; infinity if there is none."""
-        least = self.worth * float(job.utility(0.0))
+        least = self.worth * float(job.utility(0.0)) * (1 - TOLERANCE)
         low, high = 0.0, 2.0**52
         if not least or float(job.utility(high)) >= least:
             return math.inf
@@ -472,7 +472,7 @@ class ElasticFlow(BasePolicy):
             ps, speed = job.ps_needed(workers), job.speed(workers)
             if not self._empty.holds(job, workers, ps):
                 continue
-            if not found or speed > found[-1].speed:
+            if not found or rounding.difference(speed, found[-1].speed) > 0:
                 found.append(self._size(job, workers, ps, speed))
         if not found and self._empty.fewest(job):
             least = job.min_workers
@@ -482,7 +482,8 @@ class ElasticFlow(BasePolicy):
     def _size(self, job: PolicyJob, workers: int, ps: int, speed: float) -> Size:
         taken: dict[int, int] = {}
         self._loads.add(taken, job, workers, ps)
-        return Size(workers, ps, self._gpus.of(job, workers), speed, tuple(taken.items()))
+        gpus = rounding.key(self._gpus.of(job, workers))
+        return Size(workers, ps, gpus, speed, tuple(taken.items()))
 
     def _place(self, view: View, sizes: Mapping[int, Size | None], plan: Plan) -> bool:
         """Place all jobs, by buddy allocation; return whether any job runs."""

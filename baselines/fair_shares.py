@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from baselines.counts import Placing
-from baselines.preemptive import Ordered, Rank, significant
+from baselines.preemptive import Ordered, Rank
 from baselines.queues import STRICT
+from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.rounding import FloatArray
@@ -129,7 +130,9 @@ class Shares:
 
     def largest(self, taken: Mapping[int, int]) -> float:
         """Dominant share of the amounts `taken`."""
-        return max((amount / self._totals[place] for place, amount in taken.items()), default=0.0)
+        return rounding.key(
+            max((amount / self._totals[place] for place, amount in taken.items()), default=0.0)
+        )
 
 
 class MachineShares:
@@ -188,7 +191,7 @@ class Portions:
         for resource, amount in group.of(job):
             place = self._pools.place(group, resource)
             total = self.totals[place] * self._grid
-            portion[place] = amount / total if total else 0.0  # it fits nowhere
+            portion[place] = rounding.key(amount / total) if total else 0.0  # it fits nowhere
         return portion
 
     def of_worker(self, job: PolicyJob) -> FloatArray:
@@ -240,7 +243,8 @@ class Fairness:
 
     def loss(self, index: int, workers: int) -> float:
         """Distance of a job with this many workers from its fair share."""
-        return abs(self.per_worker[index] * workers - self.fair[index])
+        share = self.per_worker[index] * workers
+        return rounding.key(abs(rounding.difference(share, self.fair[index])))
 
     def total(self, held: Mapping[int, Allocation]) -> float:
         """Sum over the jobs of `held`."""
@@ -427,7 +431,7 @@ class FinishTimeFairness(Ordered):
     the printed text.)
 
     Chosen: rigid jobs bid for all or nothing, so there is no auction among those that are offered
-    GPUs, but the largest rho goes first (equal to 12 digits: in order of arrival); T_sh is the age
+    GPUs, but the largest rho goes first (equal to 9 digits: in order of arrival); T_sh is the age
     of a job and what it has left to run; T_id is its whole run time, multiplied by N s where its
     dominant share s is more than 1/N; N is the mean since its arrival of the jobs that were there;
     a job that holds a lease keeps its machines; a lease that ends while no job waits continues
@@ -505,7 +509,7 @@ class FinishTimeFairness(Ordered):
         if job.index in self._running and self._leases[job.index] > view.now:
             # A job with a lease goes before all jobs that are offered GPUs, so it keeps its own.
             return LEASED, 0.0
-        return OFFERED, -significant(self.rho(job, workers, view))
+        return OFFERED, -rounding.key(self.rho(job, workers, view))
 
     def rho(self, job: PolicyJob, workers: int, view: View) -> float:
         """Finish-time fairness of `job` if it runs from now on to its end."""

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from baselines.counts import FixedCounts, Placing
-from baselines.preemptive import PreemptiveCapacity, significant
+from baselines.preemptive import PreemptiveCapacity
+from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.model.extras import require
 from oasis.model.groups import GROUPS
@@ -189,7 +190,7 @@ def _load(
             total, place = totals[kind][resource], (kind, resource)
             if not total:
                 return None
-            load[place] = load.get(place, 0.0) + count * amount / total
+            load[place] = load.get(place, 0.0) + rounding.key(count * amount / total)
     return load
 
 
@@ -364,6 +365,6 @@ class Gavel(BasePolicy):
 
     def _rank(self, key: tuple[int, int]) -> tuple[float, float, int, int]:
         # Who has had no time yet comes first: its priority is infinite.
-        share, received = significant(self._shares[key]), self._received.get(key, 0.0)
-        priority = significant(share / received) if received else math.inf
+        share, received = rounding.key(self._shares[key]), self._received.get(key, 0.0)
+        priority = rounding.key(share / received) if received else math.inf
         return -priority, -share, *key

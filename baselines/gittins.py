@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from baselines.preemptive import Ordered, ServiceLevels, check_levels, significant
+from baselines.preemptive import Ordered, ServiceLevels, check_levels
 from baselines.queues import STRICT
+from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import Plan, PolicyJob, Site, View
@@ -29,7 +30,7 @@ class Gittins(Ordered):
     that of past jobs, and indices change at the ends of levels only. Chosen: the levels; a job in a
     level has the index of its beginning, and d reaches to the end of a level, or as far as anybody
     went; past jobs are those that ended in this run and those of `history`; while none is known
-    to have gone as far as a job, its index is 0; equal indices (to 12 digits) in order of arrival;
+    to have gone as far as a job, its index is 0; equal indices (to 9 digits) in order of arrival;
     the rest as in `Ordered`.
 
     What ended first was short, so the distribution is one of short jobs in the beginning.
@@ -140,8 +141,8 @@ class Services:
     >>> services = Services([2.0])
     >>> for size in (1.0, 1.0, 20.0):
     ...     services.add(size)
-    >>> services.indices()
-    [0.5, 0.0555555555556]
+    >>> [round(index, 4) for index in services.indices()]
+    [0.5, 0.0556]
     """
 
     def __init__(self, ends: Sequence[float]) -> None:
@@ -177,4 +178,4 @@ class Services:
             time = total - count * begin + (beyond * (end - begin) if beyond else 0.0)
             if count:
                 best = max(best, count / time if time > 0 else math.inf)
-        return significant(best)
+        return rounding.key(best)

@@ -12,6 +12,7 @@ from typing import Any
 from baselines.counts import on_node
 from baselines.fair_shares import MachineShares
 from baselines.gangs import Changes, GangController, Held, add_worker, drop_worker
+from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.scheduling import (
     Allocation,
@@ -84,9 +85,9 @@ class Weights:
         """The w' of `job`: infinity if its tasks ask for nothing, by the reading as a ratio."""
         asked = math.fsum(self._shares.of(job.worker, job.worker_cpu))
         if self.form == DIFFERENCE:
-            return job.min_workers - asked
+            return rounding.key(job.min_workers - asked)
         # A job that asks for nothing goes before all others.
-        return job.min_workers / asked if asked else math.inf
+        return rounding.key(job.min_workers / asked) if asked else math.inf
 
     @staticmethod
     def sigmoid(raw: float) -> float:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from baselines.fair_shares import Pools, Shares
-from baselines.preemptive import significant
+from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.model.extras import require
-from oasis.model.rounding import TOLERANCE
+from oasis.model.rounding import TOLERANCE, ULPS
 from oasis.scheduling import (
     NOTHING,
     Allocation,
@@ -116,7 +116,7 @@ def work_to_converge(done: Sequence[float], losses: Sequence[float], least_fall:
         (b0, b1), _ = nnls(rows, np.ones(len(work)))
         curve = level + 1.0 / np.maximum(b0 * work / work[-1] + b1, TOLERANCE)
         distance = float(np.square(curve - values).sum())
-        if distance < nearest:
+        if distance < nearest - ULPS:
             nearest, slope, begin = distance, float(b0 / work[-1]), float(b1)
     if not slope:
         return float(work[-1])  # it does not fall any more
@@ -220,7 +220,7 @@ class Optimus(BasePolicy):
     fewest that a job works with, in order of arrival; a worker comes with the parameter servers
     that the rule of the job then asks for, a parameter server alone only where the rule leaves it
     open. A unit of a resource is all that there is of it, since resources are compared; what fits
-    is counted over all machines together. Equal gains (12 digits): the earlier job, a worker first.
+    is counted over all machines together. Equal gains (9 digits): the earlier job, a worker first.
     A job that gets the numbers that it has stays where it is, and the others are placed around it;
     if one fits in no even parts it goes wherever there is room, with fewer workers if there is too
     little. An interval is at least a slot; one begins at once when machines go or come back, or
@@ -400,10 +400,10 @@ class Optimus(BasePolicy):
             left / speed_of(known.coefficients, each, self.training) for each in (counts, more)
         )
         share = self._shares.dominant(job, more[0] - counts[0], more[1] - counts[1])
-        saved = (before - after) * (1.0 if known.observed else YOUNG)
+        saved = rounding.difference(before, after) * (1.0 if known.observed else YOUNG)
         if not share:
             return math.copysign(math.inf, saved) if saved else 0.0
-        return significant(saved / share)
+        return rounding.key(saved / share)
 
     def _take(self, free: dict[int, int], job: PolicyJob, counts: Counts) -> bool:
         """Place these tasks anywhere; place none if they do not all fit."""
@@ -425,7 +425,7 @@ class Optimus(BasePolicy):
         def order(index: int) -> tuple[bool, float, int]:
             had = held[index].worker_count, held[index].ps_count
             demand = self._shares.dominant(jobs[index], *counts[index])
-            return had != counts[index], significant(demand), index
+            return had != counts[index], demand, index
 
         for index in sorted(counts, key=order):
             job, (workers, ps) = jobs[index], counts[index]

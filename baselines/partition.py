@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pulp
 
 from baselines.fair_shares import Fairness, Portions
+from oasis.model import rounding
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.rounding import TOLERANCE, FloatArray
 from oasis.scheduling.job import Allocation, PolicyJob, Tasks, admits
@@ -111,7 +112,7 @@ class Partition:
             room = free[machine][resource]
             # In shares of what is free: HiGHS's tolerance is absolute,
             # and grid units are far too large for it.
-            row = pulp.LpAffineExpression((v, amount / room) for v, amount in load)
+            row = pulp.LpAffineExpression((v, rounding.key(amount / room)) for v, amount in load)
             self._require(row <= 1, f"capacity_{machine}_{resource}")
 
     def solve(self, node_limit: int) -> tuple[str, dict[int, Allocation] | None]:

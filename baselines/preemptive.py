@@ -8,6 +8,7 @@ from typing import Any
 
 from baselines.counts import Gpus
 from baselines.queues import STRICT, Misfits, OneLine
+from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import NOTHING, Allocation, Placement, Plan, PolicyJob, Room, Site, View
@@ -172,17 +173,6 @@ Rank = float | tuple[float, ...]
 Key = tuple[Rank, int]
 
 
-def significant(value: float) -> float:
-    """`value` to 12 digits, so that equal ranks are equal however they were computed.
-
-    Examples
-    --------
-    >>> significant(0.1 + 0.2) == significant(0.3)
-    True
-    """
-    return float(f"{value:.12g}")
-
-
 class Ordered(OneLine):
     """At every event, give the machines to the jobs in order until one does not fit.
 
@@ -331,7 +321,10 @@ class SRTF(Ordered):
     told_remaining = True
 
     def key(self, job: PolicyJob, workers: int, view: View) -> float:
-        return view.remaining(job) / workers
+        # `rounding.key` without the call: this is asked of every running job at every event.
+        left = view.remaining(job) / workers
+        product = left * rounding.SPLIT
+        return product - (product - left)
 
 
 class SRSF(Ordered):
@@ -360,7 +353,7 @@ class SRSF(Ordered):
         self._gpus = Gpus(site)
 
     def key(self, job: PolicyJob, workers: int, view: View) -> float:
-        return view.remaining(job) / workers * self._gpus.of(job, workers)
+        return rounding.key(view.remaining(job) / workers * self._gpus.of(job, workers))
 
 
 ARRIVAL, RUNNING_FIRST = "arrival", "running-first"
@@ -467,7 +460,8 @@ class LAS(Ordered):
         for job, workers in self.running():
             queue = self._levels.level(self._levels.service(job, workers, view))
             if queue != self._stands[job.index][0]:
-                fallen.append((-self._levels.since_end(job, workers, view), job.index, queue))
+                passed_at = view.now - self._levels.since_end(job, workers, view)
+                fallen.append((rounding.key(passed_at), job.index, queue))
         # Who passed its threshold first stands before those that passed one since.
         for _, index, queue in sorted(fallen):
             self._stands[index] = queue, WAITS, self._behind()

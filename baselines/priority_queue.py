@@ -11,6 +11,7 @@ from typing import Any
 from baselines.counts import on_node
 from baselines.fair_shares import MachineShares
 from baselines.gangs import Changes, GangController, GangQueue, Held, add_worker, drop_worker
+from oasis.model import rounding
 from oasis.scheduling import Allocation, FirstFit, Plan, PolicyJob, Room, Site
 from oasis.scheduling.policy import View
 
@@ -325,7 +326,8 @@ class PriorityQueue(GangController):
         """
         if job.index not in self._ranks:
             worth = float(job.utility(0)) if job.has_utility else 0.0
-            self._ranks[job.index] = (-worth, -self._request_share(job), job.index)
+            asked = self._request_share(job)
+            self._ranks[job.index] = (-rounding.key(worth), -rounding.key(asked), job.index)
         return self._ranks[job.index]
 
     def schedule(self) -> None:

@@ -281,7 +281,7 @@ class SJF(Queued):
     told_remaining = True
 
     def key(self, job: PolicyJob, workers: int, view: View) -> float:
-        return view.remaining(job) / workers
+        return rounding.key(view.remaining(job) / workers)
 
 
 class EASY(Queued):
@@ -396,7 +396,7 @@ class EASY(Queued):
         line: list[tuple[int, int]] = []  # the next job of each size, and the size by its number
 
         def in_time(work: float, workers: int) -> bool:
-            return self._end_after(work, workers, view) <= promised
+            return rounding.within(self._end_after(work, workers, view), promised)
 
         def offer(number: int, after: int) -> None:
             size = sizes[number]
@@ -435,7 +435,7 @@ class EASY(Queued):
         # Release in order of the ends; jobs that end together leave together, before the head is
         # tried, so that the promise does not depend on their order.
         leaving = self._ends.in_order(started, lambda index: self._end(jobs[index], view))
-        for time, together in groupby(leaving, key=lambda entry: entry[0]):
+        for time, together in groupby(leaving, key=lambda entry: rounding.key(entry[0])):
             for _, index in together:
                 held = plan.changes.get(index) or view.allocation(jobs[index])
                 later.release(jobs[index], held)

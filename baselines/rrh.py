@@ -13,7 +13,7 @@ from baselines.counts import FixedCounts, Placing
 from baselines.fair_shares import Shares
 from oasis.model import rounding
 from oasis.model.errors import InputError
-from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
+from oasis.model.rounding import TOLERANCE, FloatArray, IntArray, difference, key
 from oasis.scheduling import NOTHING, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
 
 SHORTEST = 1e-9  # a job that is done but for rounding still has a reward
@@ -78,11 +78,13 @@ class DelayCosts:
         # up as much as it takes of the cluster.
         return float(lost.sum() - lost[k]) * self._shares[k]
 
-    def rewards(self, weight: float) -> FloatArray:
-        """(weight present - (1 - weight) cost) / left of each job, shape (n,)."""
+    def rewards(self, weight: float) -> list[float]:
+        """(weight present - (1 - weight) cost) / left of each of the n jobs."""
         costs = np.array([self.cost(k) for k in range(len(self.left))])
-        gains: FloatArray = weight * self.present - (1 - weight) * costs
-        return gains / np.maximum(self.left, SHORTEST)
+        gains = map(rounding.difference, weight * self.present, (1 - weight) * costs)
+        return [
+            key(gain / max(left, SHORTEST)) for gain, left in zip(gains, self.left, strict=True)
+        ]
 
     def candidate(self, k: int, order: Sequence[int]) -> tuple[float, float]:
         """Discounted yield of job `k`, and what it costs, if the jobs run in this `order`.
@@ -225,13 +227,13 @@ class RRH(BasePolicy):
     def _admit(self, job: PolicyJob, view: View, plan: Plan) -> None:
         self._tables[job.index] = worth_by_slot(job, self._site.horizon)
         delays = self._delay_costs(view)
-        rewards = delays.rewards(self.weight).tolist()
+        rewards = delays.rewards(self.weight)
         newest = len(rewards) - 1
         # The candidate schedule: all accepted jobs and this one, by reward, early arrivals first.
         order = sorted(range(len(rewards)), key=lambda k: (-rewards[k], k))
         value, cost = delays.candidate(newest, order)
         # A job that earns nothing is refused at a negative threshold, too.
-        if value - cost <= self.threshold or value <= 0:
+        if value <= 0 or difference(difference(value, cost), self.threshold) <= 0:
             self._strike(job)
             gain = f"gain {value:.6g} - {cost:.6g}"
             plan.rejected[job.index] = f"{gain}, needs more than {self.threshold:g}"
@@ -245,8 +247,8 @@ class RRH(BasePolicy):
         if not self._jobs:
             return
         room = Room(self._site, view.capacity(), view.down())
-        found = self._delay_costs(view).rewards(self.weight).tolist()
-        rewards = dict(zip(self._jobs, found, strict=True))
+        worth = self._delay_costs(view).rewards(self.weight)
+        rewards = dict(zip(self._jobs, worth, strict=True))
         for index in sorted(rewards, key=lambda index: (-rewards[index], index)):
             job = self._jobs[index]
             held = view.allocation(job)

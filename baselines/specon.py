@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from baselines.counts import on_node
 from baselines.gangs import GangController, by_arrival
 from oasis.model.errors import InputError
+from oasis.model.rounding import TOLERANCE, difference, key
 from oasis.scheduling import NOTHING, Allocation, Plan, PolicyJob, Room, RoundRobin, Site
 from oasis.scheduling.job import Demand
 from oasis.scheduling.policy import View
@@ -115,10 +116,10 @@ class Container:
         growth, before = abs(value - last), self.growth
         self.growth = growth
         share = growth / self.largest if self.largest else 0.0
-        if share > alpha:
+        if difference(share, alpha) > 0:
             self.category, self.converged_at = Category.PROGRESSING, None
         # Slow but not slower than the last time, a container stays in its category.
-        elif share < alpha and growth < before:
+        elif difference(share, alpha) < 0 and growth < before - TOLERANCE * self.largest:
             if self.category is Category.CONVERGED:
                 return True
             if self.category is Category.WATCHING:
@@ -207,7 +208,7 @@ def worker_score(containers: Sequence[Container], weights: Weights) -> float:
     >>> worker_score(two, dict(zip(Category, (2.0, 1.5, 1.0))))
     3.5
     """
-    return sum(weights[each] * count(containers, each) for each in Category)
+    return key(sum(weights[each] * count(containers, each) for each in Category))
 
 
 def choose_host(
@@ -277,7 +278,7 @@ def rebalance(
         if each.home is not None and not each.rebalanced and each.category is Category.CONVERGED
     ]
     # The shortest converged duration first: the container that converged last is moved.
-    line.sort(key=lambda each: (now - (each.converged_at or 0.0), each.job.index))
+    line.sort(key=lambda each: (-(each.converged_at or 0.0), each.job.index))
     idle = [worker for worker, containers in on.items() if not containers]
     if idle:  # lines 10-18
         candidates = idle if factor > 0 else []
@@ -562,7 +563,7 @@ class SpeCon(GangController):
             workers, ps = dict(held.workers).get(machine, 0), dict(held.ps).get(machine, 0)
             cores.append(workers * job.worker_cpu + ps * job.ps_cpu)
         there = self._site.machines[machine].cpu_cores
-        return math.fsum(cores) / there + 1.0 - self._room.idle_share(machine)
+        return key(math.fsum(cores) / there + 1.0 - self._room.idle_share(machine))
 
 
 def _all_on(held: Allocation, machine: int) -> Allocation:

@@ -16,6 +16,7 @@ from oasis.driver.books import BooksView, check_plan, choose_forms
 from oasis.driver.closures import Closures
 from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, form_begun_in, was_edited
 from oasis.driver.policy_state import policy_state, restore_policy
+from oasis.model import rounding
 from oasis.model.calendar import Calendar
 from oasis.model.errors import OasisError, PolicyError
 from oasis.model.job import Job
@@ -503,7 +504,7 @@ class Driver(Generic[Spec]):
 
     def _is_due(self, slot: int, view: BooksView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
-        woken = self._wake_at is not None and slot >= self._wake_at
+        woken = self._wake_at is not None and rounding.within(self._wake_at, slot)
         often = self.policy.slotted or self.minimum_run or self._withdrawn()
         return bool(happened or woken or often)
 

@@ -19,6 +19,7 @@ TOLERANCE = 1e-9
 LARGEST_SLACK = 0.5  # the tolerance grows with the count, but never beyond half a unit
 CAPACITY_TOLERANCE = 1.001e-9  # relative excess over a capacity that TOLERANCE allows
 ULPS = 1e-14  # relative rounding error of a sum of floats
+SPLIT = 2.0**23 + 1.0  # times this, a float keeps 30 bits in the difference of `key`
 
 
 def _slack(x: FloatArray) -> FloatArray:
@@ -110,6 +111,35 @@ def within(count: float, limit: float) -> bool:
 def fits(used: float, capacity: float) -> bool:
     """Return whether an amount fits a capacity, up to a relative tolerance."""
     return bool(used <= capacity * (1.0 + CAPACITY_TOLERANCE))
+
+
+def key(x: float) -> float:
+    """`x` to 30 significant bits, about `TOLERANCE`: what rounding alone tells apart has one key.
+
+    Examples
+    --------
+    >>> from oasis.model import rounding
+    >>> rounding.key(0.1 + 0.2) == rounding.key(0.3)
+    True
+    """
+    # Veltkamp's split, rounded to nearest as all floats are. Only what has no product is not a
+    # number here: it stays as it is.
+    product = x * SPLIT
+    high = product - (product - x)
+    return high if high == high else x  # noqa: PLR0124
+
+
+def difference(one: float, other: float) -> float:
+    """``one - other``; 0 if they are equal up to rounding.
+
+    Examples
+    --------
+    >>> from oasis.model import rounding
+    >>> rounding.difference(0.1 + 0.2, 0.3), rounding.difference(3.0, 2.0)
+    (0.0, 1.0)
+    """
+    found = one - other
+    return 0.0 if abs(found) <= TOLERANCE * max(abs(one), abs(other)) else found
 
 
 def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from oasis.model.cluster import Cluster
 from oasis.model.job import Job
-from oasis.model.rounding import FloatArray
+from oasis.model.rounding import TOLERANCE, FloatArray
 
 HEAD = 64  # completions that are looked at first: where there is a floor, seldom more count
 FAR = 1e-9  # relative; more than all rounding of a logarithm of a utility
@@ -161,7 +161,8 @@ def _logs_of_head(
 
 
 def _threshold(logs: FloatArray, min_utility_fraction: float) -> float:
-    return float(logs[0] + _log(min_utility_fraction))
+    # What is worth exactly the share counts, whatever rounding says.
+    return float(logs[0] + _log(min_utility_fraction)) - TOLERANCE
 
 
 @cache

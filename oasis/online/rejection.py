@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from oasis.model import rounding
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Bottleneck, Explanation, Rejection
 from oasis.model.forms import NOT_ADMITTED
@@ -74,7 +75,7 @@ def explanation(forms: Sequence[Search]) -> Explanation:
     furthest = max(reasons, key=order.index)
     nearest = min(
         (k for k, reason in enumerate(reasons) if reason is furthest),
-        key=lambda k: _factor(rejections[k]),
+        key=lambda k: rounding.key(_factor(rejections[k])),
     )
     why = why_none(forms[nearest], rejections[nearest])
     if len(forms) > 1:
@@ -92,7 +93,7 @@ def _least(rejections: Sequence[Rejection | None]) -> Rejection | None:
     known = [rejection for rejection in rejections if rejection is not None]
     if not known:
         return None
-    cheapest = min(known, key=lambda rejection: rejection.smallest_utility)
+    cheapest = min(known, key=lambda rejection: rounding.key(rejection.smallest_utility))
     factor = min(_factor(rejection) for rejection in known)
     return replace(cheapest, utility_factor=factor if factor < np.inf else None)
 
@@ -158,9 +159,9 @@ def scarcest_resource(search: Search, last: int) -> str:
         room = group.of(ledger).room_by_resource(demand, rows, limit, admitted)
         units = np.minimum(room, limit) @ lengths
         rooms = units / lengths.sum() / limit
-        k = int(rooms.argmin())
-        # A strict comparison: of two that are equally scarce the first is named, always the same.
-        if rooms[k] < least:
+        k = int(rounding.first_of_least(rooms))
+        # Of two that are equally scarce the first is named, always the same.
+        if rounding.key(float(rooms[k])) < rounding.key(least):
             resource = ledger.cluster.resources[demand.nonzero()[0][k]]
             scarcest, least = f"{resource} of the {group} servers", rooms[k]
     return scarcest
@@ -193,7 +194,9 @@ def bottleneck(schedule: Schedule, cost: Cost, cluster: Cluster) -> Bottleneck |
     sums = np.array([group.placed(cost).sum(axis=0) for group in GROUPS])
     if not sums.any():
         return None
-    place, resource = (int(k) for k in np.unravel_index(np.argmax(sums), sums.shape))
+    place, resource = (
+        int(k) for k in np.unravel_index(rounding.first_of_least(-sums.ravel()), sums.shape)
+    )
     group = GROUPS[place]
     rows, ids, part = group.placed(schedule), group.ids(cluster), group.placed(cost)[:, resource]
     return Bottleneck(
@@ -209,9 +212,10 @@ def bottleneck(schedule: Schedule, cost: Cost, cluster: Cluster) -> Bottleneck |
 def _half(keys: IntArray, cost: FloatArray) -> list[int]:
     """The fewest keys that carry at least half of `cost`, largest first, ties by lower key."""
     names = np.bincount(keys).nonzero()[0]
-    sums = np.bincount(keys, weights=cost)[names]
+    sums: FloatArray = np.bincount(keys, weights=cost)[names].astype(np.float64)
     # The stable sort of rising keys puts the lower one of two equals first.
-    order = (-sums).argsort(kind="stable")
-    enough = int(sums[order].cumsum().searchsorted(sums.sum() / 2)) + 1
+    order = rounding.ascending(-sums)
+    half = sums.sum() / 2 * (1 - rounding.TOLERANCE)
+    enough = int(sums[order].cumsum().searchsorted(half)) + 1
     names_taken: list[int] = names[order[:enough]].tolist()
     return names_taken

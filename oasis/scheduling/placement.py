@@ -13,6 +13,8 @@ from oasis.scheduling.site import Site
 
 Row = tuple[int, ...]
 
+STEPS = 2.0**28  # of a share of a machine
+
 
 class Room:
     """Free capacity of each machine while a policy plans; the run is not changed.
@@ -82,7 +84,9 @@ class Room:
         shares = [
             left / most for left, most in zip(self.free[machine], capacity, strict=True) if most
         ]
-        return fsum(shares) / len(shares) if shares else 0.0
+        # Shares closer than `rounding.TOLERANCE` are equal, or the order of machines is one of
+        # the last bits.
+        return round(fsum(shares) / len(shares) * STEPS) / STEPS if shares else 0.0
 
     def most_idle(self, machines: Sequence[int]) -> list[int]:
         """Sort `machines` by `idle_share`, the largest first; those with equal shares by index."""
@@ -209,6 +213,11 @@ class BestFit(TaskByTask):
         free = room.free
         if room.down or isinstance(demand, LimitedDemand):
             machines = [machine for machine in machines if room.takes(machine, demand)]
+        if grains := room.site.grains:
+            able = room.fitting(machines, demand)
+            return min(
+                able, key=lambda m: ([free[m][r] // grains[r] for r, _ in demand], m), default=None
+            )
         for machine in machines:
             row = free[machine]
             left = []

@@ -97,6 +97,12 @@ class Site(Summarised):
         Whether a job may hold fewer tasks than it needs to work, as pods that are bound one by one
         do. An instance of the model does not allow it.
 
+    Attributes
+    ----------
+    grains : tuple of int
+        Grid units of each resource below which free amounts count as equal; empty where amounts
+        are whole.
+
     Examples
     --------
     >>> site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (8.0,))))
@@ -110,6 +116,7 @@ class Site(Summarised):
     slotted: bool = False
     horizon: float | None = None
     partial_gangs: bool = False
+    grains: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _hosts: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
     _both: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _admitting: dict[tuple[str, Requirement], frozenset[int] | None] = field(
@@ -128,6 +135,10 @@ class Site(Summarised):
         object.__setattr__(self, "_hosts", hosts)
         both = tuple(sorted(set.intersection(*map(set, hosts.values()))))
         object.__setattr__(self, "_both", both)
+        fine = [machine.capacity for machine in self.machines if machine.grid > 1]
+        # About the tolerance that is part of every capacity, so that none lies on an edge.
+        grains = tuple(max(1, max(column) >> 28) for column in zip(*fine, strict=True))
+        object.__setattr__(self, "grains", grains)
 
     def summary(self) -> tuple[str, Facts]:
         """Machines, resources, and the clock."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from time import perf_counter
 
 from oasis.driver.books import BooksView, check_plan, choose_forms
+from oasis.model import rounding
 from oasis.model.errors import InputError, PolicyError, describe
 from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.capabilities import PlanningAhead, is_told, knows_forms
@@ -267,7 +268,8 @@ class Engine:
             wake_at = min(wake_at or INFINITY, math.floor(view.now) + 1.0)
         if wake_at is not None:
             # Between slots nothing may change, so a call there would be for nothing.
-            wake_at = float(math.ceil(wake_at)) if self._slotted else wake_at
+            if self._slotted:  # rounding beyond a slot is not another one
+                wake_at = max(rounding.ceil_number(wake_at), math.floor(view.now) + 1.0)
             self._agenda.add(wake_at, TIMER, 0, self._timer)
         changed = self._do.carry_out(plan)
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned

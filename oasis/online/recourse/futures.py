@@ -180,10 +180,11 @@ class SampledFutures:
             beside, mark = earned(plan, future), plan.mark
             plan.remove(live)
             gain = utility + beside - earned(plan, future)
-            gains.append(0.0 if abs(gain) <= TIE * utility else gain)
+            gains.append(gain if abs(gain) > TIE * utility else 0.0)
             plan.undo(mark)
         # The sign of the sum is that of the mean.
-        return is_gain(sum(gains), takes_ties)
+        total = sum(gains)
+        return is_gain(total if abs(total) > TIE * utility else 0.0, takes_ties)
 
     def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
         """Return keys of the newcomers that at least half of the sampled futures plan.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from oasis.model import rounding
 from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError, InstanceError, located_at, readable
 from oasis.model.file_kinds import PRICES
@@ -338,7 +339,8 @@ class AtLearnedPrices:
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
         """Return whether the planned completion is worth more than the schedule costs."""
         assert live.schedule is not None
-        return live.utility_at(live.schedule.completion) > self.cost(live.job, live.schedule)
+        worth = live.utility_at(live.schedule.completion)
+        return rounding.difference(worth, self.cost(live.job, live.schedule)) > 0
 
     def cost(self, job: Job, schedule: Schedule) -> float:
         """Cost of `schedule` at the learned prices."""

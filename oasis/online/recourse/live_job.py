@@ -14,7 +14,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.resources import as_array
-from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.completions import Completions
 from oasis.online.search import RemainingWork
@@ -177,7 +177,8 @@ class LiveJob:
         shortest = min(durations, default=len(table) + 1)
         # The floor is a share of the best that the job could have got, not of what is left to get.
         best = float(table[shortest - 1]) if shortest <= len(table) else 0.0
-        table = np.where(table >= min_utility_fraction * best, table, 0.0)
+        floor = min_utility_fraction * best * (1 - TOLERANCE)
+        table = np.where(table >= floor, table, 0.0)
         counted = np.flatnonzero(table) if best > 0 else np.zeros(0, dtype=np.int64)
         last = job.arrival + int(counted[-1]) if len(counted) else NEVER
         made = [
@@ -251,7 +252,8 @@ class LiveJob:
     def latest_worth(self, share: float, slot: int) -> int:
         """The last slot in which completion is worth at least `share` of its worth in `slot`."""
         worth = self.table[slot - self.job.arrival :]
-        return slot + int((worth >= share * worth[0]).sum()) - 1  # no utility grows with time
+        enough = worth >= share * worth[0] * (1 - TOLERANCE)
+        return slot + int(enough.sum()) - 1  # no utility grows with time
 
     def remaining_work(
         self, now: int, until: int, lift: float = 0.0, work: int | None = None

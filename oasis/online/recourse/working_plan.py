@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from oasis.model import rounding
 from oasis.model.cluster import Cluster
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.resources import as_array
@@ -104,7 +105,7 @@ class WorkingPlan:
         """Number of promises kept, and value of the plan; plans are compared by it."""
         # A pair, compared from the left: no utility makes up for a broken promise.
         kept = sum(live.promise is not None for live in self.planned())
-        return kept, self.value
+        return kept, rounding.key(self.value)
 
     @property
     def value(self) -> float:
@@ -133,7 +134,7 @@ class WorkingPlan:
             work = max(form.remaining, form.job.min_workers)
             worth = self.worth(live, first) if first <= live.deadline else 0.0
             densities.append(worth / (work * form.size))
-        return max(densities)
+        return rounding.key(max(densities))
 
     def planned(self) -> list[LiveJob]:
         """Jobs that have a schedule, in order of arrival."""
@@ -309,7 +310,7 @@ class WorkingPlan:
 
 def _rank(split: Split) -> tuple[float, int]:
     """Key to compare splits from the same slot on: payoff, then the earlier completion."""
-    return split.payoff, -split.completion
+    return rounding.key(split.payoff), -split.completion
 
 
 def prefer_early(ledger: Ledger, growth: float) -> None:

@@ -170,8 +170,8 @@ def test_dorm_gives_all_the_chunks_can_use_and_the_fewest_parameter_servers():
 
 
 def test_dorm_repeats_though_the_node_limit_stops_it_and_says_so():
-    busy = oasis.generate("calibrated", jobs=15, worker_servers=8, ps_servers=8, horizon=20, seed=5)
-    runs = [oasis.simulate(busy, Dorm(node_limit=1, places=100)) for _ in range(2)]
+    busy = oasis.generate("calibrated", jobs=25, worker_servers=8, ps_servers=8, horizon=20, seed=1)
+    runs = [oasis.simulate(busy, Dorm(node_limit=1, places=300)) for _ in range(2)]
     assert runs[0] == runs[1]
     assert runs[0].outcome == runs[1].outcome
     assert runs[0].report["node_limit"] > 0

@@ -16,9 +16,9 @@ from baselines.preemptive import (
     PreemptiveCapacity,
     ServiceLevels,
     check_levels,
-    significant,
 )
 from baselines.queues import EASY, FIFO, SJF, Misfits, Queued, check_line
+from oasis.model import rounding
 from oasis.scheduling import Allocation, BestFit, Machine, PolicyJob, Room, Site
 from oasis.simulator import Outage, PlainJob, replay, rigid_workload
 from tests.philly_shape import philly_jobs, philly_shaped
@@ -162,7 +162,7 @@ def test_gittins_indices_are_the_largest_ratios():
     for size in (0.0, 1.0, 3.0, 12.0):
         services.add(size)
     # from 0: 1/(1+2+2), 2/(1+3+8), 3/16; from 2: 1/(1+6), 2/(1+10); from 8: 1/4
-    assert services.indices() == [significant(value) for value in (1 / 5, 2 / 11, 1 / 4)]
+    assert services.indices() == [rounding.key(value) for value in (1 / 5, 2 / 11, 1 / 4)]
 
 
 def test_leases_are_kept_and_then_the_worst_off_goes_first():
