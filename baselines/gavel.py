@@ -241,6 +241,7 @@ class Gavel(BasePolicy):
     """
 
     name = "gavel"
+    is_slow = True
     told_remaining = True
     knows_forms = True
 

@@ -6,34 +6,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.evaluation.whatif import PERCENTILES, RECORDED, SHARES, SIZES
 from oasis.model.document import Reader, entry, list_of, mapping, object_of, optional, real, text
 from oasis.model.errors import InputError
 from oasis.model.summary import Facts, Summarised
 
 KIND = "whatif"
-BETTER = 0.005  # a mean that differs by less than this share is taken to be the same
+RECORDED = "recorded"  # what really happened, beside the policies
+KEPT = (50, 90, 95, 99)  # percentiles in a result
+SHORTEST = 10.0  # seconds: the slowdown of shorter jobs is that of jobs of this length
+SIZES = ((1, 1, "1 GPU"), (2, 4, "2-4 GPUs"), (5, 8, "5-8 GPUs"), (9, None, "9 GPUs or more"))
+SHARES = (*range(0, 100, 5), 99, 99.9, 100)  # percent of the jobs, of the distribution of waiting
+PARTS = (
+    *("jobs", "gpu_hours", "mean_waiting", "p95_waiting", "mean_completion", "mean_slowdown"),
+    "unfinished",
+)  # figures of a part of the jobs
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One load on one set of machines.
+    """One load on one set of machines (GPUs of each), and its policies' figures by their names.
 
-    Parameters
-    ----------
-    load : float
-        How many times as fast the jobs were submitted.
-    machines : tuple of int
-        GPUs of each machine.
-    bound : float or None
-        What the mean time to completion cannot be below; None if that was not found in time.
-    policies : mapping of str to mapping
-        The figures of each policy that is done, as `experiments.evaluation.whatif.figures` has
-        them, and under ``recorded`` what really happened, where that is known and the load is 1.
-    utility_bound : float or None
-        Upper bound on the total utility; None if the utilities are unknown.
+    The bounds are None where they were not found in time or the utilities are unknown. The
+    GPU-hours are those that jobs want, and those there are from the first submission to the last.
     """
 
     load: float
@@ -41,11 +37,19 @@ class Setting:
     bound: float | None
     policies: Mapping[str, Row]
     utility_bound: float | None = None
+    wanted_gpu_hours: float | None = None
+    gpu_hours: float | None = None
 
     @property
     def gpus(self) -> int:
         """GPUs of all machines."""
         return sum(self.machines)
+
+    @property
+    def offered(self) -> float | None:
+        """Wanted GPU-hours by those there are; above 1, the queue grows as long as jobs come so."""
+        known = self.wanted_gpu_hours is not None and self.gpu_hours
+        return self.wanted_gpu_hours / self.gpu_hours if known else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -55,34 +59,23 @@ class Setting:
             "gpus": self.gpus,
             "bound": self.bound,
             "utility_bound": self.utility_bound,
+            "wanted_gpu_hours": self.wanted_gpu_hours,
+            "gpu_hours": self.gpu_hours,
             "policies": {name: dict(row) for name, row in self.policies.items()},
         }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WhatIf(Summarised):
-    """Policies on the jobs of a trace.
+    """Policies on the jobs of a trace; the first of the settings is the one asked about.
 
-    Parameters
-    ----------
-    settings : tuple of Setting
-        The first is the one asked about: the jobs as they were submitted, on all machines. The
-        others are other loads, or fewer machines.
-    owners : tuple of str
-        Who submitted the jobs, in the order of ``by_owner`` in the figures.
-    about : mapping
-        What was run: the number of ``jobs``, the trace, the ``placement``, the ``version`` and
-        what else the document says.
+    `owners` are in the order of ``by_owner`` in the figures; `about` is what else the document
+    says, such as the number of ``jobs``.
 
     Examples
     --------
-    >>> from experiments.evaluation.whatif import JobColumns, policy_figures
-    >>> from baselines import FIFO
-    >>> from oasis.simulator import PlainJob
-    >>> jobs = JobColumns.of([PlainJob("a", 0.0, 60.0, 8, "ann")])
-    >>> row, _ = policy_figures(jobs, (8,), "pooled", FIFO())
-    >>> found = WhatIf((Setting(1.0, (8,), 60.0, {"fifo": row}),), jobs.owners, {"jobs": 1})
-    >>> found
+    >>> row = {"completion": {"mean": 60.0}, "unfinished": 0, "told": False}
+    >>> WhatIf((Setting(1.0, (8,), 60.0, {"fifo": row}),), ("ann",), {"jobs": 1})
     <WhatIf: jobs 1, GPUs 8, policies fifo, best fifo>
     """
 
@@ -105,14 +98,14 @@ class WhatIf(Summarised):
         simulated = [name for name in rows if name != RECORDED]
         return "fifo" if "fifo" in rows else next(iter(simulated), None)
 
-    def best(self, setting: Setting, *, untold: bool = False) -> str | None:
+    def best(self, *, untold: bool = False) -> str | None:
         """The policy with the least mean time to completion of those that finished every job.
 
         With `untold`, only policies that need not know how long jobs take.
         """
         means = {
             name: row["completion"]["mean"]
-            for name, row in setting.policies.items()
+            for name, row in self.first.policies.items()
             if name != RECORDED and not row["unfinished"] and not (untold and row["told"])
         }
         return min(means, key=lambda name: means[name], default=None)
@@ -126,7 +119,7 @@ class WhatIf(Summarised):
         """Jobs, GPUs, policies and the best of them."""
         names = ", ".join(self.first.policies)
         facts = [("jobs", f"{self.about['jobs']}"), ("GPUs", str(self.first.gpus))]
-        return "WhatIf", [*facts, ("policies", names), ("best", self.best(self.first) or "none")]
+        return "WhatIf", [*facts, ("policies", names), ("best", self.best() or "none")]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
@@ -135,13 +128,7 @@ class WhatIf(Summarised):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WhatIf:
-        """Rebuild from `to_dict`, also after a trip through JSON.
-
-        Raises
-        ------
-        InstanceError, InputError
-            With the path of what is missing or wrong.
-        """
+        """Rebuild from `to_dict`; errors have the path of what is missing or wrong."""
         settings = entry(data, "settings", list_of(_setting))
         if not settings:
             raise InputError("settings", "expected at least one")
@@ -154,36 +141,30 @@ class WhatIf(Summarised):
 
 
 def _check_lengths(settings: Sequence[Setting], owners: int) -> None:
-    wanted = {"by_owner": owners, "by_size": len(SIZES)}
     for k, setting in enumerate(settings):
         for policy, row in setting.policies.items():
-            lengths = {
-                f"{by}.{name}": (len(row[by][name]), n)
-                for by, n in wanted.items()
-                for name in (*PARTS, *({"utility"} & set(row[by])))
-            }
-            lengths["waiting_at"] = (len(row["waiting_at"]), len(SHARES))
-            for name, (got, expected) in lengths.items():
-                if got != expected:
+            columns = {"waiting_at": (row["waiting_at"], len(SHARES))}
+            for by, expected in (("by_owner", owners), ("by_size", len(SIZES))):
+                columns |= {f"{by}.{name}": (row[by][name], expected) for name in row[by]}
+            for name, (got, expected) in columns.items():
+                if len(got) != expected:
                     where = f"settings[{k}].policies.{policy}.{name}"
-                    raise InputError(where, f"expected {expected} numbers, got {got}")
+                    raise InputError(where, f"expected {expected} numbers, got {len(got)}")
+
+
+def _if_there(data: Any, reader: Reader[Any], *names: str) -> dict[str, Any]:
+    return {name: entry(data, name, reader) for name in names if name in data}
 
 
 def _setting(data: Any) -> Setting:
+    later = ("utility_bound", "wanted_gpu_hours", "gpu_hours")
     return Setting(
         entry(data, "load", real),
         tuple(int(size) for size in entry(data, "machines", list_of(real))),
         entry(data, "bound", optional(real)),
         entry(data, "policies", object_of(_row)),
-        entry(data, "utility_bound", optional(real)) if "utility_bound" in data else None,
+        **_if_there(data, optional(real), *later),
     )
-
-
-PARTS = (
-    *("jobs", "gpu_hours", "mean_waiting", "p95_waiting", "mean_completion", "mean_slowdown"),
-    "unfinished",
-)  # figures of a part of the jobs
-SUMMARY = ("mean", *(f"p{k}" for k in PERCENTILES))
 
 
 def _numbers(data: Any) -> list[Any]:
@@ -191,11 +172,13 @@ def _numbers(data: Any) -> list[Any]:
 
 
 def _times(data: Any) -> dict[str, Any]:
-    return {name: entry(data, name, optional(real)) for name in SUMMARY}
+    needed = {name: entry(data, name, optional(real)) for name in ("mean", "p50", "p95", "p99")}
+    return needed | _if_there(data, optional(real), "p90")
 
 
 def _parts(data: Any) -> dict[str, Any]:
-    return {name: entry(data, name, _numbers) for name in PARTS}
+    needed = {name: entry(data, name, _numbers) for name in PARTS}
+    return needed | _if_there(data, _numbers, "utility")
 
 
 def _series(data: Any) -> dict[str, Any]:
@@ -216,64 +199,4 @@ _READERS: Mapping[str, Reader[Any]] = {
 
 def _row(data: Any) -> dict[str, Any]:
     read = {name: entry(data, name, reader) for name, reader in _READERS.items()}
-    if "utility" in data:
-        read["utility"] = entry(data, "utility", real)
-        read["by_owner"]["utility"] = entry(data["by_owner"], "utility", _numbers)
-    return {**mapping(data), **read}
-
-
-@dataclass(frozen=True, slots=True)
-class PartChange:
-    """Change of the mean waiting time of some jobs against the reference.
-
-    Parameters
-    ----------
-    name : str
-        The part: an owner, or a class of sizes.
-    jobs : int
-        Its jobs.
-    gpu_hours : float
-        GPU-hours of these jobs.
-    before, after : float
-        Mean waiting under the reference and under the policy, seconds.
-    """
-
-    name: str
-    jobs: int
-    gpu_hours: float
-    before: float
-    after: float
-
-    @property
-    def more(self) -> float:
-        """Seconds; below 0 they wait less."""
-        return self.after - self.before
-
-    @property
-    def verdict(self) -> int:
-        """-1: they wait less; 1: longer; 0: the same, up to a second or half a percent."""
-        if abs(self.more) <= max(1.0, BETTER * self.before):
-            return 0
-        return 1 if self.more > 0 else -1
-
-
-def changes(before: Row, after: Row, names: Sequence[str], by: str) -> list[PartChange]:
-    """Compare the waiting of each part of the jobs that has any, most GPU-hours first.
-
-    Parameters
-    ----------
-    before, after : mapping
-        Figures of the reference and of the policy.
-    names : sequence of str
-        Names of the parts, in their order.
-    by : {"by_owner", "by_size"}
-        Kind of the parts.
-    """
-    one, other = before[by], after[by]
-    columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
-    found = [
-        PartChange(name, int(jobs), hours, was, now)
-        for name, jobs, hours, was, now in zip(names, *columns, strict=True)
-        if jobs and was is not None and now is not None
-    ]
-    return found if by == "by_size" else sorted(found, key=lambda one: -one.gpu_hours)
+    return {**mapping(data), **read, **_if_there(data, real, "utility", "peak")}
