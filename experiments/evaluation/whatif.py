@@ -69,13 +69,7 @@ class Scenario:
         return self.gpus if self.placement == "pooled" else max(self.machines)
 
     def at(self, count: int) -> Scenario:
-        """The first `count` of the machines; beyond those there are, more like the last.
-
-        Examples
-        --------
-        >>> Scenario(jobs_frame([]), (8, 4)).at(4).machines
-        (8, 4, 4, 4)
-        """
+        """The first `count` of the machines; beyond those there are, more like the last."""
         more = self.machines[-1:] * (count - len(self.machines))
         return replace(self, machines=(*self.machines, *more)[:count])
 
@@ -103,14 +97,7 @@ class Scenario:
 
     @property
     def bounds(self) -> dict[str, float | None]:
-        """What no scheduler passes: the mean time to completion, the total utility if known.
-
-        Examples
-        --------
-        >>> jobs = jobs_frame([PlainJob("a", 0.0, 60.0, 8)])
-        >>> Scenario(jobs, (8,)).bounds["mean_completion"] <= 60.0
-        True
-        """
+        """What no scheduler passes: the mean time to completion, the total utility if known."""
         from offline.rigid_bound import rigid_mean_bound  # noqa: PLC0415 (needs an extra)
         from offline.rigid_utility import rigid_utility_bound  # noqa: PLC0415
 
@@ -124,13 +111,7 @@ class Scenario:
 
 
 def jobs_frame(jobs: Sequence[PlainJob]) -> pd.DataFrame:
-    """A row for each job in order of submission; NaN where the trace does not say.
-
-    Examples
-    --------
-    >>> jobs_frame([PlainJob("a", 5.0, 60.0, 4, "ann"), PlainJob("b", 0.0, 30.0, 8)]).job.tolist()
-    ['b', 'a']
-    """
+    """A row for each job in order of submission; NaN where the trace does not say."""
     rows = sorted(jobs, key=lambda job: job.submitted)
     times = ("submitted", "duration", "started", "ended")
     frame = pd.DataFrame(
@@ -191,12 +172,6 @@ def busiest_moment(jobs: pd.DataFrame) -> int:
     """Most GPUs in use at one time, as recorded; counted from submission where starts are unknown.
 
     A job that ends makes room for one that begins at the same time.
-
-    Examples
-    --------
-    >>> rows = [("a", 0.0, 10.0, 4), ("b", 5.0, 10.0, 2), ("c", 10.0, 5.0, 8)]
-    >>> busiest_moment(jobs_frame([PlainJob(*row) for row in rows]))
-    10
     """
     begins = jobs.started.fillna(jobs.submitted)
     times = np.concatenate([begins + jobs.duration, begins])
@@ -207,12 +182,6 @@ def smallest_machines(jobs: pd.DataFrame, size: int, placement: str) -> tuple[in
     """The fewest machines of `size` GPUs that together hold the busiest moment and each job.
 
     Where a job must be whole on one machine, they have at least the GPUs of the largest job.
-
-    Examples
-    --------
-    >>> jobs = jobs_frame([PlainJob("a", 0.0, 10.0, 12), PlainJob("b", 5.0, 10.0, 2)])
-    >>> smallest_machines(jobs, 8, "pooled"), smallest_machines(jobs, 8, "whole")
-    ((8, 8), (12, 12))
     """
     if placement == "whole":
         size = max(size, int(jobs.gpus.max()))
@@ -269,15 +238,7 @@ def _levels(times: FloatArray, changes: FloatArray | IntArray) -> Levels:
 
 
 def run(scenario: Scenario, policy: Policy) -> Ran:
-    """Replay the jobs of a scenario under `policy`.
-
-    Examples
-    --------
-    >>> from baselines import FIFO
-    >>> jobs = jobs_frame([PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)])
-    >>> run(Scenario(jobs, (8,)), FIFO()).jobs[["waiting", "completion"]].values.tolist()
-    [[0.0, 60.0], [55.0, 85.0]]
-    """
+    """Replay the jobs of a scenario under `policy`."""
     workload, queue = scenario.workload, _Queue()
     outcome = replay(workload, policy, on_settled=queue.note)
     for job in outcome.jobs:
@@ -328,14 +289,6 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
     Completion and slowdown are those of the jobs that finished; ``gpu_utilisation`` is the mean
     share of `gpus` in use from the first submission to the end; ``series`` are means over equal
     parts of that time. ``by_size`` is in the order of `SIZES`, ``by_owner`` in that of the owners.
-
-    Examples
-    --------
-    >>> from baselines import FIFO
-    >>> jobs = jobs_frame([PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)])
-    >>> found = figures(run(Scenario(jobs, (8,)), FIFO()), 8)
-    >>> found["completion"]["mean"], found["waiting"]["p95"], found["gpu_utilisation"]
-    (72.5, 55.0, 1.0)
     """
     jobs = with_measures(ran.jobs)
     begin = float(jobs.submitted.iloc[0])
@@ -422,7 +375,7 @@ def _by(jobs: pd.DataFrame, key: str) -> dict[str, list[Any]]:
 
 def or_none(column: pd.Series) -> list[Any]:
     """The values for JSON, which has no NaN."""
-    return [None if value != value else value for value in column.tolist()]
+    return [None if math.isnan(value) else value for value in column.tolist()]
 
 
 def _means(levels: Levels, begin: float, end: float, parts: int) -> FloatArray:

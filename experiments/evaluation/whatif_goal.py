@@ -33,13 +33,7 @@ class Goal:
 
     @classmethod
     def read(cls, text: str) -> Goal:
-        """Read a goal.
-
-        Examples
-        --------
-        >>> Goal.read("p95 wait < 10 min").limit
-        600.0
-        """
+        """Read a goal."""
         words = WORDS.fullmatch(text)
         if words is None or words[1] not in STATISTICS or words[2] not in OF:
             raise InputError("", EXPECTED, text)

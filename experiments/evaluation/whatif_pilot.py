@@ -17,16 +17,7 @@ NOISE = 1.15  # by which the seconds of a job differ between two short runs and 
 
 
 def queue_ahead(scenario: Scenario) -> float:
-    """Jobs that wait at each submission, added up, if all GPUs together serve one after another.
-
-    Examples
-    --------
-    >>> from experiments.evaluation.whatif import jobs_frame
-    >>> from oasis.simulator import PlainJob
-    >>> jobs = jobs_frame([PlainJob(f"j{k}", 0.0, 60.0, 8) for k in range(4)])
-    >>> queue_ahead(Scenario(jobs, (8,)))
-    6.0
-    """
+    """Jobs that wait at each submission, added up, if all GPUs together serve one after another."""
     jobs = scenario.jobs
     came = jobs.submitted.to_numpy()
     work = (jobs.gpus * jobs.duration / scenario.gpus).to_numpy()

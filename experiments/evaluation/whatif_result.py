@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from oasis.model.document import Reader, entry, list_of, mapping, object_of, optional, real, text
+from oasis.model.document import entry, list_of, mapping, object_of, optional, real, text
 from oasis.model.errors import InputError
 from oasis.model.summary import Facts, Summarised
 
@@ -71,12 +72,6 @@ class WhatIf(Summarised):
 
     `owners` are in the order of ``by_owner`` in the figures; `about` is what else the document
     says, such as the number of ``jobs``.
-
-    Examples
-    --------
-    >>> row = {"completion": {"mean": 60.0}, "unfinished": 0, "told": False}
-    >>> WhatIf((Setting(1.0, (8,), 60.0, {"fifo": row}),), ("ann",), {"jobs": 1})
-    <WhatIf: jobs 1, GPUs 8, policies fifo, best fifo>
     """
 
     settings: tuple[Setting, ...]
@@ -152,51 +147,36 @@ def _check_lengths(settings: Sequence[Setting], owners: int) -> None:
                     raise InputError(where, f"expected {expected} numbers, got {len(got)}")
 
 
-def _if_there(data: Any, reader: Reader[Any], *names: str) -> dict[str, Any]:
-    return {name: entry(data, name, reader) for name in names if name in data}
-
-
 def _setting(data: Any) -> Setting:
     later = ("utility_bound", "wanted_gpu_hours", "gpu_hours")
     return Setting(
         entry(data, "load", real),
         tuple(int(size) for size in entry(data, "machines", list_of(real))),
         entry(data, "bound", optional(real)),
-        entry(data, "policies", object_of(_row)),
-        **_if_there(data, optional(real), *later),
+        entry(data, "policies", object_of(partial(_shaped, shape=ROW))),
+        **{name: entry(data, name, optional(real)) for name in later if name in data},
     )
 
 
-def _numbers(data: Any) -> list[Any]:
-    return list(list_of(optional(real))(data))
-
-
-def _times(data: Any) -> dict[str, Any]:
-    needed = {name: entry(data, name, optional(real)) for name in ("mean", "p50", "p95", "p99")}
-    return needed | _if_there(data, optional(real), "p90")
-
-
-def _parts(data: Any) -> dict[str, Any]:
-    needed = {name: entry(data, name, _numbers) for name in PARTS}
-    return needed | _if_there(data, _numbers, "utility")
-
-
-def _series(data: Any) -> dict[str, Any]:
-    ends = {name: entry(data, name, real) for name in ("begin", "end")}
-    return ends | {name: entry(data, name, _numbers) for name in ("waiting", "in_use")}
-
-
-_READERS: Mapping[str, Reader[Any]] = {
+_numbers = list_of(optional(real))
+_part = dict.fromkeys(PARTS, _numbers)
+ROW = {
     **dict.fromkeys(("finished", "unfinished", "preemptions", "moves", "gpu_utilisation"), real),
-    **dict.fromkeys(("completion", "waiting", "slowdown"), _times),
-    **dict.fromkeys(("by_size", "by_owner"), _parts),
-    "waiting_at": _numbers,
-    "series": _series,
-    "told": bool,
-    "parameters": mapping,
+    **dict.fromkeys(
+        ("completion", "waiting", "slowdown"),
+        dict.fromkeys(("mean", "p50", "p95", "p99"), optional(real)),
+    ),
+    **{"by_size": _part, "by_owner": _part, "waiting_at": _numbers},
+    "series": {"begin": real, "end": real, "waiting": _numbers, "in_use": _numbers},
+    **{"told": bool, "parameters": mapping},
 }
 
 
-def _row(data: Any) -> dict[str, Any]:
-    read = {name: entry(data, name, reader) for name, reader in _READERS.items()}
-    return {**mapping(data), **read, **_if_there(data, real, "utility", "peak")}
+def _shaped(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping with what `shape` says of it, readers or further shapes; the rest as it is."""
+    read = {
+        name: entry(data, name, part if callable(part) else partial(_shaped, shape=part))
+        for name, part in shape.items()
+    }
+    lists = {name: list(part) for name, part in read.items() if isinstance(part, tuple)}
+    return {**mapping(data), **read, **lists}

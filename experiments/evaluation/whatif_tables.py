@@ -43,13 +43,7 @@ class Table:
 
 
 def more(seconds: float) -> str:
-    """A difference with its sign; 0 if it is less than a second.
-
-    Examples
-    --------
-    >>> more(60.0).split(), more(0.3)
-    (['+1', 'min'], '0')
-    """
+    """A difference with its sign; 0 if it is less than a second."""
     if abs(seconds) < 1.0:
         return "0"
     return duration_text(seconds) if seconds < 0 else f"+{duration_text(seconds)}"
@@ -67,15 +61,7 @@ def jobs_text(found: WhatIf) -> str:
 
 
 def setting_text(found: WhatIf, setting: Setting) -> str:
-    """A setting in a few words, beside the first.
-
-    Examples
-    --------
-    >>> one = Setting(1.0, (8, 8), None, {})
-    >>> found = WhatIf((one, Setting(1.5, (8, 8), None, {}), Setting(1.0, (8,), None, {})), (), {})
-    >>> [setting_text(found, each) for each in found.settings]
-    ['as it is', 'load x 1.5', '1 machine fewer']
-    """
+    """A setting in a few words, beside the first."""
     if setting.load != 1.0:
         return f"load x {setting.load:g}"
     count = len(setting.machines) - len(found.first.machines)

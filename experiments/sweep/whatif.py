@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping
 from typing import Any
 
 from experiments.evaluation.policies import entry_of
 from experiments.evaluation.whatif import Scenario, or_none, policy_figures
 from experiments.sweep.cells import Cell
-from experiments.sweep.executors import Executor
 from experiments.sweep.fingerprint import fingerprint
-from experiments.sweep.run import SweepProgress, recorded
-from experiments.sweep.store import FAILED, CellResult, ResultStore
 from experiments.sweep.task import Case, CellTask, Figures, Options
 
 EACH = ("started", "waiting", "completion")
@@ -53,34 +49,3 @@ def run_cell(
     files = tuple(entry_of(name).files(given))
     code = fingerprint(REPLAY.function)
     return Cell(scenario, name, given, 0, REPLAY, WhatIfOptions(each=each), code, files)
-
-
-def run_until_interrupted(
-    cells: Sequence[Cell],
-    executor: Executor,
-    store: ResultStore | None,
-    on_progress: Callable[[SweepProgress], None],
-    on_note: Callable[[str], None],
-) -> dict[str, CellResult]:
-    """Records of `cells` by key; after Ctrl-C of those that were done by then.
-
-    A `store` receives each record at once, and those that it has already are used.
-    """
-    found: dict[str, CellResult] = {}
-    if store is not None:
-        store.prepare()
-        found = recorded(cells, store, on_note=on_note)
-    kept = len(found)
-    left = [cell for cell in cells if cell.key not in found]
-    try:
-        with closing(executor.run(left)) as finished:
-            for cell, record in finished:
-                if store is not None:
-                    store.save(cell.key, cell.identity, record)
-                found[cell.key] = record
-                failed = sum(one.status == FAILED for one in found.values())
-                on_progress(SweepProgress(len(cells), len(found), failed, kept))
-    except KeyboardInterrupt:
-        if not any(cell.policy is not None and cell.key in found for cell in cells):
-            raise
-    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +50,7 @@ from experiments.cli.options import (
     result_or_page,
     with_options,
 )
-from experiments.cli.results import deliver, write_page
+from experiments.cli.results import again, deliver, write_page
 from experiments.evaluation import whatif_tables as texts
 from experiments.evaluation.comparison import PLAIN
 from experiments.evaluation.machines import machines_text
@@ -70,8 +69,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from experiments.evaluation.whatif import Scenario
-    from oasis.traces.plain_job import PlainJob
     from experiments.sweep import Cell, CellResult, Executor
+    from oasis.traces.plain_job import PlainJob
 
 SIZE = 8  # GPUs of a machine, unless the user says otherwise
 LOADS = (0.8, 1.2, 1.5)
@@ -241,7 +240,7 @@ def command(
         "placement": placement,
         "utilities": worth,
         "trace": file_reference(file),
-        "command": again(context),
+        "command": again(context, "oasis whatif", NOT_AGAIN),
         "version": oasis.__version__,
     }
     found, each = _compared(scenarios, chosen, runner, keep_each=bool(files))
@@ -358,7 +357,7 @@ class Runner:
         """Records of the cells by key; after Ctrl-C of those that are done."""
         from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
         from experiments.sweep.executors import Here  # noqa: PLC0415
-        from experiments.sweep.whatif import run_until_interrupted  # noqa: PLC0415
+        from experiments.sweep.run import run_until_interrupted  # noqa: PLC0415
 
         executor = self._executor
         if len(cells[0].source.jobs) * len(cells) > QUICK:
@@ -441,7 +440,8 @@ def _compared(
                 lost["failed"].append(f"{cell.policy} ({where}): {record.error}")
             else:
                 rows[str(cell.policy)] = _row(cell, record)
-                each[str(cell.policy)] = record.figures.get("each")
+                if "each" in record.figures:
+                    each[str(cell.policy)] = record.figures["each"]
     return WhatIf(tuple(settings), tuple(first.jobs.owner.cat.categories), lost), each
 
 
@@ -491,21 +491,6 @@ def show(found: WhatIf) -> None:
         console.print_rows(table.columns, table.rows, f"\n{table.title}")
     console.print_text("")
     console.print_notes(texts.notes(found))
-
-
-def again(context: typer.Context) -> str:
-    """The command that was given, without options that change no result."""
-    words = []
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        if name in NOT_AGAIN or not is_given(context, name):
-            continue
-        value = context.params[name]
-        option = parameter.opts[0] if parameter.param_type_name == "option" else None
-        for each in value if isinstance(value, list | tuple) else [value]:
-            words += [option] if option else []
-            words += [] if each is True else [str(each)]
-    return "oasis whatif " + " ".join(map(shlex.quote, words))
 
 
 def _csv_files(prefix: Path | None) -> tuple[Path, Path] | None:
