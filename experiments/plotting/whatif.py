@@ -45,12 +45,13 @@ def pictures(found: WhatIf) -> Iterator[tuple[Figure, str]]:
     )
     yield over_time_figure(found, "waiting"), f"Jobs that wait, {parts}"
     yield over_time_figure(found, "in_use"), f"GPUs in use, {parts}"
+    if len({one.load for one in found.settings}) > 1:
+        yield loads_figure(found), "How the mean grows with the load."
+    # Last, because it is the tallest: in columns, the next one would leave a gap beside it.
     best, reference = found.best(), found.reference
     if best is not None and reference is not None and len(found.owners) > 1:
         shown = list(dict.fromkeys((reference, best)))
         yield owners_figure(found, shown), "Mean waiting of the owners with most GPU-hours."
-    if len({one.load for one in found.settings}) > 1:
-        yield loads_figure(found), "How the mean grows with the load."
 
 
 def waiting_figure(found: WhatIf) -> Figure:

@@ -258,7 +258,7 @@ def test_elastic_jobs_are_sent_to_replay(run: Run) -> None:
 def test_the_time_it_will_take_grows_with_the_queue(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A job takes 1 s, and 1 s more for each that waits: 3 at once make 3 + 3 s, and one by one 3."""
+    """A job takes 1 s, and 1 s more for each that waits: 3 at once make 3 + 3 s, else 3."""
     monkeypatch.setattr(whatif_pilot, "seconds_a_job", lambda *_: (1.0, 1.0))
     monkeypatch.setattr(whatif, "LONG", 0.0)
     for gap, text in ((0.0, "about 10\N{NO-BREAK SPACE}s"), (60.0, "about 0\N{NO-BREAK SPACE}s")):
@@ -339,3 +339,40 @@ def test_which_utilities_are_refused(
     code, out, err = run("whatif", trace, *options)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_machines_are_named_alike_in_replay_and_import(
+    run: Run, trace: Path, tmp_path: Path
+) -> None:
+    nodes = tmp_path / "nodes.csv"
+    nodes.write_text("gpus,count\n8,2\n")
+    base = ("replay", trace, "--policies", "fifo", "--json")
+    rows = []
+    for how in (("--machines", "2x8"), ("--machines", nodes), ("--servers", 2)):
+        document = json.loads(run(*base, *how)[1])
+        rows.append(document["policies"]["fifo"]["mean_completion"])
+        if how[0] == "--machines":
+            assert document["machines"] == [8, 8]
+    assert rows[0] == rows[1] == rows[2]
+    code, out, _ = run("replay", trace, "--machines", "2x8,1x16", "--policies", "fifo")
+    assert code == 0
+    assert out.startswith("40 jobs on 32 GPUs (2 x 8, 1 x 16), pooled\n")
+    assert "min" in out
+    assert "jobs/s" not in out
+    made = tmp_path / "i.json"
+    assert run("import", "plain", trace, "--machines", "3x8", "-o", made)[0] == 0
+    assert [len(oasis.read(made).cluster.worker_servers)] == [3]
+    for words, message in (
+        (
+            ("replay", trace, "--machines", "2x8", "--servers", 2),
+            "--servers: is said by --machines",
+        ),
+        (("import", "plain", trace, "-o", made, "--machines", "1x8,1x4"), "equally many GPUs"),
+        (
+            ("import", "plain", trace, "-o", made, "--machines", "1x8", "--worker-servers", 2),
+            "--worker-servers: expected no --machines beside it",
+        ),
+    ):
+        code, out, err = run(*words)
+        assert (code, out) == (2, "")
+        assert message in err

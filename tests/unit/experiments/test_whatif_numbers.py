@@ -124,7 +124,8 @@ def test_figures_are_those_of_plain_loops(policy: type[Policy]) -> None:
     ]
     assert found["slowdown"]["mean"] == pytest.approx(sum(slow) / 80)
     for name, part in (
-        ("by_owner", [[k for k, job in enumerate(jobs) if job.owner == o] for o in ("ann", "bob", "eve")]),
+        ("by_owner", [[k for k, job in enumerate(jobs) if job.owner == o]
+                      for o in ("ann", "bob", "eve")]),
         ("by_size", [[k for k, job in enumerate(jobs) if low <= job.gpus <= (high or 99)]
                      for low, high, _ in SIZES]),
     ):  # fmt: skip
@@ -170,12 +171,15 @@ def test_machines_that_a_user_names(tmp_path: Any) -> None:
     file = tmp_path / "nodes.csv"
     file.write_text("name,GPU,count\na,8,2\nb,0,9\nc,4,1\n")
     assert machine_list(str(file)) == (8, 8, 4)
+    for header in ("machineId, Number of GPUs,memory", "machine,cap_gpu,gpu_type"):  # public ones
+        file.write_text(f"{header}\nm1,2,x\nm2,8,x\n")
+        assert machine_list(str(file)) == (2, 8)
     file.write_text("name,gpu\na,8\nb,many\n")
     with pytest.raises(InputError, match=r"line 3, gpu: expected a whole number, got 'many'"):
         machine_list(str(file))
     file.write_text("name,cards\na,8\n")
     with pytest.raises(
-        InputError, match=r"one of the columns gpus, gpu, num_gpus, got name, cards"
+        InputError, match=r"one of the columns gpus, gpu, num_gpus, .*, got name, cards"
     ):
         machine_list(str(file))
     for text in ("0x8", "8x0", "sixteen", "16x8,", "-1x8"):
@@ -321,7 +325,7 @@ def test_wanted_gpu_hours_beside_those_there_are(gap: float, grows: bool) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [("p95 wait", "such as 'p95 wait < 10 min'"), ("p80 wait < 1", "expected mean|p50|p90"),
-     ("p95 sleep < 1", "wait|waiting|turnaround"), ("mean slowdown < 3 h", "limit: expected a limit"),
+     ("p95 sleep < 1", "wait|waiting|turnaround"), ("mean slowdown < 3 h", "limit: expected"),
      ("mean wait < soon", "limit: expected a limit >= 0")],
 )  # fmt: skip
 def test_goals_that_are_none_are_refused(text: str, message: str) -> None:
