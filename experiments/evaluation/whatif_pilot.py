@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from time import perf_counter
 
@@ -12,6 +12,7 @@ from experiments.evaluation.whatif import Scenario, run
 from oasis.scheduling.policy import Policy
 
 FIRST, MOST = 64, 4096  # jobs of a short run
+BOUND_SECONDS = 5e-6  # of a job, for the bound
 PATIENCE = 0.2  # seconds, after which no longer one follows
 NOISE = 1.15  # by which the seconds of a job differ between two short runs and are called the same
 
@@ -50,3 +51,21 @@ def seconds_a_job(scenario: Scenario, make: Callable[[], Policy]) -> tuple[float
     before, last = found[-2:] if len(found) > 1 else (found[0], found[0])
     slope = (last - before) / (count / 4) if last > NOISE * before else 0.0
     return max(0.0, last - slope * count / 2), slope
+
+
+def expected_seconds(runs: Iterable[tuple[Scenario, str | None, Callable[[], Policy]]]) -> float:
+    """About how long runs take: each of a scenario, the name of a policy and what makes it.
+
+    Without a policy, it is the bound that is computed.
+    """
+    paces: dict[str, tuple[float, float]] = {}
+    expected = 0.0
+    for scenario, name, make in runs:
+        if name is None:
+            expected += BOUND_SECONDS * len(scenario.trace)
+            continue
+        if name not in paces:
+            paces[name] = seconds_a_job(scenario, make)
+        alone, beside = paces[name]
+        expected += alone * len(scenario.trace) + (beside and beside * queue_ahead(scenario))
+    return expected

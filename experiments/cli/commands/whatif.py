@@ -77,7 +77,6 @@ LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
 LONG = 20.0  # seconds that are said beforehand
-BOUND_SECONDS = 5e-6  # of a job, for the bound
 GIVEN, DRAWN, NONE = UTILITIES = ("given", "drawn", "none")
 DRAWN_TEXT = (
     "drawn with seed {seed} as `oasis import` does: priority / (1 + exp(decay (d - target))) of "
@@ -99,7 +98,6 @@ def command(
         typer.Option(
             metavar=MACHINES,
             help=MACHINES_HELP.format(f"the fewest of {SIZE} GPUs that hold the busiest moment"),
-            show_default=False,
         ),
     ] = None,
     placement: Placement = "pooled",
@@ -113,7 +111,6 @@ def command(
         typer.Option(
             help="Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
             "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]",
-            show_default=False,
         ),
     ] = None,
     utilities: Annotated[
@@ -122,7 +119,6 @@ def command(
             help=f"What jobs are worth: {', '.join(UTILITIES)}. given: by the columns worth and "
             "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
             "given, where the table has such a column]",
-            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of --utilities drawn.", min=0)] = 0,
@@ -131,7 +127,6 @@ def command(
         typer.Option(
             help="Also with this many machines fewer, such as 1,2; the last of the list are "
             "removed. [default: none]",
-            show_default=False,
         ),
     ] = None,
     more: Annotated[
@@ -139,7 +134,6 @@ def command(
         typer.Option(
             help="Also with this many machines more, each like the last of the list. "
             "[default: none]",
-            show_default=False,
         ),
     ] = None,
     goal: Annotated[
@@ -148,7 +142,6 @@ def command(
             metavar="GOAL",
             help=f"Find the fewest machines for each policy: {GOAL.removeprefix('expected ')}. "
             "Wait: without GPUs; turnaround: from submission to end.",
-            show_default=False,
         ),
     ] = None,
     virtual_cluster: VirtualCluster = "",
@@ -213,7 +206,8 @@ def command(
     is_page = output is not None and output.suffix.lower() in PAGE
     if style is not None and not is_page:
         raise InputError("--style", "expected -o PAGE.html beside it")
-    wanted = None if goal is None else Goal.read(goal)
+    with located_at("--goal"):
+        wanted = None if goal is None else Goal.read(goal)
     numbers = [_numbers(loads, "--loads")]
     numbers += [_numbers(t, f"--{n}", whole=True) for n, t in (("fewer", fewer), ("more", more))]
     files = _csv_files(table)
@@ -370,21 +364,11 @@ class Runner:
 
 
 def say_how_long(cells: Sequence[Cell], workers: int) -> None:
-    """Say about how long the cells take: by short runs of the policies, and the queues ahead."""
-    from experiments.evaluation.whatif_pilot import queue_ahead, seconds_a_job  # noqa: PLC0415
+    """Say about how long the cells take, if that is long."""
+    from experiments.evaluation.whatif_pilot import expected_seconds  # noqa: PLC0415
     from experiments.sweep.cells import PolicyMaker  # noqa: PLC0415 (needs an extra)
 
-    paces: dict[str, tuple[float, float]] = {}
-    expected = 0.0
-    for cell in cells:
-        jobs = len(cell.source.jobs)
-        if cell.policy is None:
-            expected += BOUND_SECONDS * jobs
-            continue
-        if cell.policy not in paces:
-            paces[cell.policy] = seconds_a_job(cell.source, PolicyMaker(cell, None))
-        alone, beside = paces[cell.policy]
-        expected += alone * jobs + (beside and beside * queue_ahead(cell.source))
+    expected = expected_seconds((one.source, one.policy, PolicyMaker(one, None)) for one in cells)
     cores = os.cpu_count() or 1
     workers = cores if workers == -1 else max(1, min(workers, cores))
     if expected / workers > LONG:
