@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.evaluation.comparison import PLAIN
 from experiments.evaluation.machines import machines_text
-from experiments.evaluation.policies import entry_of
 from experiments.evaluation.tables import MARK, brief, duration_text, number, percent
 from experiments.evaluation.whatif_goal import Goal
 from experiments.evaluation.whatif_result import RECORDED, SHORTEST, SIZES, Row, Setting, WhatIf
@@ -498,16 +496,3 @@ def _recorded_notes(found: WhatIf) -> list[str]:
             f"In reality up to {row['peak']:,} GPUs were in use at once, more than there are here."
         )
     return said
-
-
-CHOSEN = tuple(name for name in PLAIN if not entry_of(name).left_out)
-
-
-def left_out_note(policies: Sequence[str]) -> str:
-    """Say which policies run only if they are named, and why."""
-    reasons: dict[str, list[str]] = {}
-    for name in PLAIN:
-        if name not in CHOSEN and name not in policies:
-            reasons.setdefault(entry_of(name).left_out, []).append(name)
-    parts = [f"{', '.join(some)} ({reason})" for reason, some in reasons.items()]
-    return f"not run unless --policies names them: {'; '.join(parts)}"

@@ -9,10 +9,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from experiments.evaluation.comparison import PLAIN
+from experiments.evaluation.comparison import CHOSEN, PLAIN
 from experiments.evaluation.policies import entry_of
 from experiments.evaluation.whatif import Scenario, jobs_frame, with_drawn_worth, worth_of
-from experiments.evaluation.whatif_tables import CHOSEN
 from oasis.model.utility import Deadline, UtilityColumns
 from oasis.simulator import PlainJob, replay, rigid_workload
 from offline import rigid_bound

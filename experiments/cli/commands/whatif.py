@@ -52,7 +52,7 @@ from experiments.cli.options import (
 )
 from experiments.cli.results import again, deliver, write_page
 from experiments.evaluation import whatif_tables as texts
-from experiments.evaluation.comparison import PLAIN
+from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
 from experiments.evaluation.machines import machines_text
 from experiments.evaluation.policies import LINE, entry_of
 from experiments.evaluation.provenance import file_reference
@@ -103,7 +103,7 @@ def command(
     placement: Placement = "pooled",
     policies: Annotated[
         str, typer.Option(help=f"Separated by commas, of: {', '.join(PLAIN)}.")
-    ] = ",".join(texts.CHOSEN),
+    ] = ",".join(CHOSEN),
     line: PolicyLine = None,
     assignments: Set = None,
     loads: Annotated[
@@ -225,8 +225,8 @@ def command(
     say_how_it_was_read(trace, is_guessed=format is None)
     if worth:
         console.note(f"utility: {worth}")
-    if policies == ",".join(texts.CHOSEN):
-        console.note(texts.left_out_note(list(chosen)))
+    if policies == ",".join(CHOSEN):
+        console.note(left_out_note(list(chosen)))
     about = {
         "format": trace.format,
         "kept": trace.kept,

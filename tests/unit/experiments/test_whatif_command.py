@@ -361,7 +361,8 @@ def test_machines_are_named_alike_in_replay_and_import(
     assert "jobs/s" not in out
     made = tmp_path / "i.json"
     assert run("import", "plain", trace, "--machines", "3x8", "-o", made)[0] == 0
-    assert [len(oasis.read(made).cluster.worker_servers)] == [3]
+    (servers,) = json.loads(made.read_text())["worker_servers"]
+    assert (servers["count"], servers["capacity"]["gpu"]) == (3, 8)
     for words, message in (
         (
             ("replay", trace, "--machines", "2x8", "--servers", 2),

@@ -17,6 +17,7 @@ from matplotlib.transforms import Bbox
 
 from baselines import EASY, FIFO, LAS, SJF, SRTF
 from experiments.evaluation import whatif_tables as texts
+from experiments.evaluation.comparison import CHOSEN
 from experiments.evaluation.machines import machine_list
 from experiments.evaluation.tables import SPACE, duration_text
 from experiments.evaluation.whatif import (
@@ -252,7 +253,7 @@ def test_the_words_of_the_pictures_are_whole_and_apart(unit: float) -> None:
         )
     ]
     found = result(jobs, FIFO())
-    many = dict.fromkeys(texts.CHOSEN, found.first.policies["fifo"])  # a legend of many rows
+    many = dict.fromkeys(CHOSEN, found.first.policies["fifo"])  # a legend of many rows
     loads = [replace(found.first, load=load, policies=many) for load in (1.0, 1.5)]
     found = replace(found, settings=tuple(loads))
     pictures = [loads_figure(found), waiting_figure(found), over_time_figure(found, "waiting")]
