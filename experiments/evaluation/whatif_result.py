@@ -49,8 +49,8 @@ class Setting:
     @property
     def offered(self) -> float | None:
         """Wanted GPU-hours by those there are; above 1, the queue grows as long as jobs come so."""
-        known = self.wanted_gpu_hours is not None and self.gpu_hours
-        return self.wanted_gpu_hours / self.gpu_hours if known else None
+        wanted, there = self.wanted_gpu_hours, self.gpu_hours
+        return wanted / there if wanted is not None and there else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -126,7 +126,7 @@ def tables(found: WhatIf) -> list[Table]:
         title = "Mean from submission to end at other loads and machines"
         made.append(Table(title, ("policy", *texts), _other_rows(found, settings)))
     if all(one.gpu_hours is not None for one in settings):
-        headings = ("", "wanted", "there are", "wanted of them", "queue")
+        headings = ("", "wanted", "there are", "offered load", "queue")
         hours = [_hours(text, one) for text, one in zip(texts, settings, strict=True)]
         made.append(Table("GPU-hours, from the first to the last submission", headings, hours))
     if "goal" in found.about:
@@ -268,8 +268,8 @@ def _other_rows(found: WhatIf, settings: Sequence[Setting]) -> list[Cells]:
 
 def _hours(text: str, one: Setting) -> Cells:
     share = one.offered
-    grows = "" if share is None else "grows for ever" if share > 1 else "does not"
-    hours = (number(one.wanted_gpu_hours), number(one.gpu_hours))
+    grows = "" if share is None else "grows for ever" if share > 1 else "does not grow"
+    hours = (brief(hours or 0.0) for hours in (one.wanted_gpu_hours, one.gpu_hours))
     return (text, *hours, percent(share), grows or "-")
 
 

@@ -320,7 +320,7 @@ def test_wanted_gpu_hours_beside_those_there_are(gap: float, grows: bool) -> Non
     assert row["by_owner"]["gpu_hours"] == [12.0]
     assert (found.first.wanted_gpu_hours, found.first.gpu_hours) == (12.0, 24.0 * gap / 3600.0)
     assert any(texts.GROWS in sentence for sentence in texts.answer(found)) == grows
-    assert texts.tables(found)[-1].rows[0][-1] == ("grows for ever" if grows else "does not")
+    assert texts.tables(found)[-1].rows[0][-1] == ("grows for ever" if grows else "does not grow")
 
 
 @pytest.mark.parametrize(
