@@ -8,8 +8,15 @@ from typing import Any
 
 from experiments.evaluation.machines import machines_text
 from experiments.evaluation.tables import MARK, brief, duration_text, number, percent
-from experiments.evaluation.whatif_goal import Goal
-from experiments.evaluation.whatif_result import RECORDED, SHORTEST, SIZES, Row, Setting, WhatIf
+from experiments.evaluation.whatif_result import (
+    RECORDED,
+    SHORTEST,
+    SIZES,
+    Goal,
+    Row,
+    Setting,
+    WhatIf,
+)
 
 BOUND, MOST = "lower bound", "upper bound"
 AS_IT_IS = "as it is"  # the setting that was asked about
@@ -26,18 +33,12 @@ GROWS = "the queue grows for ever"
 Cells = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of text under headings, of which the first is that of names; others are numbers."""
+Table = tuple[str, tuple[tuple[str, bool], ...], list[Cells]]  # title, columns, rows
 
-    title: str
-    headings: Cells
-    rows: list[Cells]
 
-    @property
-    def columns(self) -> tuple[tuple[str, bool], ...]:
-        """Headings, and whether a column holds numbers."""
-        return tuple((heading, k > 0) for k, heading in enumerate(self.headings))
+def _table(title: str, headings: Cells, rows: list[Cells]) -> Table:
+    """Rows under headings, of which the first is that of names; the others are of numbers."""
+    return title, tuple((heading, k > 0) for k, heading in enumerate(headings)), rows
 
 
 def more(seconds: float) -> str:
@@ -84,12 +85,12 @@ def tables(found: WhatIf) -> list[Table]:
     """All tables, in their order."""
     rows, best, reference = found.first.policies, found.best(), found.reference
     made = [
-        Table(
+        _table(
             f"{jobs_text(found)}: submission to end",
             ("policy", *HEADINGS, "above bound"),
             _served(found.first),
         ),
-        Table(
+        _table(
             "Waiting for GPUs",
             ("policy", *HEADINGS, "slowdown"),
             [
@@ -97,7 +98,7 @@ def tables(found: WhatIf) -> list[Table]:
                 for name, row in rows.items()
             ],
         ),
-        Table(
+        _table(
             "GPUs and jobs",
             ("policy", "GPUs in use", "unfinished", "preempted", "moved"),
             [
@@ -111,28 +112,30 @@ def tables(found: WhatIf) -> list[Table]:
         ),
     ]
     if earned := _earned_rows(found.first):
-        made.append(Table("What the jobs are worth", ("policy", "utility", "of the bound"), earned))
+        made.append(
+            _table("What the jobs are worth", ("policy", "utility", "of the bound"), earned)
+        )
     if reference is not None:
         than = f"beside {called(reference)}"
         headings = ("policy", *(SIZES[k][2] for k in _sizes(found)))
-        made.append(Table(f"Mean waiting by size, {than}", headings, _size_rows(found, reference)))
+        made.append(_table(f"Mean waiting by size, {than}", headings, _size_rows(found, reference)))
         if best is not None and best != reference and len(found.owners) > 1:
             title = f"Mean waiting by owner under {best}, {than}"
             headings = ("owner", "jobs", "GPU-hours", "waited", "would wait")
-            made.append(Table(title, headings, _owner_rows(found, best)))
+            made.append(_table(title, headings, _owner_rows(found, best)))
     settings = by_load(found)
     texts = tuple(setting_text(found, one) for one in settings)
     if len(settings) > 1:
         title = "Mean from submission to end at other loads and machines"
-        made.append(Table(title, ("policy", *texts), _other_rows(found, settings)))
+        made.append(_table(title, ("policy", *texts), _other_rows(found, settings)))
     if all(one.gpu_hours is not None for one in settings):
         headings = ("", "wanted", "there are", "offered load", "queue")
         hours = [_hours(text, one) for text, one in zip(texts, settings, strict=True)]
-        made.append(Table("GPU-hours, from the first to the last submission", headings, hours))
+        made.append(_table("GPU-hours, from the first to the last submission", headings, hours))
     if "goal" in found.about:
         title = f"Fewest machines for {found.about['goal']['text']}"
         headings = ("policy", "machines", "value", "with one fewer")
-        made.append(Table(title, headings, _goal_rows(found.about["goal"])))
+        made.append(_table(title, headings, _goal_rows(found.about["goal"])))
     return made
 
 

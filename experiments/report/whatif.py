@@ -41,7 +41,7 @@ def whatif_section(
         title=texts.jobs_text(found),
         was_run=facts,
         facts=[],
-        tables=tuple(table(one.title, one.columns, one.rows) for one in texts.tables(found)),
+        tables=tuple(table(*one) for one in texts.tables(found)),
         proofs=[],
         again=(str(data["command"]),) if data.get("command") else (),
         picture="",

@@ -57,9 +57,15 @@ from experiments.evaluation.machines import machines_text
 from experiments.evaluation.policies import LINE, entry_of
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import duration_text
-from experiments.evaluation.whatif_goal import EXPECTED as GOAL
-from experiments.evaluation.whatif_goal import Goal, Search
-from experiments.evaluation.whatif_result import PARTS, RECORDED, Setting, WhatIf
+from experiments.evaluation.whatif_result import (
+    GOAL,
+    PARTS,
+    RECORDED,
+    Bisection,
+    Goal,
+    Setting,
+    WhatIf,
+)
 from oasis.model.errors import InputError, located_at
 from oasis.model.files import check_writable, write_text
 from oasis.traces.plain import EXPECTED, FORMATS
@@ -365,7 +371,7 @@ class Runner:
 
 def say_how_long(cells: Sequence[Cell], workers: int) -> None:
     """Say about how long the cells take, if that is long."""
-    from experiments.evaluation.whatif_pilot import expected_seconds  # noqa: PLC0415
+    from experiments.evaluation.whatif import expected_seconds  # noqa: PLC0415
     from experiments.sweep.cells import PolicyMaker  # noqa: PLC0415 (needs an extra)
 
     expected = expected_seconds((one.source, one.policy, PolicyMaker(one, None)) for one in cells)
@@ -432,7 +438,7 @@ def _compared(
 def _with_goal(
     found: WhatIf, goal: Goal, first: Scenario, chosen: Chosen, runner: Runner
 ) -> WhatIf:
-    """Search the fewest machines of each policy; all policies take a step at the same time."""
+    """Bisection the fewest machines of each policy; all policies take a step at the same time."""
     from experiments.evaluation.whatif import busiest_moment  # noqa: PLC0415 (needs an extra)
     from experiments.sweep import FAILED  # noqa: PLC0415
     from experiments.sweep.whatif import run_cell  # noqa: PLC0415
@@ -442,7 +448,7 @@ def _with_goal(
     # With so many, more of the last kind, no job would wait if it could have any GPUs.
     lacking = max(0, busiest_moment(jobs.assign(started=math.nan)) - first.gpus)
     most = there + -(-lacking // first.machines[-1])
-    searches = {name: Search(goal, least, most) for name in chosen}
+    searches = {name: Bisection(goal, least, most) for name in chosen}
     lost = {name: list(found.about[name]) for name in ("missing", "failed")}
     while steps := {name: one.next for name, one in searches.items() if one.next is not None}:
         console.note(f"goal: {', '.join(f'{name} on {n}' for name, n in steps.items())} machines")
@@ -470,9 +476,9 @@ def show(found: WhatIf) -> None:
     """Print the answer, the tables and the notes."""
     for sentence in texts.answer(found):
         console.print_notes([sentence])
-    for table in texts.tables(found):
+    for title, columns, rows in texts.tables(found):
         # A title begins with an empty line, so that one sees where a table ends.
-        console.print_rows(table.columns, table.rows, f"\n{table.title}")
+        console.print_rows(columns, rows, f"\n{title}")
     console.print_text("")
     console.print_notes(texts.notes(found))
 

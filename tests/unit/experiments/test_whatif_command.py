@@ -13,7 +13,7 @@ import pytest
 
 import oasis
 from experiments.cli.commands import whatif
-from experiments.evaluation import whatif_pilot
+from experiments.evaluation import whatif as frames
 from experiments.evaluation.whatif import Scenario, jobs_frame
 from experiments.evaluation.whatif_result import WhatIf
 from experiments.evaluation.whatif_tables import answer
@@ -239,6 +239,9 @@ def test_a_policy_that_fails_is_named_and_costs_no_other(
         (("--style", "grayscale"), "--style: expected -o PAGE.html beside it"),
         (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler: expected --engine dask with it"),
         (("--csv", "no/such/folder/x"), "no/such/folder"),
+        (("--utilities", "given"), "--utilities: expected a table with a column worth or deadline"),
+        (("--utilities", "mine"), "--utilities: expected"),
+        (("--seed", "3"), "--seed: expected --utilities drawn beside it"),
     ],
 )
 def test_what_is_refused(run: Run, trace: Path, options: tuple[str, ...], message: str) -> None:
@@ -259,7 +262,7 @@ def test_the_time_it_will_take_grows_with_the_queue(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A job takes 1 s, and 1 s more for each that waits: 3 at once make 3 + 3 s, else 3."""
-    monkeypatch.setattr(whatif_pilot, "seconds_a_job", lambda *_: (1.0, 1.0))
+    monkeypatch.setattr(frames, "seconds_a_job", lambda *_: (1.0, 1.0))
     monkeypatch.setattr(whatif, "LONG", 0.0)
     for gap, text in ((0.0, "about 10\N{NO-BREAK SPACE}s"), (60.0, "about 0\N{NO-BREAK SPACE}s")):
         jobs = jobs_frame([PlainJob(f"j{k}", gap * k, 60.0, 8) for k in range(3)])
@@ -323,22 +326,6 @@ def test_utilities_are_drawn_by_a_rule_that_is_printed(run: Run, trace: Path) ->
         assert 0 < row["utility"] <= settings[0]["utility_bound"]
     code, out, _ = run(*base)
     assert "worth" not in out
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--utilities", "given"), "--utilities: expected a table with a column worth or deadline"),
-        (("--utilities", "mine"), "--utilities: expected"),
-        (("--seed", "3"), "--seed: expected --utilities drawn beside it"),
-    ],
-)
-def test_which_utilities_are_refused(
-    run: Run, trace: Path, options: tuple[str, ...], message: str
-) -> None:
-    code, out, err = run("whatif", trace, *options)
-    assert (code, out) == (2, "")
-    assert message in err
 
 
 def test_machines_are_named_alike_in_replay_and_import(

@@ -27,13 +27,13 @@ from experiments.evaluation.whatif import (
     is_recorded,
     jobs_frame,
     policy_figures,
+    queue_ahead,
     recorded_figures,
     run,
+    seconds_a_job,
     smallest_machines,
 )
-from experiments.evaluation.whatif_goal import Goal, Search
-from experiments.evaluation.whatif_pilot import queue_ahead, seconds_a_job
-from experiments.evaluation.whatif_result import RECORDED, SIZES, Setting, WhatIf
+from experiments.evaluation.whatif_result import RECORDED, SIZES, Bisection, Goal, Setting, WhatIf
 from experiments.plotting.whatif import (
     loads_figure,
     over_time_figure,
@@ -44,7 +44,6 @@ from oasis.model.errors import InputError
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan, View
 from oasis.simulator import PlainJob, Policy, replay, rigid_workload
-from oasis.traces import read_plain
 
 
 def drawn(count: int = 60, *, recorded: bool = True, seed: int = 1) -> list[PlainJob]:
@@ -295,13 +294,6 @@ def test_a_document_is_read_back_and_a_wrong_one_is_named() -> None:
         WhatIf.from_dict(document)
 
 
-def test_a_trace_with_start_times_brings_what_really_happened(tmp_path: Any) -> None:
-    file = tmp_path / "jobs.csv"
-    file.write_text("id,submitted,start,end,gpus\na,0,5,65,8\nb,5,65,95,8\n")
-    columns = jobs_frame(read_plain(file).jobs)
-    assert recorded_figures(columns, 8)["waiting"]["mean"] == 32.5
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.0, "0 s"), (9.4, "9.4 s"), (59.6, "1 min"), (3599.6, "1 h"), (86399.0, "1 d"),
@@ -320,7 +312,7 @@ def test_wanted_gpu_hours_beside_those_there_are(gap: float, grows: bool) -> Non
     assert row["by_owner"]["gpu_hours"] == [12.0]
     assert (found.first.wanted_gpu_hours, found.first.gpu_hours) == (12.0, 24.0 * gap / 3600.0)
     assert any(texts.GROWS in sentence for sentence in texts.answer(found)) == grows
-    assert texts.tables(found)[-1].rows[0][-1] == ("grows for ever" if grows else "does not grow")
+    assert texts.tables(found)[-1][2][0][-1] == ("grows for ever" if grows else "does not grow")
 
 
 @pytest.mark.parametrize(
@@ -339,7 +331,7 @@ def test_goals_that_are_none_are_refused(text: str, message: str) -> None:
 def test_a_search_ends_at_the_fewest_and_one_fewer_was_tried(
     least: int, more: int, at: int
 ) -> None:
-    search = Search(Goal.read("mean wait < 10 s"), least, least + more)
+    search = Bisection(Goal.read("mean wait < 10 s"), least, least + more)
     while (count := search.next) is not None:
         assert least <= count <= least + more
         assert count not in search.tried
