@@ -108,11 +108,14 @@ class Scenario:
         from offline.rigid_utility import rigid_utility_bound  # noqa: PLC0415
 
         jobs, gpus = self.jobs, self.gpus
-        told = [jobs[name].to_numpy() for name in ("submitted", "duration", "gpus")]
+        names = ("submitted", "duration", "gpus")
+        came, lasts, wide = (jobs[name].to_numpy() for name in names)
         worth = worth_of(jobs)
         return {
-            "mean_completion": rigid_mean_bound(*told, gpus),
-            "utility": None if worth is None else rigid_utility_bound(*told, worth, gpus),
+            "mean_completion": rigid_mean_bound(came, lasts, wide, gpus),
+            "utility": None
+            if worth is None
+            else rigid_utility_bound(came, lasts, wide, worth, gpus),
         }
 
 
@@ -160,7 +163,7 @@ def plain_jobs(jobs: pd.DataFrame) -> list[PlainJob]:
     worth = worth_of(jobs)
     each = repeat(None) if worth is None else worth.rows()
     rows = zip(zip(*columns, strict=True), each, strict=False)
-    return [PlainJob(*row, utility=one) for row, one in rows]
+    return [PlainJob(*row, None, None, "", one) for row, one in rows]
 
 
 def digest(jobs: pd.DataFrame) -> str:

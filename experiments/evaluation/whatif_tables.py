@@ -278,7 +278,7 @@ def _hours(text: str, one: Setting) -> Cells:
 
 def _goal_rows(goal: Mapping[str, Any]) -> list[Cells]:
     show = number if Goal.read(goal["text"]).of == "slowdown" else duration_text
-    rows = []
+    rows: list[Cells] = []
     for name, found in goal["policies"].items():
         tried, fewest = dict(found["tried"]), found["machines"]
         if fewest is None:

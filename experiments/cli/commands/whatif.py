@@ -438,7 +438,7 @@ def _compared(
 def _with_goal(
     found: WhatIf, goal: Goal, first: Scenario, chosen: Chosen, runner: Runner
 ) -> WhatIf:
-    """Bisection the fewest machines of each policy; all policies take a step at the same time."""
+    """Search the fewest machines of each policy; all policies take a step at the same time."""
     from experiments.evaluation.whatif import busiest_moment  # noqa: PLC0415 (needs an extra)
     from experiments.sweep import FAILED  # noqa: PLC0415
     from experiments.sweep.whatif import run_cell  # noqa: PLC0415
