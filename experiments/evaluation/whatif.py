@@ -162,8 +162,10 @@ def plain_jobs(jobs: pd.DataFrame) -> list[PlainJob]:
     columns = [jobs[name].tolist() for name in ("job", "submitted", "duration", "gpus", "owner")]
     worth = worth_of(jobs)
     each = repeat(None) if worth is None else worth.rows()
-    rows = zip(zip(*columns, strict=True), each, strict=False)
-    return [PlainJob(*row, None, None, "", one) for row, one in rows]
+    return [
+        PlainJob(job, came, lasts, gpus, owner, utility=one)
+        for job, came, lasts, gpus, owner, one in zip(*columns, each, strict=False)
+    ]
 
 
 def digest(jobs: pd.DataFrame) -> str:

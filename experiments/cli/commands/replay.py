@@ -164,7 +164,7 @@ def command(
         if machines is not None:
             refuse_given(context, ("servers", "gpus_per_server"), "is said by --machines")
             sizes = read_machines(machines)
-            there = {"machines": list(sizes)}
+            there: dict[str, Any] = {"machines": list(sizes)}
         else:
             sizes = (gpus_per_server,) * servers
             there = {"servers": servers, "gpus": gpus_per_server}
