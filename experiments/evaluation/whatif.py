@@ -95,11 +95,11 @@ class Scenario:
         return replace(made, recorded=())
 
     @property
-    def offered(self) -> dict[str, float]:
+    def offered(self) -> tuple[float, float]:
         """GPU-hours that the jobs want, and those there are while they come."""
         came, wanted = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
         there = self.gpus * float(came.iloc[-1] - came.iloc[0])
-        return {"wanted_gpu_hours": float(wanted) / 3600.0, "gpu_hours": there / 3600.0}
+        return float(wanted) / 3600.0, there / 3600.0
 
     @property
     def bounds(self) -> dict[str, float | None]:

@@ -42,6 +42,12 @@ def bound_cell(scenario: Scenario) -> Cell:
     return Cell(scenario, None, {}, 0, BOUND, Options(), fingerprint(BOUND.function))
 
 
+def scenario_of(cell: Cell) -> Scenario:
+    """What a cell of this module runs in."""
+    assert isinstance(cell.source, Scenario)
+    return cell.source
+
+
 def run_cell(
     scenario: Scenario, name: str, given: Mapping[str, Any], *, each: bool = False
 ) -> Cell:

@@ -358,9 +358,10 @@ class Runner:
         from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
         from experiments.sweep.executors import Here  # noqa: PLC0415
         from experiments.sweep.run import run_until_interrupted  # noqa: PLC0415
+        from experiments.sweep.whatif import scenario_of  # noqa: PLC0415
 
         executor = self._executor
-        if len(cells[0].source.jobs) * len(cells) > QUICK:
+        if len(scenario_of(cells[0]).trace) * len(cells) > QUICK:
             say_how_long(cells, getattr(executor, "jobs", 1))
         elif self._is_alone:
             executor = Here()
@@ -373,8 +374,11 @@ def say_how_long(cells: Sequence[Cell], workers: int) -> None:
     """Say about how long the cells take, if that is long."""
     from experiments.evaluation.whatif import expected_seconds  # noqa: PLC0415
     from experiments.sweep.cells import PolicyMaker  # noqa: PLC0415 (needs an extra)
+    from experiments.sweep.whatif import scenario_of  # noqa: PLC0415
 
-    expected = expected_seconds((one.source, one.policy, PolicyMaker(one, None)) for one in cells)
+    expected = expected_seconds(
+        (scenario_of(one), one.policy, PolicyMaker(one, None)) for one in cells
+    )
     cores = os.cpu_count() or 1
     workers = cores if workers == -1 else max(1, min(workers, cores))
     if expected / workers > LONG:
@@ -420,7 +424,7 @@ def _compared(
             rows[RECORDED] = recorded_figures(one.jobs, one.gpus)
         known = records[bound.key].figures if bound.key in records else {}
         ends = known.get("mean_completion"), rows, known.get("utility")
-        settings.append(Setting(one.load, one.machines, *ends, **one.offered))
+        settings.append(Setting(one.load, one.machines, *ends, *one.offered))
         where = texts.setting_text(WhatIf(tuple(settings), (), {}), settings[-1])
         for cell in row:
             record = records.get(cell.key)

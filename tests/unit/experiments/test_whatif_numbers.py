@@ -202,7 +202,7 @@ def result(jobs: list[PlainJob], *policies: Policy, machines: tuple[int, ...] = 
     rows = {one.name: policy_figures(scenario, one)[0] for one in policies}
     if is_recorded(columns):
         rows = {RECORDED: recorded_figures(columns, sum(machines)), **rows}
-    setting = Setting(1.0, machines, 100.0, rows, **scenario.offered)
+    setting = Setting(1.0, machines, 100.0, rows, None, *scenario.offered)
     return WhatIf((setting,), tuple(columns.owner.cat.categories), {"jobs": len(jobs)})
 
 
