@@ -71,6 +71,7 @@ class Dorm(BasePolicy):
     """
 
     name = "dorm"
+    is_slow = True
 
     def __init__(
         self,

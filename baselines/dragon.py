@@ -242,6 +242,7 @@ class Dragon(LocalityAware):
     """
 
     name = "dragon"
+    needs = "elastic jobs"
 
     def __init__(
         self,

@@ -364,6 +364,7 @@ class ElasticFlow(BasePolicy):
     """
 
     name = "elasticflow"
+    needs = "deadlines"
     told_remaining = True
 
     def __init__(

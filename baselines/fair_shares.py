@@ -347,6 +347,7 @@ class DRF(BasePolicy):
     """
 
     name = "drf"
+    is_slow = True
 
     def __init__(self, *, by: str = JOB, placement: str | None = None) -> None:
         if by not in (JOB, OWNER):
@@ -462,6 +463,7 @@ class FinishTimeFairness(Ordered):
     """
 
     name = "finish-time-fairness"
+    is_slow = True
     told_remaining = True
 
     def __init__(

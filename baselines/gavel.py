@@ -242,6 +242,7 @@ class Gavel(BasePolicy):
     """
 
     name = "gavel"
+    is_slow = True
     told_remaining = True
     knows_forms = True
 

@@ -323,6 +323,7 @@ class Kod2(GangController):
     """
 
     name = "kod2"
+    needs = "weights of jobs"
 
     def __init__(
         self, starve_limit: float = 600.0, *, form: str = RATIO, printed: bool = False

@@ -80,6 +80,7 @@ class KubernetesDefault(BasePolicy):
     """
 
     name = "kubernetes-default"
+    needs = "elastic jobs"
     may_deadlock = True
 
     def __init__(self, seed: int | None = 0, *, interleave: bool = True) -> None:

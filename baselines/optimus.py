@@ -254,6 +254,7 @@ class Optimus(BasePolicy):
     """
 
     name = "optimus"
+    needs = "training curves"
     told_remaining = True
 
     def __init__(

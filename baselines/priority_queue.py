@@ -288,6 +288,7 @@ class PriorityQueue(GangController):
     """
 
     name = "priority-queue"
+    needs = "what jobs are worth"
 
     def __init__(self, *, printed: bool = False) -> None:
         super().__init__(FirstNode)

@@ -175,6 +175,7 @@ class RRH(BasePolicy):
     """
 
     name = "rrh"
+    needs = "what jobs are worth"
     told_remaining = True
 
     def __init__(

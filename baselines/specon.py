@@ -382,6 +382,7 @@ class SpeCon(GangController):
     """
 
     name = "specon"
+    needs = "training curves"
 
     def __init__(
         self,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import LIMIT
 from experiments.cli.files import is_stdout, reading
-from experiments.cli.options import AsJson, Picture, ResultFile, Style
+from experiments.cli.options import AsJson, Picture, ResultFile, Style, is_given
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.provenance import Recipe
 from experiments.evaluation.tables import comparison_notes, comparison_table
@@ -273,3 +276,18 @@ def with_delivery(command: Command) -> Command:
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapper.__doc__ = command.__doc__
     return wrapper
+
+
+def again(context: typer.Context, command: str, without: Sequence[str]) -> str:
+    """The command that was given, without these options: they change no result."""
+    words = []
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if name in without or not is_given(context, name):
+            continue
+        value = context.params[name]
+        option = parameter.opts[0] if parameter.param_type_name == "option" else None
+        for each in value if isinstance(value, list | tuple) else [value]:
+            words += [option] if option else []
+            words += [] if each is True else [str(each)]
+    return f"{command} {shlex.join(words)}"

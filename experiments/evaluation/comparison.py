@@ -348,6 +348,18 @@ def _tell(on_decision: Callable[[str], None], name: str, _: oasis.Decision) -> N
 
 
 PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
+# Those that `oasis whatif` runs where none is named.
+CHOSEN = tuple(name for name in PLAIN if not POLICIES[name].left_out)
+
+
+def left_out_note(policies: Sequence[str]) -> str:
+    """Say which policies run only if they are named, and why."""
+    reasons: dict[str, list[str]] = {}
+    for name in PLAIN:
+        if name not in CHOSEN and name not in policies:
+            reasons.setdefault(POLICIES[name].left_out, []).append(name)
+    parts = [f"{', '.join(some)} ({reason})" for reason, some in reasons.items()]
+    return f"not run unless --policies names them: {'; '.join(parts)}"
 
 
 def replay_each(

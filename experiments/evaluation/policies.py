@@ -36,7 +36,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import learned_from
 from oasis.online.search import Granularity, check_granularity
-from oasis.scheduling.capabilities import knows_forms
+from oasis.scheduling.capabilities import knows_forms, left_out
 from oasis.scheduling.policy import BasePolicy, Policy
 from oasis.scheduling.policy_check import (
     TOOLKIT,
@@ -362,6 +362,8 @@ class PolicyEntry:
         The class, if it is not one of the toolkit's registry but somebody's own.
     knows_forms : bool
         Whether it chooses the form of a job that has several.
+    left_out : str
+        Why a replay runs it only where it is named; empty if it always does.
     """
 
     name: str
@@ -372,6 +374,7 @@ class PolicyEntry:
     needs_instance: bool = False
     imported: type[Policy] | None = None
     knows_forms: bool = False
+    left_out: str = ""
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All options as plain data: those in `given`, and the defaults of the others.
@@ -496,6 +499,7 @@ def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
         lambda _, **options: policy(**options),
         _summary(policy),
         knows_forms=knows_forms(policy),
+        left_out=left_out(policy),
     )
 
 

@@ -81,6 +81,34 @@ def seconds(value: float) -> str:
     return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
+UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+SPACE = "\N{NO-BREAK SPACE}"  # a time is not wrapped
+
+
+def duration_text(seconds: float | None) -> str:
+    """A duration in two units, such as ``2 h 5 min``.
+
+    Examples
+    --------
+    >>> [duration_text(t).replace(SPACE, " ") for t in (12000.0, 59.7, 3600.0, 0.25, 0.0, 200000.0)]
+    ['3 h 20 min', '1 min', '1 h', '0.25 s', '0 s', '2 d 8 h']
+    """
+    if seconds is None:
+        return "-"
+    if 0 < abs(seconds) < 9.95:
+        return f"{seconds:.2g}{SPACE}s"
+    sign = "-" if seconds < 0 else ""
+    left = abs(seconds)
+    for k, (length, unit) in enumerate(UNITS[:-1]):
+        small, smaller = UNITS[k + 1]
+        whole = round(left / small)  # rounded once, in the smaller unit
+        if whole * small >= length:
+            many, few = divmod(whole, round(length / small))
+            rest = f"{SPACE}{few}{SPACE}{smaller}" if few else ""
+            return f"{sign}{many}{SPACE}{unit}{rest}"
+    return f"{sign}{left:.0f}{SPACE}s"
+
+
 Facts = list[tuple[str, str]]
 Utilisation = Mapping[str, Mapping[str, float | None]]
 
@@ -304,7 +332,6 @@ REPLAYED: Columns = (
     ("p95", True),
     ("waiting", True),
     ("GPU use", True),
-    ("jobs/s", True),
 )
 
 
@@ -454,14 +481,12 @@ def _elastic(name: str, found: Mapping[str, Any], mark: str) -> tuple[str, ...]:
 
 
 def _replayed(name: str, found: Mapping[str, Any], mark: str) -> tuple[str, ...]:
-    rate = found["jobs_per_second"]
+    times = (*OF_FINISHED, "mean_waiting")
     return (
         name,
         str(found["finished"]),
-        *(_marked(_fixed(found[figure], 1), mark) for figure in OF_FINISHED),
-        _marked(_fixed(found["mean_waiting"], 1), mark),
+        *(_marked(duration_text(found[figure]), mark) for figure in times),
         _marked(percent(found["gpu_utilisation"]), mark),
-        _fixed(rate, 0),
     )
 
 

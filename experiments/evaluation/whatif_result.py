@@ -1,39 +1,38 @@
-"""The result of ``oasis whatif``: every policy on the same jobs, the recorded run, the bound."""
+"""The result of ``oasis whatif``: policies on the same jobs, the recorded run, bounds, a goal."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from experiments.evaluation.whatif import PERCENTILES, RECORDED, SHARES, SIZES
-from oasis.model.document import Reader, entry, list_of, mapping, object_of, optional, real, text
-from oasis.model.errors import InputError
+from experiments.evaluation.limits import read_seconds
+from oasis.model.document import entry, list_of, mapping, object_of, optional, real, text
+from oasis.model.errors import InputError, located_at
 from oasis.model.summary import Facts, Summarised
 
 KIND = "whatif"
-BETTER = 0.005  # a mean that differs by less than this share is taken to be the same
+RECORDED = "recorded"  # what really happened, beside the policies
+KEPT = (50, 90, 95, 99)  # percentiles in a result
+SHORTEST = 10.0  # seconds: the slowdown of shorter jobs is that of jobs of this length
+SIZES = ((1, 1, "1 GPU"), (2, 4, "2-4 GPUs"), (5, 8, "5-8 GPUs"), (9, None, "9 GPUs or more"))
+SHARES = (*range(0, 100, 5), 99, 99.9, 100)  # percent of the jobs, of the distribution of waiting
+PARTS = (
+    *("jobs", "gpu_hours", "mean_waiting", "p95_waiting", "mean_completion", "mean_slowdown"),
+    "unfinished",
+)  # figures of a part of the jobs
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One load on one set of machines.
+    """One load on one set of machines (GPUs of each), and its policies' figures by their names.
 
-    Parameters
-    ----------
-    load : float
-        How many times as fast the jobs were submitted.
-    machines : tuple of int
-        GPUs of each machine.
-    bound : float or None
-        What the mean time to completion cannot be below; None if that was not found in time.
-    policies : mapping of str to mapping
-        The figures of each policy that is done, as `experiments.evaluation.whatif.figures` has
-        them, and under ``recorded`` what really happened, where that is known and the load is 1.
-    utility_bound : float or None
-        Upper bound on the total utility; None if the utilities are unknown.
+    The bounds are None where they were not found in time or the utilities are unknown. The
+    GPU-hours are those that jobs want, and those there are from the first submission to the last.
     """
 
     load: float
@@ -41,11 +40,19 @@ class Setting:
     bound: float | None
     policies: Mapping[str, Row]
     utility_bound: float | None = None
+    wanted_gpu_hours: float | None = None
+    gpu_hours: float | None = None
 
     @property
     def gpus(self) -> int:
         """GPUs of all machines."""
         return sum(self.machines)
+
+    @property
+    def offered(self) -> float | None:
+        """Wanted GPU-hours by those there are; above 1, the queue grows as long as jobs come so."""
+        wanted, there = self.wanted_gpu_hours, self.gpu_hours
+        return wanted / there if wanted is not None and there else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -55,35 +62,18 @@ class Setting:
             "gpus": self.gpus,
             "bound": self.bound,
             "utility_bound": self.utility_bound,
+            "wanted_gpu_hours": self.wanted_gpu_hours,
+            "gpu_hours": self.gpu_hours,
             "policies": {name: dict(row) for name, row in self.policies.items()},
         }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WhatIf(Summarised):
-    """Policies on the jobs of a trace.
+    """Policies on the jobs of a trace; the first of the settings is the one asked about.
 
-    Parameters
-    ----------
-    settings : tuple of Setting
-        The first is the one asked about: the jobs as they were submitted, on all machines. The
-        others are other loads, or fewer machines.
-    owners : tuple of str
-        Who submitted the jobs, in the order of ``by_owner`` in the figures.
-    about : mapping
-        What was run: the number of ``jobs``, the trace, the ``placement``, the ``version`` and
-        what else the document says.
-
-    Examples
-    --------
-    >>> from experiments.evaluation.whatif import JobColumns, policy_figures
-    >>> from baselines import FIFO
-    >>> from oasis.simulator import PlainJob
-    >>> jobs = JobColumns.of([PlainJob("a", 0.0, 60.0, 8, "ann")])
-    >>> row, _ = policy_figures(jobs, (8,), "pooled", FIFO())
-    >>> found = WhatIf((Setting(1.0, (8,), 60.0, {"fifo": row}),), jobs.owners, {"jobs": 1})
-    >>> found
-    <WhatIf: jobs 1, GPUs 8, policies fifo, best fifo>
+    `owners` are in the order of ``by_owner`` in the figures; `about` is what else the document
+    says, such as the number of ``jobs``.
     """
 
     settings: tuple[Setting, ...]
@@ -105,14 +95,14 @@ class WhatIf(Summarised):
         simulated = [name for name in rows if name != RECORDED]
         return "fifo" if "fifo" in rows else next(iter(simulated), None)
 
-    def best(self, setting: Setting, *, untold: bool = False) -> str | None:
+    def best(self, *, untold: bool = False) -> str | None:
         """The policy with the least mean time to completion of those that finished every job.
 
         With `untold`, only policies that need not know how long jobs take.
         """
         means = {
             name: row["completion"]["mean"]
-            for name, row in setting.policies.items()
+            for name, row in self.first.policies.items()
             if name != RECORDED and not row["unfinished"] and not (untold and row["told"])
         }
         return min(means, key=lambda name: means[name], default=None)
@@ -126,7 +116,7 @@ class WhatIf(Summarised):
         """Jobs, GPUs, policies and the best of them."""
         names = ", ".join(self.first.policies)
         facts = [("jobs", f"{self.about['jobs']}"), ("GPUs", str(self.first.gpus))]
-        return "WhatIf", [*facts, ("policies", names), ("best", self.best(self.first) or "none")]
+        return "WhatIf", [*facts, ("policies", names), ("best", self.best() or "none")]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
@@ -135,13 +125,7 @@ class WhatIf(Summarised):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WhatIf:
-        """Rebuild from `to_dict`, also after a trip through JSON.
-
-        Raises
-        ------
-        InstanceError, InputError
-            With the path of what is missing or wrong.
-        """
+        """Rebuild from `to_dict`; errors have the path of what is missing or wrong."""
         settings = entry(data, "settings", list_of(_setting))
         if not settings:
             raise InputError("settings", "expected at least one")
@@ -154,126 +138,123 @@ class WhatIf(Summarised):
 
 
 def _check_lengths(settings: Sequence[Setting], owners: int) -> None:
-    wanted = {"by_owner": owners, "by_size": len(SIZES)}
     for k, setting in enumerate(settings):
         for policy, row in setting.policies.items():
-            lengths = {
-                f"{by}.{name}": (len(row[by][name]), n)
-                for by, n in wanted.items()
-                for name in (*PARTS, *({"utility"} & set(row[by])))
-            }
-            lengths["waiting_at"] = (len(row["waiting_at"]), len(SHARES))
-            for name, (got, expected) in lengths.items():
-                if got != expected:
+            columns = {"waiting_at": (row["waiting_at"], len(SHARES))}
+            for by, expected in (("by_owner", owners), ("by_size", len(SIZES))):
+                columns |= {f"{by}.{name}": (row[by][name], expected) for name in row[by]}
+            for name, (got, expected) in columns.items():
+                if len(got) != expected:
                     where = f"settings[{k}].policies.{policy}.{name}"
-                    raise InputError(where, f"expected {expected} numbers, got {got}")
+                    raise InputError(where, f"expected {expected} numbers, got {len(got)}")
 
 
 def _setting(data: Any) -> Setting:
+    later = ("utility_bound", "wanted_gpu_hours", "gpu_hours")
     return Setting(
         entry(data, "load", real),
         tuple(int(size) for size in entry(data, "machines", list_of(real))),
         entry(data, "bound", optional(real)),
-        entry(data, "policies", object_of(_row)),
-        entry(data, "utility_bound", optional(real)) if "utility_bound" in data else None,
+        entry(data, "policies", object_of(partial(_shaped, shape=ROW))),
+        **{name: entry(data, name, optional(real)) for name in later if name in data},
     )
 
 
-PARTS = (
-    *("jobs", "gpu_hours", "mean_waiting", "p95_waiting", "mean_completion", "mean_slowdown"),
-    "unfinished",
-)  # figures of a part of the jobs
-SUMMARY = ("mean", *(f"p{k}" for k in PERCENTILES))
-
-
-def _numbers(data: Any) -> list[Any]:
-    return list(list_of(optional(real))(data))
-
-
-def _times(data: Any) -> dict[str, Any]:
-    return {name: entry(data, name, optional(real)) for name in SUMMARY}
-
-
-def _parts(data: Any) -> dict[str, Any]:
-    return {name: entry(data, name, _numbers) for name in PARTS}
-
-
-def _series(data: Any) -> dict[str, Any]:
-    ends = {name: entry(data, name, real) for name in ("begin", "end")}
-    return ends | {name: entry(data, name, _numbers) for name in ("waiting", "in_use")}
-
-
-_READERS: Mapping[str, Reader[Any]] = {
+_numbers = list_of(optional(real))
+_part = dict.fromkeys(PARTS, _numbers)
+ROW = {
     **dict.fromkeys(("finished", "unfinished", "preemptions", "moves", "gpu_utilisation"), real),
-    **dict.fromkeys(("completion", "waiting", "slowdown"), _times),
-    **dict.fromkeys(("by_size", "by_owner"), _parts),
-    "waiting_at": _numbers,
-    "series": _series,
-    "told": bool,
-    "parameters": mapping,
+    **dict.fromkeys(
+        ("completion", "waiting", "slowdown"),
+        dict.fromkeys(("mean", "p50", "p95", "p99"), optional(real)),
+    ),
+    **{"by_size": _part, "by_owner": _part, "waiting_at": _numbers},
+    "series": {"begin": real, "end": real, "waiting": _numbers, "in_use": _numbers},
+    **{"told": bool, "parameters": mapping},
 }
 
 
-def _row(data: Any) -> dict[str, Any]:
-    read = {name: entry(data, name, reader) for name, reader in _READERS.items()}
-    if "utility" in data:
-        read["utility"] = entry(data, "utility", real)
-        read["by_owner"]["utility"] = entry(data["by_owner"], "utility", _numbers)
-    return {**mapping(data), **read}
+def _shaped(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping with what `shape` says of it, readers or further shapes; the rest as it is."""
+    read = {
+        name: entry(data, name, part if callable(part) else partial(_shaped, shape=part))
+        for name, part in shape.items()
+    }
+    lists = {name: list(part) for name, part in read.items() if isinstance(part, tuple)}
+    return {**mapping(data), **read, **lists}
+
+
+OF = {
+    **dict.fromkeys(("wait", "waiting"), "waiting"),
+    **dict.fromkeys(("turnaround", "completion"), "completion"),
+    "slowdown": "slowdown",
+}
+STATISTICS = ("mean", *(f"p{k}" for k in KEPT))
+WORDS = re.compile(r"\s*(\w+)\s+(\w+)\s*(<=?)\s*(.+)")
+GOAL = f"expected {'|'.join(STATISTICS)} {'|'.join(OF)} < LIMIT, such as 'p95 wait < 10 min'"
 
 
 @dataclass(frozen=True, slots=True)
-class PartChange:
-    """Change of the mean waiting time of some jobs against the reference.
+class Goal:
+    """A statistic of the jobs, and what it must not exceed: seconds, or a slowdown."""
 
-    Parameters
-    ----------
-    name : str
-        The part: an owner, or a class of sizes.
-    jobs : int
-        Its jobs.
-    gpu_hours : float
-        GPU-hours of these jobs.
-    before, after : float
-        Mean waiting under the reference and under the policy, seconds.
-    """
+    text: str
+    statistic: str
+    of: str
+    limit: float
+    strict: bool = True
 
-    name: str
-    jobs: int
-    gpu_hours: float
-    before: float
-    after: float
+    @classmethod
+    def read(cls, text: str) -> Goal:
+        """Read a goal."""
+        words = WORDS.fullmatch(text)
+        if words is None or words[1] not in STATISTICS or words[2] not in OF:
+            raise InputError("", GOAL, text)
+        of = OF[words[2]]
+        with located_at("limit"):
+            limit = read_seconds(words[4], "a limit", is_time=of != "slowdown")
+        return cls(text.strip(), words[1], of, limit, words[3] == "<")
+
+    def value(self, row: Mapping[str, Any]) -> float | None:
+        """The statistic of a run; None where jobs did not finish, which reaches no goal."""
+        return None if row["unfinished"] else row[self.of][self.statistic]
+
+    def reached(self, value: float | None) -> bool:
+        """Whether a value is within the limit."""
+        return value is not None and (
+            value < self.limit or (value == self.limit and not self.strict)
+        )
+
+
+@dataclass(slots=True)
+class Bisection:
+    """Bisection over numbers of machines from `least` to `most`, with what each tried one gave."""
+
+    goal: Goal
+    least: int
+    most: int
+    tried: dict[int, float | None] = field(default_factory=dict)
 
     @property
-    def more(self) -> float:
-        """Seconds; below 0 they wait less."""
-        return self.after - self.before
+    def fewest(self) -> int | None:
+        """The fewest of the tried numbers that reach the goal."""
+        return min((n for n, v in self.tried.items() if self.goal.reached(v)), default=None)
 
     @property
-    def verdict(self) -> int:
-        """-1: they wait less; 1: longer; 0: the same, up to a second or half a percent."""
-        if abs(self.more) <= max(1.0, BETTER * self.before):
-            return 0
-        return 1 if self.more > 0 else -1
+    def next(self) -> int | None:
+        """The number to try next; None if the fewest stands, or `most` does not reach the goal.
 
+        It ends with one machine fewer tried too: what is not known is whether far fewer would do.
+        """
+        if self.most not in self.tried:
+            return self.most
+        high = self.fewest
+        if high is None:
+            return None
+        low = max((n for n in self.tried if n < high), default=self.least - 1)
+        return (low + high) // 2 if high - low > 1 else None
 
-def changes(before: Row, after: Row, names: Sequence[str], by: str) -> list[PartChange]:
-    """Compare the waiting of each part of the jobs that has any, most GPU-hours first.
-
-    Parameters
-    ----------
-    before, after : mapping
-        Figures of the reference and of the policy.
-    names : sequence of str
-        Names of the parts, in their order.
-    by : {"by_owner", "by_size"}
-        Kind of the parts.
-    """
-    one, other = before[by], after[by]
-    columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
-    found = [
-        PartChange(name, int(jobs), hours, was, now)
-        for name, jobs, hours, was, now in zip(names, *columns, strict=True)
-        if jobs and was is not None and now is not None
-    ]
-    return found if by == "by_size" else sorted(found, key=lambda one: -one.gpu_hours)
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        tried = [[n, self.tried[n]] for n in sorted(self.tried)]
+        return {"machines": self.fewest, "tried": tried}

@@ -1,80 +1,56 @@
-"""Texts of ``oasis whatif``: an answer in sentences, and rows for screen and page."""
+"""Texts of ``oasis whatif``: an answer in sentences, and tables for screen and page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from experiments.evaluation.tables import MARK, brief, percent
-from experiments.evaluation.whatif import LEFT_OUT, PERCENTILES, RECORDED, SHORTEST, SIZES
-from experiments.evaluation.whatif_result import PartChange, Setting, WhatIf, changes
+from experiments.evaluation.machines import machines_text
+from experiments.evaluation.tables import MARK, brief, duration_text, number, percent
+from experiments.evaluation.whatif_result import (
+    RECORDED,
+    SHORTEST,
+    SIZES,
+    Goal,
+    Row,
+    Setting,
+    WhatIf,
+)
 
-Columns = tuple[tuple[str, bool], ...]
-
-BOUND = "lower bound"
+BOUND, MOST = "lower bound", "upper bound"
 AS_IT_IS = "as it is"  # the setting that was asked about
 CALLED = {RECORDED: "in reality"}
 TOLD = "+"  # behind the name of a policy that is told how long jobs take
 MOST_OWNERS = 12  # in a table or picture
-UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
-SPACE = "\N{NO-BREAK SPACE}"  # a time is not wrapped
+BETTER = 0.005  # a mean that differs by less than this share is taken to be the same
+SAME = 1e-3  # by which means may differ, relative, and are called the same
+REACHED = 1e-6  # above the bound, relative; less is rounding
+SHOWN = ("mean", "p50", "p95", "p99")
+HEADINGS = ("mean", "50 %", "95 %", "99 %")
+GROWS = "the queue grows for ever"
+
+Cells = tuple[str, ...]
 
 
-def duration_text(seconds: float | None) -> str:
-    """A duration in two units, such as ``2 h 5 min``.
+Table = tuple[str, tuple[tuple[str, bool], ...], list[Cells]]  # title, columns, rows
 
-    Examples
-    --------
-    >>> [duration_text(t).replace(SPACE, " ") for t in (12000.0, 59.7, 3600.0, 0.25, 0.0, 200000.0)]
-    ['3 h 20 min', '1 min', '1 h', '0.25 s', '0 s', '2 d 8 h']
-    """
-    if seconds is None:
-        return "-"
-    if 0 < abs(seconds) < 9.95:
-        return f"{seconds:.2g}{SPACE}s"
-    sign = "-" if seconds < 0 else ""
-    left = abs(seconds)
-    for k, (length, unit) in enumerate(UNITS[:-1]):
-        small, smaller = UNITS[k + 1]
-        whole = round(left / small)  # rounded once, in the smaller unit
-        if whole * small >= length:
-            many, few = divmod(whole, round(length / small))
-            rest = f"{SPACE}{few}{SPACE}{smaller}" if few else ""
-            return f"{sign}{many}{SPACE}{unit}{rest}"
-    return f"{sign}{left:.0f}{SPACE}s"
+
+def _table(title: str, headings: Cells, rows: list[Cells]) -> Table:
+    """Rows under headings, of which the first is that of names; the others are of numbers."""
+    return title, tuple((heading, k > 0) for k, heading in enumerate(headings)), rows
 
 
 def more(seconds: float) -> str:
-    """A difference with its sign; 0 if it is less than a second.
-
-    Examples
-    --------
-    >>> more(90.0).replace(SPACE, " "), more(-90.0).replace(SPACE, " "), more(0.3)
-    ('+1 min 30 s', '-1 min 30 s', '0')
-    """
+    """A difference with its sign; 0 if it is less than a second."""
     if abs(seconds) < 1.0:
         return "0"
     return duration_text(seconds) if seconds < 0 else f"+{duration_text(seconds)}"
 
 
-def called(name: str, row: Mapping[str, Any] | None = None) -> str:
+def called(name: str, row: Row | None = None) -> str:
     """The name in a table, marked if the policy is told how long jobs take."""
-    mark = TOLD if row is not None and row["told"] else ""
-    return CALLED.get(name, name) + mark
-
-
-def machines_text(machines: Sequence[int]) -> str:
-    """Machines in a few words.
-
-    Examples
-    --------
-    >>> machines_text((8, 8, 8)), machines_text((8, 8, 4))
-    ('24 GPUs (3 x 8)', '20 GPUs (2 x 8, 1 x 4)')
-    """
-    counts = {size: list(machines).count(size) for size in dict.fromkeys(machines)}
-    parts = [f"{count} x {size}" for size, count in counts.items()]
-    shown = ", ".join(parts[:4]) + (", ..." if len(parts) > 4 else "")
-    return f"{sum(machines):,} GPUs ({shown})"
+    return CALLED.get(name, name) + (TOLD if row is not None and row["told"] else "")
 
 
 def jobs_text(found: WhatIf) -> str:
@@ -83,57 +59,119 @@ def jobs_text(found: WhatIf) -> str:
     return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(found.first.machines)}"
 
 
-SERVED: Columns = (
-    ("policy", False),
-    ("mean", True),
-    *((f"{k} %", True) for k in PERCENTILES),
-    ("above bound", True),
-)
-WAITED: Columns = (
-    ("policy", False),
-    ("mean", True),
-    *((f"{k} %", True) for k in PERCENTILES),
-    ("slowdown", True),
-)
-WORKED: Columns = (
-    ("policy", False),
-    ("GPUs in use", True),
-    ("unfinished", True),
-    ("preempted", True),
-    ("moved", True),
-)
-EARNED: Columns = (("policy", False), ("utility", True), ("of the bound", True))
-MOST = "upper bound"
-WAITED_AND_WORKED: Columns = (*WAITED, *WORKED[1:])
+def setting_text(found: WhatIf, setting: Setting) -> str:
+    """A setting in a few words, beside the first."""
+    if setting.load != 1.0:
+        return f"load x {setting.load:g}"
+    count = len(setting.machines) - len(found.first.machines)
+    if not count:
+        return AS_IT_IS
+    many = f"{abs(count)} machine{'' if abs(count) == 1 else 's'}"
+    return f"{many} {'more' if count > 0 else 'fewer'}"
 
 
-def served_rows(found: WhatIf) -> list[tuple[str, ...]]:
+def by_load(found: WhatIf) -> list[Setting]:
+    """All settings: by their load, then those with fewer machines, then those with more."""
+    most = len(found.first.machines)
+
+    def order(one: Setting) -> tuple[bool, int, float]:
+        away = len(one.machines) - most
+        return away > 0, abs(away), one.load
+
+    return sorted(found.settings, key=order)
+
+
+def tables(found: WhatIf) -> list[Table]:
+    """All tables, in their order."""
+    rows, best, reference = found.first.policies, found.best(), found.reference
+    made = [
+        _table(
+            f"{jobs_text(found)}: submission to end",
+            ("policy", *HEADINGS, "above bound"),
+            _served(found.first),
+        ),
+        _table(
+            "Waiting for GPUs",
+            ("policy", *HEADINGS, "slowdown"),
+            [
+                (called(name, row), *_times(row["waiting"]), _short(row["slowdown"]["mean"]))
+                for name, row in rows.items()
+            ],
+        ),
+        _table(
+            "GPUs and jobs",
+            ("policy", "GPUs in use", "unfinished", "preempted", "moved"),
+            [
+                (
+                    called(name, row),
+                    percent(row["gpu_utilisation"]),
+                    *(f"{row[what]:,}" for what in ("unfinished", "preemptions", "moves")),
+                )
+                for name, row in rows.items()
+            ],
+        ),
+    ]
+    if earned := _earned_rows(found.first):
+        made.append(
+            _table("What the jobs are worth", ("policy", "utility", "of the bound"), earned)
+        )
+    if reference is not None:
+        than = f"beside {called(reference)}"
+        headings = ("policy", *(SIZES[k][2] for k in _sizes(found)))
+        made.append(_table(f"Mean waiting by size, {than}", headings, _size_rows(found, reference)))
+        if best is not None and best != reference and len(found.owners) > 1:
+            title = f"Mean waiting by owner under {best}, {than}"
+            headings = ("owner", "jobs", "GPU-hours", "waited", "would wait")
+            made.append(_table(title, headings, _owner_rows(found, best)))
+    settings = by_load(found)
+    texts = tuple(setting_text(found, one) for one in settings)
+    if len(settings) > 1:
+        title = "Mean from submission to end at other loads and machines"
+        made.append(_table(title, ("policy", *texts), _other_rows(found, settings)))
+    if all(one.gpu_hours is not None for one in settings):
+        headings = ("", "wanted", "there are", "offered load", "queue")
+        hours = [_hours(text, one) for text, one in zip(texts, settings, strict=True)]
+        made.append(_table("GPU-hours, from the first to the last submission", headings, hours))
+    if "goal" in found.about:
+        title = f"Fewest machines for {found.about['goal']['text']}"
+        headings = ("policy", "machines", "value", "with one fewer")
+        made.append(_table(title, headings, _goal_rows(found.about["goal"])))
+    return made
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def _times(times: Mapping[str, float | None]) -> Cells:
+    return tuple(duration_text(times[name]) for name in SHOWN)
+
+
+def _served(setting: Setting) -> list[Cells]:
     """Times from submission to the end, and the bound below all policies."""
-    setting = found.first
-    rows = [_served(name, row, setting) for name, row in setting.policies.items()]
+    rows = []
+    for name, row in setting.policies.items():
+        mark = MARK if row["unfinished"] else ""
+        mean, bound = row["completion"]["mean"], setting.bound
+        above = "-"
+        # Reality may have had more GPUs than the bound is for.
+        if mean is not None and bound and not mark and row.get("peak", 0) <= setting.gpus:
+            left = mean / bound - 1
+            # The bound is rounded down, so that one who reaches it seems to be a little above.
+            above = "0%" if left < REACHED else f"+{percent(left)}"
+        times = (text if text == "-" else text + mark for text in _times(row["completion"]))
+        rows.append((called(name, row), *times, above))
     if setting.bound is not None:
-        rows.append((BOUND, duration_text(setting.bound), *("-" for _ in PERCENTILES), "-"))
+        rows.append((BOUND, duration_text(setting.bound), "-", "-", "-", "-"))
     return rows
 
 
-def waited_rows(found: WhatIf) -> list[tuple[str, ...]]:
-    """Times without GPUs, and the mean slowdown."""
-    return [_waited(name, row) for name, row in found.first.policies.items()]
-
-
-def worked_rows(found: WhatIf) -> list[tuple[str, ...]]:
-    """Use of the GPUs, and how often jobs were left, preempted and moved."""
-    return [_worked(name, row) for name, row in found.first.policies.items()]
-
-
-def earned_rows(found: WhatIf) -> list[tuple[str, ...]]:
+def _earned_rows(setting: Setting) -> list[Cells]:
     """Utilities of the jobs, and the bound above all policies; empty if they are unknown."""
-    setting = found.first
     most = setting.utility_bound
-    rows: list[tuple[str, ...]] = []
+    rows: list[Cells] = []
     for name, row in setting.policies.items():
         if "utility" in row:
-            # Reality may have had more GPUs than the bound is for.
             share = most and row.get("peak", 0) <= setting.gpus
             text = percent(row["utility"] / most) if share else "-"
             rows.append((called(name, row), brief(row["utility"]), text))
@@ -142,175 +180,150 @@ def earned_rows(found: WhatIf) -> list[tuple[str, ...]]:
     return rows
 
 
-SAME = 1e-3  # by which means may differ, relative, and are called the same
-REACHED = 1e-6  # above the bound, relative; less is rounding
-
-
-def whole_rows(found: WhatIf) -> list[tuple[str, ...]]:
-    """Waiting and use side by side, for a page."""
-    parts = zip(waited_rows(found), worked_rows(found), strict=True)
-    return [(*one, *other[1:]) for one, other in parts]
-
-
-def _times(times: Mapping[str, float | None]) -> tuple[str, ...]:
-    return tuple(duration_text(times[name]) for name in ("mean", *(f"p{k}" for k in PERCENTILES)))
-
-
-def _served(name: str, row: Mapping[str, Any], setting: Setting) -> tuple[str, ...]:
-    mark = MARK if row["unfinished"] else ""
-    mean, bound = row["completion"]["mean"], setting.bound
-    above = "-"
-    # Reality may have had more GPUs than the bound is for.
-    if mean is not None and bound and not mark and row.get("peak", 0) <= setting.gpus:
-        more = mean / bound - 1
-        # The bound is rounded down, so that one who reaches it seems to be a little above.
-        above = "0%" if more < REACHED else f"+{percent(more)}"
-    times = (text if text == "-" else text + mark for text in _times(row["completion"]))
-    return (called(name, row), *times, above)
-
-
-def _waited(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
-    slow = row["slowdown"]["mean"]
-    return (called(name, row), *_times(row["waiting"]), "-" if slow is None else f"{slow:.3g}")
-
-
-def _worked(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
-    counts = (row["unfinished"], row["preemptions"], row["moves"])
-    return (called(name, row), percent(row["gpu_utilisation"]), *(f"{n:,}" for n in counts))
-
-
-def size_columns(found: WhatIf) -> Columns:
-    """Headings of `size_rows`: the classes of sizes that have jobs."""
-    return (("policy", False), *((SIZES[k][2], True) for k in _sizes(found)))
-
-
 def _sizes(found: WhatIf) -> list[int]:
     row = next(iter(found.first.policies.values()))
     return [k for k, jobs in enumerate(row["by_size"]["jobs"]) if jobs]
 
 
-def size_rows(found: WhatIf) -> list[tuple[str, ...]]:
+def _size_rows(found: WhatIf, reference: str) -> list[Cells]:
     """Mean waiting by class of sizes: of the reference in full, of the others the difference."""
-    reference = found.reference
+    before = found.first.policies[reference]["by_size"]["mean_waiting"]
     rows = []
     for name, row in found.first.policies.items():
-        values = [row["by_size"]["mean_waiting"][k] for k in _sizes(found)]
-        if name != reference and reference is not None and name != RECORDED:
-            before = found.first.policies[reference]["by_size"]["mean_waiting"]
-            pairs = zip(values, (before[k] for k in _sizes(found)), strict=True)
-            texts = [more(now - was) for now, was in pairs]
-        else:
-            texts = [duration_text(value) for value in values]
+        values = row["by_size"]["mean_waiting"]
+        plain = name in (reference, RECORDED)
+        texts = (
+            duration_text(values[k]) if plain else more(values[k] - before[k])
+            for k in _sizes(found)
+        )
         rows.append((called(name, row), *texts))
     return rows
 
 
-OWNERS: Columns = (
-    ("owner", False),
-    ("jobs", True),
-    ("GPU-hours", True),
-    ("waited", True),
-    ("would wait", True),
-)
+@dataclass(frozen=True, slots=True)
+class PartChange:
+    """Mean waiting of some jobs, an owner's or a size, under the reference and under a policy."""
+
+    name: str
+    jobs: int
+    gpu_hours: float
+    before: float
+    after: float
+
+    @property
+    def more(self) -> float:
+        """Seconds; below 0 they wait less."""
+        return self.after - self.before
+
+    @property
+    def verdict(self) -> int:
+        """-1: they wait less; 1: longer; 0: the same, up to a second or half a percent."""
+        if abs(self.more) <= max(1.0, BETTER * self.before):
+            return 0
+        return 1 if self.more > 0 else -1
 
 
-def owner_changes(found: WhatIf, policy: str) -> list[PartChange]:
-    """Compare the waiting of each owner under `policy`; those with most GPU-hours first."""
-    rows = found.first.policies
+def changes(found: WhatIf, policy: str, by: str) -> list[PartChange]:
+    """Parts of the jobs (``by_size`` or ``by_owner``) against the reference.
+
+    Owners with most GPU-hours come first.
+    """
     if found.reference is None:
         return []
-    return changes(rows[found.reference], rows[policy], found.owners, "by_owner")
+    one, other = (found.first.policies[name][by] for name in (found.reference, policy))
+    names = found.owners if by == "by_owner" else [text for _, _, text in SIZES]
+    columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
+    made = [
+        PartChange(name, int(jobs), hours, was, now)
+        for name, jobs, hours, was, now in zip(names, *columns, strict=True)
+        if jobs and was is not None and now is not None
+    ]
+    return made if by == "by_size" else sorted(made, key=lambda one: -one.gpu_hours)
 
 
-def owner_rows(found: WhatIf, policy: str) -> tuple[list[tuple[str, ...]], int]:
-    """Rows of the owners with most GPU-hours, and how many owners have none."""
-    all_of_them = owner_changes(found, policy)
-    rows: list[tuple[str, ...]] = [
+def _owner_rows(found: WhatIf, policy: str) -> list[Cells]:
+    return [
         (
             one.name,
             f"{one.jobs:,}",
-            f"{brief(one.gpu_hours)}",
+            brief(one.gpu_hours),
             duration_text(one.before),
             duration_text(one.after),
         )
-        for one in all_of_them[:MOST_OWNERS]
+        for one in changes(found, policy, "by_owner")[:MOST_OWNERS]
     ]
-    return rows, len(all_of_them) - len(rows)
 
 
-def other_columns(found: WhatIf) -> Columns:
-    """Headings of `other_rows`: the loads, or the machines."""
-    return (("policy", False), *((setting_text(found, one), True) for one in _by_load(found)))
-
-
-def _by_load(found: WhatIf) -> list[Setting]:
-    """All settings, by their load, and then those with fewer machines."""
-    most = len(found.first.machines)
-    return sorted(found.settings, key=lambda one: (most - len(one.machines), one.load))
-
-
-def setting_text(found: WhatIf, setting: Setting) -> str:
-    """A setting in a few words, beside the first.
-
-    Examples
-    --------
-    >>> one = Setting(1.0, (8, 8), None, {})
-    >>> found = WhatIf((one, Setting(1.5, (8, 8), None, {}), Setting(1.0, (8,), None, {})), (), {})
-    >>> [setting_text(found, each) for each in found.settings]
-    ['as it is', 'load x 1.5', '1 machine fewer']
-    """
-    if setting.load != 1.0:
-        return f"load x {setting.load:g}"
-    fewer = len(found.first.machines) - len(setting.machines)
-    if not fewer:
-        return AS_IT_IS
-    return f"{fewer} machine{'' if fewer == 1 else 's'} fewer"
-
-
-def other_rows(found: WhatIf) -> list[tuple[str, ...]]:
+def _other_rows(found: WhatIf, settings: Sequence[Setting]) -> list[Cells]:
     """Mean time to completion in every setting, and the bound."""
     rows = []
     for name in dict.fromkeys(name for one in found.settings for name in one.policies):
         texts = []
-        for setting in _by_load(found):
+        for setting in settings:
             row = setting.policies.get(name)
             mean = None if row is None else row["completion"]["mean"]
             mark = MARK if row is not None and row["unfinished"] and mean is not None else ""
             texts.append(duration_text(mean) + mark)
-        row = found.first.policies.get(name)
-        rows.append((called(name, row), *texts))
-    rows.append((BOUND, *(duration_text(setting.bound) for setting in _by_load(found))))
+        rows.append((called(name, found.first.policies.get(name)), *texts))
+    rows.append((BOUND, *(duration_text(setting.bound) for setting in settings)))
     return rows
 
 
-def answer(found: WhatIf) -> tuple[str, ...]:
-    """The answer in three sentences, made from the numbers; fewer where there is none."""
-    setting, reference = found.first, found.reference
-    best = found.best(setting)
+def _hours(text: str, one: Setting) -> Cells:
+    share = one.offered
+    grows = "" if share is None else "grows for ever" if share > 1 else "does not grow"
+    hours = (brief(hours or 0.0) for hours in (one.wanted_gpu_hours, one.gpu_hours))
+    return (text, *hours, percent(share), grows or "-")
+
+
+def _goal_rows(goal: Mapping[str, Any]) -> list[Cells]:
+    show = number if Goal.read(goal["text"]).of == "slowdown" else duration_text
+    rows: list[Cells] = []
+    for name, found in goal["policies"].items():
+        tried, fewest = dict(found["tried"]), found["machines"]
+        if fewest is None:
+            rows.append((name, f"not with {goal['most']}", show(tried[goal["most"]]), "-"))
+        else:
+            fewer = tried.get(fewest - 1)
+            text = show(fewer) if fewest - 1 in tried else "the jobs do not fit"
+            rows.append((name, f"{fewest:,}", show(tried[fewest]), text))
+    return rows
+
+
+def answer(found: WhatIf) -> Cells:
+    """The answer in sentences, made from the numbers; fewer where there is none."""
+    setting, reference, best = found.first, found.reference, found.best()
     if best is None or reference is None:
         return ("No policy finished every job, so none is best.",)
-    rows = setting.policies
+    mean = setting.policies[best]["completion"]["mean"]
+    said = (
+        _best(found, best, reference),
+        _gain(setting, best, mean),
+        _parts(found, best),
+        _earned(setting),
+        _grows(found),
+    )
+    return tuple(filter(None, said))
+
+
+def _best(found: WhatIf, best: str, reference: str) -> str:
+    setting, rows, jobs = found.first, found.first.policies, found.about["jobs"]
     mean, before = rows[best]["completion"]["mean"], rows[reference]["completion"]["mean"]
-    jobs = found.about["jobs"]
     where = f"On {machines_text(setting.machines)}, "
     without = [*found.missing, *found.about.get("failed", ())]
     if any(AS_IT_IS in run for run in without):
         where += "of the policies that ended, "
     if all(row["waiting"]["mean"] < 1.0 for row in rows.values()):
-        first = f"{where}no job waits for GPUs, whatever the policy: {_whole_mean(mean)}."
-    elif best == reference or before is None or mean > before * (1 - SAME):
-        first = (
-            f"{where}no policy serves these {jobs:,} jobs better than {_name(found, reference)}: "
-        )
-        first += f"a job takes {duration_text(before)} from submission to end on average."
-    else:
-        first = f"{where}{best} serves these {jobs:,} jobs best{_level(setting, best, mean)}: "
-        first += f"a job takes {duration_text(mean)} from submission to end on average, "
-        first += f"{percent(1 - mean / before)} less than with "
-        first += f"{_name(found, reference)} ({duration_text(before)})."
-        first += _without_durations(found, best)
-    return tuple(
-        filter(None, (first, _gain(found, best, mean), _parts(found, best), _earned(found)))
+        which = f"a job takes {duration_text(mean)} on average, which is its duration."
+        return f"{where}no job waits for GPUs, whatever the policy: {which}"
+    if best == reference or before is None or mean > before * (1 - SAME):
+        says = f"{where}no policy serves these {jobs:,} jobs better than {_name(found, reference)}:"
+        return f"{says} a job takes {duration_text(before)} from submission to end on average."
+    return (
+        f"{where}{best} serves these {jobs:,} jobs best{_level(setting, best, mean)}: "
+        f"a job takes {duration_text(mean)} from submission to end on average, "
+        f"{percent(1 - mean / before)} less than with "
+        f"{_name(found, reference)} ({duration_text(before)}).{_without_durations(found, best)}"
     )
 
 
@@ -329,22 +342,17 @@ def _level(setting: Setting, best: str, mean: float) -> str:
     return f" ({many} as well, within {percent(SAME)})"
 
 
-def _whole_mean(mean: float) -> str:
-    return f"a job takes {duration_text(mean)} on average, which is its duration"
-
-
 def _name(found: WhatIf, name: str) -> str:
     if name != RECORDED:
         return name
     peak = found.first.policies[RECORDED]["peak"]
-    more = f", on up to {peak:,} GPUs" if peak > found.first.gpus else ""
-    return f"the scheduler that really ran them{more}"
+    beyond = f", on up to {peak:,} GPUs" if peak > found.first.gpus else ""
+    return f"the scheduler that really ran them{beyond}"
 
 
 def _without_durations(found: WhatIf, best: str) -> str:
     """Name the best policy that needs no durations, if the best one needs them."""
-    rows = found.first.policies
-    other = found.best(found.first, untold=True)
+    rows, other = found.first.policies, found.best(untold=True)
     if other is None or other == best or not rows[best]["told"]:
         return ""
     mean = duration_text(rows[other]["completion"]["mean"])
@@ -353,9 +361,8 @@ def _without_durations(found: WhatIf, best: str) -> str:
     )
 
 
-def _gain(found: WhatIf, best: str, mean: float) -> str:
+def _gain(setting: Setting, best: str, mean: float) -> str:
     """Say how far the best policy is from the bound on every scheduler."""
-    setting = found.first
     if not setting.bound:
         return ""
     left = 1 - setting.bound / mean
@@ -366,24 +373,23 @@ def _gain(found: WhatIf, best: str, mean: float) -> str:
     return f"{least}; {has}, so at most {percent(left)} of it could be gained."
 
 
-def _earned(found: WhatIf) -> str:
+def _earned(setting: Setting) -> str:
     """Name the policy that earns most, if the jobs have utilities."""
-    most = found.first.utility_bound
+    most = setting.utility_bound
     earned = {
         name: row["utility"]
-        for name, row in found.first.policies.items()
+        for name, row in setting.policies.items()
         if name != RECORDED and "utility" in row
     }
     if not earned or not most:
         return ""
     name = max(earned, key=lambda one: earned[one])
-    share = percent(earned[name] / most)
     says = f"{name} earns most"
     if earned[name] == min(earned.values()):
         says = f"{name} earns" if len(earned) == 1 else "all policies earn the same"
     return (
-        f"By what jobs are worth, {says}: {brief(earned[name])}, {share} of what no scheduler can "
-        f"exceed ({brief(most)})."
+        f"By what jobs are worth, {says}: {brief(earned[name])}, {percent(earned[name] / most)} of "
+        f"what no scheduler can exceed ({brief(most)})."
     )
 
 
@@ -391,15 +397,8 @@ def _parts(found: WhatIf, best: str) -> str:
     """Name the owners and sizes of jobs that wait less, and those that wait longer."""
     if best == found.reference:
         return ""
-    owners = owner_changes(found, best)
-    sizes = changes(
-        found.first.policies[found.reference or best],
-        found.first.policies[best],
-        [text for _, _, text in SIZES],
-        "by_size",
-    )
-    losing = [one for one in sizes if one.verdict > 0]
-    text = ""
+    owners, sizes = (changes(found, best, by) for by in ("by_owner", "by_size"))
+    said = []
     if len(owners) > 1:
         less = sum(one.verdict < 0 for one in owners)
         worse = [one for one in owners if one.verdict > 0]
@@ -407,17 +406,32 @@ def _parts(found: WhatIf, best: str) -> str:
         if worse:
             most = max(worse, key=lambda one: one.more)
             text += f" and {len(worse):,} longer, most of all {most.name} ({more(most.more)} a job)"
-        text += "; "
-    if losing:
-        named = " and ".join(f"{one.name} ({more(one.more)})" for one in losing)
-        return _capital(f"{text}jobs of {named} wait longer on average.")
-    if not any(one.verdict < 0 for one in sizes):
-        return text and _capital(f"{text}no size of jobs fares better or worse.")
-    return _capital(f"{text}no size of jobs waits longer on average.")
+        said.append(text)
+    longer, less_long = (_named(sizes, verdict) for verdict in (1, -1))
+    if longer:
+        said.append(f"jobs of {longer} wait longer on average")
+    elif less_long:
+        said.append(f"no size of jobs waits longer on average; jobs of {less_long} wait less")
+    elif said:
+        said.append("no size of jobs fares better or worse")
+    text = "; ".join(said)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _named(sizes: Sequence[PartChange], verdict: int) -> str:
+    return " and ".join(f"{one.name} ({more(one.more)})" for one in sizes if one.verdict == verdict)
+
+
+def _grows(found: WhatIf) -> str:
+    """Say at which load or machines more is wanted than there is."""
+    beyond = [one for one in by_load(found) if (one.offered or 0.0) > 1.0]
+    if not beyond:
+        return ""
+    where = ", ".join(setting_text(found, one) for one in beyond)
+    return (
+        f"If jobs go on coming like this, {GROWS} under every scheduler ({where}): they want more "
+        "GPU-hours than there are."
+    )
 
 
 def notes(found: WhatIf) -> list[str]:
@@ -425,9 +439,9 @@ def notes(found: WhatIf) -> list[str]:
     rows = found.first.policies
     said = [
         f"Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
-        f"below {SHORTEST:g} s count as {SHORTEST:g} s."
+        f"below {SHORTEST:g} s count as {SHORTEST:g} s.",
+        "Times are rounded to two units; percentages are of the times before that.",
     ]
-    said.append("Times are rounded to two units; percentages are of the times before that.")
     if any(row["told"] for row in rows.values()):
         said.append(f"{TOLD}: is told how long each job will take, which real schedulers are not.")
     if any(row["preemptions"] for name, row in rows.items() if name != RECORDED):
@@ -448,7 +462,25 @@ def notes(found: WhatIf) -> list[str]:
         f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
         "with free preemption, has a smaller mean."
     )
-    return said
+    beyond = len(changes(found, found.best() or RECORDED, "by_owner")) - MOST_OWNERS
+    if found.best() and beyond > 0:
+        said.append(f"{beyond:,} more owners: --csv or --json has them.")
+    return said + _goal_notes(found.about.get("goal"))
+
+
+def _goal_notes(goal: Mapping[str, Any] | None) -> list[str]:
+    """Say which numbers of machines were tried: that the others behave alike is not known."""
+    if goal is None:
+        return []
+    said = [
+        f"{name} {', '.join(str(n) for n, _ in found['tried'])}"
+        for name, found in goal["policies"].items()
+    ]
+    return [
+        f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further ones "
+        "are like the last. A policy may do worse with more machines, so that only what was tried "
+        f"is known: {'; '.join(said)}."
+    ]
 
 
 def _recorded_notes(found: WhatIf) -> list[str]:
@@ -467,13 +499,3 @@ def _recorded_notes(found: WhatIf) -> list[str]:
             f"In reality up to {row['peak']:,} GPUs were in use at once, more than there are here."
         )
     return said
-
-
-def left_out_note(policies: Sequence[str]) -> str:
-    """Say which policies run only if they are named, and why."""
-    names = [name for name in LEFT_OUT if name not in policies]
-    reasons: dict[str, list[str]] = {}
-    for name in names:
-        reasons.setdefault(LEFT_OUT[name], []).append(name)
-    parts = [f"{', '.join(some)} ({reason})" for reason, some in reasons.items()]
-    return f"not run unless --policies names them: {'; '.join(parts)}"

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
-from experiments.evaluation.whatif import SHARES
-from experiments.evaluation.whatif_tables import (
-    BOUND,
-    MOST_OWNERS,
-    called,
-    duration_text,
-    owner_changes,
-)
+from experiments.evaluation.tables import duration_text
+from experiments.evaluation.whatif_result import SHARES, WhatIf
+from experiments.evaluation.whatif_tables import BOUND, MOST_OWNERS, called, changes
 from experiments.plotting.canvas import (
     HATCHES,
     LINES,
@@ -31,9 +26,6 @@ from experiments.plotting.canvas import (
     new_figure,
 )
 
-if TYPE_CHECKING:
-    from experiments.evaluation.whatif_result import WhatIf
-
 # Narrow enough to be read on a telephone, where a page shows it 10 % smaller.
 WIDTH = 3.9  # inches
 STRIP = 0.52  # inches a policy, in a picture of one row each
@@ -42,21 +34,28 @@ MOST_TICKS = 8  # whose labels do not touch
 DAY, HOUR, MINUTE = 86400.0, 3600.0, 60.0
 
 
-def waiting_figure(found: WhatIf) -> Figure:
-    """The distribution of waiting under each policy: a row each, on a logarithm of time.
+def pictures(found: WhatIf) -> Iterator[tuple[Figure, str]]:
+    """The pictures of a page, each with its caption."""
+    points = max(len(row["series"]["waiting"]) for row in found.first.policies.values())
+    parts = f"means over {points} equal parts of each run."
+    yield (
+        waiting_figure(found),
+        "How long jobs wait for GPUs: median (dot), the middle half (box), 5 % to 95 % (line), "
+        "99 % (tick). Less than a second is drawn as 0.",
+    )
+    yield over_time_figure(found, "waiting"), f"Jobs that wait, {parts}"
+    yield over_time_figure(found, "in_use"), f"GPUs in use, {parts}"
+    if len({one.load for one in found.settings}) > 1:
+        yield loads_figure(found), "How the mean grows with the load."
+    # Last, because it is the tallest: in columns, the next one would leave a gap beside it.
+    best, reference = found.best(), found.reference
+    if best is not None and reference is not None and len(found.owners) > 1:
+        shown = list(dict.fromkeys((reference, best)))
+        yield owners_figure(found, shown), "Mean waiting of the owners with most GPU-hours."
 
-    Examples
-    --------
-    >>> from baselines import FIFO
-    >>> from experiments.evaluation.whatif import JobColumns, policy_figures
-    >>> from experiments.evaluation.whatif_result import Setting, WhatIf
-    >>> from oasis.simulator import PlainJob
-    >>> jobs = JobColumns.of([PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 0.0, 60.0, 8)])
-    >>> row, _ = policy_figures(jobs, (8,), "pooled", FIFO())
-    >>> found = WhatIf((Setting(1.0, (8,), 90.0, {"fifo": row}),), jobs.owners, {"jobs": 2})
-    >>> [label.get_text() for label in waiting_figure(found).axes[0].get_yticklabels()]
-    ['fifo']
-    """
+
+def waiting_figure(found: WhatIf) -> Figure:
+    """The distribution of waiting under each policy: a row each, on a logarithm of time."""
     rows = found.first.policies
     figure = new_figure(WIDTH, 1.1 + 0.3 * len(rows))
     ax = figure.add_subplot()
@@ -102,15 +101,7 @@ def _time_ticks(ax: Axes) -> None:
 
 
 def over_time_figure(found: WhatIf, series: str) -> Figure:
-    """The queue or the GPUs in use over time: a strip for each policy, all on one scale.
-
-    Parameters
-    ----------
-    found : WhatIf
-        The result.
-    series : {"waiting", "in_use"}
-        Series to draw.
-    """
+    """The queue (``waiting``) or the GPUs ``in_use``: a strip a policy, all on one scale."""
     rows = found.first.policies
     begin = min(row["series"]["begin"] for row in rows.values())
     length, unit = _unit(max(row["series"]["end"] for row in rows.values()) - begin)
@@ -155,7 +146,7 @@ def _round(value: float) -> float:
 def owners_figure(found: WhatIf, policies: Sequence[str]) -> Figure:
     """Mean waiting of the owners with most GPU-hours: a bar for each of `policies`."""
     first, *_ = policies
-    owners = [one.name for one in owner_changes(found, first)[:MOST_OWNERS]]
+    owners = [one.name for one in changes(found, first, "by_owner")[:MOST_OWNERS]]
     places = [found.owners.index(name) for name in owners]
     values = {
         name: [found.first.policies[name]["by_owner"]["mean_waiting"][k] or 0.0 for k in places]

@@ -293,6 +293,37 @@ def _check_output(path: Path) -> None:
         raise OSError(errno.EINVAL, "expected a regular file", str(path))
 
 
+def run_until_interrupted(
+    cells: Sequence[Cell],
+    executor: Executor,
+    store: ResultStore | None,
+    on_progress: Callable[[SweepProgress], None],
+    on_note: Callable[[str], None],
+) -> dict[str, CellResult]:
+    """Records of `cells` by key; after Ctrl-C of those that were done by then.
+
+    A `store` receives each record at once, and those that it has already are used.
+    """
+    found: dict[str, CellResult] = {}
+    if store is not None:
+        store.prepare()
+        found = recorded(cells, store, on_note=on_note)
+    kept = len(found)
+    left = [cell for cell in cells if cell.key not in found]
+    try:
+        with closing(executor.run(left)) as finished:
+            for cell, record in finished:
+                if store is not None:
+                    store.save(cell.key, cell.identity, record)
+                found[cell.key] = record
+                failed = sum(one.status == FAILED for one in found.values())
+                on_progress(SweepProgress(len(cells), len(found), failed, kept))
+    except KeyboardInterrupt:
+        if not any(cell.policy is not None and cell.key in found for cell in cells):
+            raise
+    return found
+
+
 def recorded(
     cells: Sequence[Cell], store: ResultStore, *, on_note: Callable[[str], None] | None = None
 ) -> dict[str, CellResult]:

@@ -143,7 +143,7 @@ def difference(one: float, other: float) -> float:
 
 
 def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
-    """Stable order along the last axis of numbers >= 0; equal up to rounding counts as equal.
+    """Stable order along the last axis in which equal up to rounding counts as equal.
 
     Numbers are equal if no gap between neighbours is above the tolerance, or above what `error`,
     which is absolute and of the same shape, adds to it.
@@ -158,7 +158,7 @@ def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
     order: IntArray = values.argsort(axis=-1, kind="stable")
     ordered = np.sort(values, axis=-1)
     low, high = ordered[..., :-1], ordered[..., 1:]
-    limit = low * (1 + TOLERANCE)
+    limit = low + TOLERANCE * np.abs(low)
     if error is not None:
         limit += np.take_along_axis(error, order, axis=-1)[..., 1:]
     near = high <= limit

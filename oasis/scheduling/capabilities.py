@@ -35,6 +35,28 @@ def is_told(policy: object) -> bool:
 
 
 @runtime_checkable
+class Demanding(Protocol):
+    """Says what it needs that traces lack, and whether it is slow; a policy without: neither."""
+
+    needs: str
+    is_slow: bool
+
+
+def left_out(policy: object) -> str:
+    """Why a replay runs `policy` only where it is named; empty if it always does.
+
+    Examples
+    --------
+    >>> from baselines import DRF, FIFO, ElasticFlow
+    >>> left_out(FIFO), left_out(DRF), left_out(ElasticFlow)
+    ('', 'slow with many jobs', 'need deadlines')
+    """
+    if not isinstance(policy, Demanding):
+        return ""
+    return f"need {policy.needs}" if policy.needs else "slow with many jobs" * policy.is_slow
+
+
+@runtime_checkable
 class ChoosingForms(Protocol):
     """Says whether it chooses the form in which a job of several runs (`PolicyJob.forms`).
 

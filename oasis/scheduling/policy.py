@@ -105,6 +105,10 @@ class BasePolicy:
         Whether it is called at the beginning of every slot, also if nothing happened; no.
     told_remaining : bool
         Whether it uses how much work jobs have (`PolicyJob.work`, `View.remaining`); no.
+    needs : str
+        What it goes by that traces lack, in words, such as deadlines; nothing.
+    is_slow : bool
+        Whether many jobs take it long; no. With either, a replay runs it only where it is named.
     site : Site
         The machines of the present run, from `reset` on.
 
@@ -127,6 +131,8 @@ class BasePolicy:
     name: str = cast(str, _ClassName())
     slotted: bool = False
     told_remaining: bool = False
+    needs: str = ""
+    is_slow: bool = False
 
     def __new__(cls, *given: Any, **named: Any) -> Any:
         """Make the object, and keep what its constructor is given for `parameters`."""

@@ -19,7 +19,7 @@ from experiments.cli.commands import whatif as whatif_command
 from experiments.cli.options import limits_of
 from experiments.evaluation import intervals
 from experiments.evaluation.limits import read_share
-from experiments.evaluation.whatif import machine_list
+from experiments.evaluation.machines import machine_list
 from experiments.figures.oasis import FIG8
 from experiments.library import Library
 from experiments.library.store import BETTER

@@ -189,7 +189,7 @@ def test_the_table_says_what_was_replayed_and_what_was_left_out(run, trace):
     path = trace(PHILLY)
     code, out, err = run(path, "--virtual-cluster", "vc1", "--gpus-per-server", 4, "--servers", 2)
     assert code == 0
-    assert out.startswith("3 jobs on 2 x 4 GPUs, pooled; seconds\n")
+    assert out.startswith("3 jobs on 8 GPUs (2 x 4), pooled\n")
     assert [line.split()[0] for line in out.splitlines()[2:]] == ["fifo", "srtf", "las"]
     assert all(len(line) <= 80 for line in out.splitlines())
     assert err == (

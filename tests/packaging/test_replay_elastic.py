@@ -21,8 +21,9 @@ def test_the_table_is_that_of_a_plain_trace(run):
     code, out, err = run(EXAMPLE, "--policies", "fifo,kubernetes-default")
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "12 elastic jobs on 2 machines with 8 GPUs; seconds"
-    assert [line.split()[0] for line in lines[2:]] == ["fifo", "kubernetes-default"]
+    assert lines[0] == "12 elastic jobs on 2 machines with 8 GPUs"
+    assert [line.split()[0] for line in lines[2:4]] == ["fifo", "kubernetes-default"]
+    assert lines[4:] == ["not shown for want of width: GPU use; --json has them"]
     assert all(len(line) <= 80 for line in lines)
 
 

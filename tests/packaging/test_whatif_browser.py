@@ -54,9 +54,10 @@ def test_the_page_is_readable_at_two_widths_and_loads_nothing(run: Oasis, tmp_pa
             assert window.run(CUT) == []
             assert window.run(STAYS) < 0.7 * width
             answer = window.run(ANSWER)
-            assert len(answer) == 3
+            assert len(answer) == 4
             assert "serves these 60 jobs best" in answer[0]
             assert "of 2 owners" in answer[2]
+            assert "the queue grows for ever" in answer[3]
             assert long in window.run("return document.body.innerText")
             window.screenshot(tmp_path / f"{width}.png")
         printed = window.call("POST", "/print", {"page": {"width": 21.0, "height": 29.7}})

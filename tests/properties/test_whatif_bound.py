@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from experiments.evaluation.comparison import PLAIN
+from experiments.evaluation.comparison import CHOSEN, PLAIN
 from experiments.evaluation.policies import entry_of
-from experiments.evaluation.whatif import CHOSEN, JobColumns, utility_bound
+from experiments.evaluation.whatif import Scenario, jobs_frame, with_drawn_worth, worth_of
 from oasis.model.utility import Deadline, UtilityColumns
 from oasis.simulator import PlainJob, replay, rigid_workload
 from offline import rigid_bound
@@ -62,11 +62,11 @@ def test_no_policy_is_below_the_bound(name: str) -> None:
 def bounded(seed: int) -> tuple[list[PlainJob], int, float, UtilityColumns, float]:
     """Jobs in order of submission, GPUs, the bound of the mean, utilities and their bound."""
     jobs, gpus = drawn(seed)
-    columns = JobColumns.of(jobs).with_drawn_worth(seed)
-    assert columns.worth is not None
-    most = utility_bound(columns, gpus)
-    assert most is not None
-    return jobs, gpus, bound_of(jobs, gpus), columns.worth, most
+    columns = with_drawn_worth(jobs_frame(jobs), seed)
+    bounds, worth = Scenario(columns, (gpus,)).bounds, worth_of(columns)
+    assert worth is not None
+    assert bounds["utility"] is not None
+    return jobs, gpus, bound_of(jobs, gpus), worth, bounds["utility"]
 
 
 def test_the_bound_is_more_than_the_durations_where_jobs_must_wait() -> None:

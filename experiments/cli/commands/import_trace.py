@@ -10,13 +10,14 @@ import typer
 
 import oasis
 from experiments.cli.commands.generate import describe
+from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machines
 from experiments.cli.console import note
 from experiments.cli.files import READ, is_stdout
 from experiments.cli.options import Output, flag, naming_flags, with_options
 from experiments.cli.results import write_document, write_instance
 from experiments.cli.verbose import CommandGroup
 from experiments.evaluation.options import options_of
-from oasis.model.errors import located_at
+from oasis.model.errors import InputError, located_at
 from oasis.simulator.elastic import elastic_from_window
 from oasis.traces import OpenbOptions, malformed_lines, read_openb
 from oasis.traces.batsim import BATSIM
@@ -55,6 +56,16 @@ All = Annotated[
         help="Keep every job with GPUs (--cpu-jobs: the others too): no rule of GPUs, duration, "
         "window, stride or max-jobs applies, unless it is given; machines and horizon are chosen "
         "so that all fit, and printed.",
+    ),
+]
+
+Machines = Annotated[
+    str | None,
+    typer.Option(
+        "--machines",
+        metavar=MACHINES,
+        help=f"In place of --worker-servers and --gpus-per-server. {MACHINES_HELP.format('none')}",
+        show_default=False,
     ),
 ]
 
@@ -162,9 +173,10 @@ def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
         output: Output,
         workload: AsWorkload = False,
         all_jobs: All = False,
+        machines: Machines = None,
         options: Any = None,
     ) -> None:
-        _import(trace, file, output, options, workload, all_jobs)
+        _import(trace, file, output, _with_machines(options, machines), workload, all_jobs)
 
     command.__doc__ = text  # before the decorator, which takes it over
     return with_options(trace.options, only_given=True)(command)
@@ -195,6 +207,19 @@ def openb(
     with naming_flags(options_of(OpenbOptions)):
         instance = read_openb(pods, nodes, chosen, fixed)
     _write(instance, output, fixed)
+
+
+def _with_machines(given: dict[str, Any], machines: str | None) -> dict[str, Any]:
+    """The options with those of --machines, which an instance of one kind of server can have."""
+    if machines is None:
+        return given
+    for name in ("worker_servers", "gpus_per_server"):
+        if name in given:
+            raise InputError(flag(name), "expected no --machines beside it")
+    sizes = read_machines(machines)
+    if len(set(sizes)) > 1:
+        raise InputError("--machines", "expected machines with equally many GPUs", machines)
+    return given | {"worker_servers": len(sizes), "gpus_per_server": sizes[0]}
 
 
 def _options(kind: type[TraceOptions], given: dict[str, Any], all_jobs: bool) -> Any:

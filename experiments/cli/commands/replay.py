@@ -24,13 +24,15 @@ from experiments.cli.options import (
 )
 from experiments.cli.results import deliver_comparison, with_delivery
 from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay_each
+from experiments.evaluation.machines import machine_list, machines_text
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import parse_json
-from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict, rigid_workload
+from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict
+from oasis.simulator.workload import rigid_workload_on
 from oasis.traces import PlainTrace, malformed_sentences
 from oasis.traces.job_table import SHARES
 from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
@@ -41,7 +43,7 @@ WANTED = f"{EXPECTED} or a workload of elastic jobs"
 STEPS = 200  # of the progress bar
 VIRTUAL_CLUSTER = {"virtual_cluster": "--virtual-cluster"}
 TRACE_OPTIONS = (
-    *("servers", "gpus_per_server", "placement"),
+    *("machines", "servers", "gpus_per_server", "placement"),
     *("virtual_cluster", "max_gpus", "skip", "max_jobs"),
 )
 
@@ -96,6 +98,11 @@ TraceFormat = Annotated[
 Placement = Annotated[
     str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
 ]
+MACHINES = "16x8|FILE"
+MACHINES_HELP = (
+    "Machines and GPUs of each, such as 16x8 or 16x8,4x4; or a CSV with a column gpus and a row "
+    "per machine. [default: {}]"
+)
 VirtualCluster = Annotated[
     str, typer.Option(help="Take the jobs of this virtual cluster alone (philly). [default: all]")
 ]
@@ -110,6 +117,10 @@ def command(
     context: typer.Context,
     file: TraceFile,
     format: TraceFormat = None,
+    machines: Annotated[
+        str | None,
+        typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8"), show_default=False),
+    ] = None,
     servers: Annotated[int, typer.Option(help="Number of servers.", min=1)] = 8,
     gpus_per_server: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
     placement: Placement = "pooled",
@@ -128,8 +139,8 @@ def command(
     """Replay a trace: each job holds its GPUs for its duration, or waits.
 
     TRACE is what `oasis import` reads: a table of jobs (CSV or Parquet; --map names its columns),
-    Slurm's accounting, a log in the Standard Workload Format, or a public trace. All times printed
-    are seconds, from submission; waiting is the mean time without GPUs. Standard error says how
+    Slurm's accounting, a log in the Standard Workload Format, or a public trace. Times are
+    from submission; waiting is the mean time without GPUs. Standard error says how
     many jobs were left out, and why. Where jobs did not finish, completion times are those of the
     others alone and are marked (*), and a line below says how many.
 
@@ -154,26 +165,42 @@ def command(
     else:
         given = {"virtual_cluster": virtual_cluster, **reading}
         trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
+        if machines is not None:
+            refuse_given(context, ("servers", "gpus_per_server"), "is said by --machines")
+            sizes = read_machines(machines)
+            there: dict[str, Any] = {"machines": list(sizes)}
+        else:
+            sizes = (gpus_per_server,) * servers
+            there = {"servers": servers, "gpus": gpus_per_server}
         with located_at(source=file):
-            workload = _workload(trace, servers, gpus_per_server, placement)
+            workload = _workload(trace, sizes, placement)
         say_how_it_was_read(trace, is_guessed=format is None)
-        about = _about(trace, servers, gpus_per_server, placement) | {
-            "cluster": virtual_cluster or None,
-            "max_gpus": max_gpus,
-            "first": skip,
-            "max_jobs": max_jobs,
-            "reading": reading | ({"format": format} if format else {}),
-            "trace": file_reference(file),
-            "version": oasis.__version__,
-        }
-        found = Comparison("replay", _replayed(workload, chosen, None), about)
-        title = (
-            f"{len(trace.jobs)} jobs on {servers} x {gpus_per_server} GPUs, {placement}; seconds"
+        about = (
+            _about(trace)
+            | there
+            | {
+                "placement": placement,
+                "cluster": virtual_cluster or None,
+                "max_gpus": max_gpus,
+                "first": skip,
+                "max_jobs": max_jobs,
+                "reading": reading | ({"format": format} if format else {}),
+                "trace": file_reference(file),
+                "version": oasis.__version__,
+            }
         )
+        found = Comparison("replay", _replayed(workload, chosen, None), about)
+        title = f"{len(trace.jobs):,} jobs on {machines_text(sizes)}, {placement}"
     missing = [name for name in chosen if name not in found.policies]
     found = replace(found, about={**found.about, MISSING: missing}) if missing else found
 
     return deliver_comparison(found, found.to_dict(), title, delivery)
+
+
+def read_machines(text: str) -> tuple[int, ...]:
+    """GPUs of each machine; errors name the flag."""
+    with naming_flags(("machines",)), located_at("machines"):
+        return machine_list(text)
 
 
 def read_jobs(
@@ -209,7 +236,7 @@ def say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
         console.note(trace.kept)
 
 
-def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[str, Any]:
+def _about(trace: PlainTrace) -> dict[str, Any]:
     return {
         "jobs": len(trace.jobs),
         "format": trace.format,
@@ -218,9 +245,6 @@ def _about(trace: PlainTrace, servers: int, gpus: int, placement: str) -> dict[s
         "kept": trace.kept,
         "shares": trace.shares,
         "notes": list(trace.notes),
-        "servers": servers,
-        "gpus": gpus,
-        "placement": placement,
     }
 
 
@@ -256,15 +280,15 @@ def _elastic_title(made: ElasticWorkload) -> str:
     site = made.workload.site
     totals = dict(zip(site.resources, site.totals("worker"), strict=True))
     gpus = f" with {totals['gpu']:g} GPUs" if "gpu" in totals else ""
-    return f"{len(made.workload.jobs)} elastic jobs on {len(site.machines)} machines{gpus}; seconds"
+    return f"{len(made.workload.jobs)} elastic jobs on {len(site.machines)} machines{gpus}"
 
 
-def _workload(trace: PlainTrace, servers: int, gpus: int, placement: str) -> Workload:
+def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Workload:
     try:
-        return rigid_workload(trace.jobs, servers, gpus, placement)
+        return rigid_workload_on(trace.jobs, sizes, placement)
     except oasis.InstanceError as error:
         if error.field.endswith(".gpus"):
-            most = gpus if placement == "whole" else servers * gpus
+            most = max(sizes) if placement == "whole" else sum(sizes)
             error.hint = f"; --max-gpus {most} leaves such jobs out"
         raise
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,8 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.replay import (
+    MACHINES,
+    MACHINES_HELP,
     READING,
     MaxGpus,
     MaxJobs,
@@ -23,13 +26,15 @@ from experiments.cli.commands.replay import (
     VirtualCluster,
     how_it_was_read,
     read_jobs,
+    read_machines,
     say_how_it_was_read,
 )
-from experiments.cli.commands.sweep import engine_of, quiet
+from experiments.cli.commands.sweep import engine_of, quiet, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.files import DIRECTORY, PAGE, PAGE_OR_JSON, READ
+from experiments.cli.files import CSV, DIRECTORY, PAGE, PAGE_OR_JSON, READ, written
 from experiments.cli.options import (
     AsJson,
+    Chosen,
     DaskScheduler,
     Engine,
     PolicyLine,
@@ -43,40 +48,39 @@ from experiments.cli.options import (
     naming_flags,
     with_options,
 )
-from experiments.cli.results import deliver, write_page
-from experiments.cli.whatif_report import (
-    CSV_FILES,
-    WhatIfProgress,
-    again,
-    csv_files,
-    show,
-    write_csv,
-)
-from experiments.evaluation import whatif_tables as tables
-from experiments.evaluation.comparison import PLAIN
+from experiments.cli.results import again, deliver, write_page
+from experiments.evaluation import whatif_tables as texts
+from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
+from experiments.evaluation.machines import machines_text
 from experiments.evaluation.policies import LINE, entry_of
 from experiments.evaluation.provenance import file_reference
-from experiments.evaluation.whatif import (
-    CHOSEN,
+from experiments.evaluation.tables import duration_text
+from experiments.evaluation.whatif_result import (
+    GOAL,
+    PARTS,
     RECORDED,
-    JobColumns,
-    machine_list,
-    recorded_figures,
-    smallest_machines,
+    Bisection,
+    Goal,
+    Setting,
+    WhatIf,
 )
-from experiments.evaluation.whatif_result import Setting, WhatIf
 from oasis.model.errors import InputError, located_at
+from oasis.model.files import write_text
 from oasis.traces.plain import EXPECTED, FORMATS
 from oasis.traces.table import read_trace, source_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from experiments.evaluation.whatif import Scenario
     from experiments.sweep import Cell, CellResult, Executor
-    from experiments.sweep.whatif import Scenario
+    from oasis.traces.plain_job import PlainJob
 
 SIZE = 8  # GPUs of a machine, unless the user says otherwise
 LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
+LONG = 20.0  # seconds that are said beforehand
 GIVEN, DRAWN, NONE = UTILITIES = ("given", "drawn", "none")
 DRAWN_TEXT = (
     "drawn with seed {seed} as `oasis import` does: priority / (1 + exp(decay (d - target))) of "
@@ -84,6 +88,20 @@ DRAWN_TEXT = (
     "the jobs), 0.01 to 1 (55 %) or 4 to 6 (35 %), target 1.5 x duration, at least 1"
 )
 TITLE = "Which scheduler would serve these jobs best?"
+# Of no use to whoever wants the same result.
+NOT_AGAIN = ("as_json", "into", "processes", "engine", "scheduler", "table")
+
+
+def _csv_files(prefix: Path | None) -> tuple[Path, Path] | None:
+    """The files of jobs and of owners."""
+    if prefix is None:
+        return None
+    begin = "" if prefix.is_dir() else f"{prefix.name}-"
+    folder = prefix if prefix.is_dir() else prefix.parent
+    return folder / f"{begin}jobs.csv", folder / f"{begin}owners.csv"
+
+
+CSV_FILES = written(CSV, lambda prefix, _: _csv_files(prefix) or ())
 
 
 @with_options(READING, "reading", only_given=True)
@@ -94,11 +112,8 @@ def command(
     machines: Annotated[
         str | None,
         typer.Option(
-            metavar="16x8|FILE",
-            help="Machines and GPUs of each, such as 16x8 or 16x8,4x4; or a CSV with a column "
-            f"gpus and a row per machine. [default: the fewest of {SIZE} GPUs that hold the "
-            "busiest moment]",
-            show_default=False,
+            metavar=MACHINES,
+            help=MACHINES_HELP.format(f"the fewest of {SIZE} GPUs that hold the busiest moment"),
         ),
         READ,
     ] = None,
@@ -113,7 +128,6 @@ def command(
         typer.Option(
             help="Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
             "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]",
-            show_default=False,
         ),
     ] = None,
     utilities: Annotated[
@@ -122,7 +136,6 @@ def command(
             help=f"What jobs are worth: {', '.join(UTILITIES)}. given: by the columns worth and "
             "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
             "given, where the table has such a column]",
-            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of --utilities drawn.", min=0)] = 0,
@@ -130,9 +143,22 @@ def command(
         str | None,
         typer.Option(
             help="Also with this many machines fewer, such as 1,2; the last of the list are "
-            "removed. "
+            "removed. [default: none]",
+        ),
+    ] = None,
+    more: Annotated[
+        str | None,
+        typer.Option(
+            help="Also with this many machines more, each like the last of the list. "
             "[default: none]",
-            show_default=False,
+        ),
+    ] = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GOAL",
+            help=f"Find the fewest machines for each policy: {GOAL.removeprefix('expected ')}. "
+            "Wait: without GPUs; turnaround: from submission to end.",
         ),
     ] = None,
     virtual_cluster: VirtualCluster = "",
@@ -188,74 +214,76 @@ def command(
 
     Example: oasis whatif jobs.csv --machines 16x8 --loads 0.8,1.2,1.5 -o page.html
     """
-    from experiments.sweep.whatif import cells_of  # noqa: PLC0415 (needs an extra)
-
-    names = known_policies(policies, "--policies", PLAIN)
-    chosen = choose_options(names, assignments, shared={LINE: line})
+    chosen = choose_options(
+        known_policies(policies, "--policies", PLAIN), assignments, shared={LINE: line}
+    )
     placement = known(placement, ("pooled", "whole"), "--placement")
-    if format is not None:
-        format = known(format, FORMATS, "--format")
-    if utilities is not None:
-        utilities = known(utilities, UTILITIES, "--utilities")
+    format = None if format is None else known(format, FORMATS, "--format")
+    utilities = None if utilities is None else known(utilities, UTILITIES, "--utilities")
     if is_given(context, "seed") and utilities != DRAWN:
         raise InputError("--seed", "expected --utilities drawn beside it")
-    if style is not None and not _is_page(output):
+    is_page = output is not None and output.suffix.lower() in PAGE
+    if style is not None and not is_page:
         raise InputError("--style", "expected -o PAGE.html beside it")
-    more = _numbers(loads, "--loads"), _numbers(fewer, "--fewer", whole=True)
-    files = csv_files(table)
-    executor = engine_of(engine, scheduler, processes)
+    with located_at("--goal"):
+        wanted = None if goal is None else Goal.read(goal)
+    numbers = [_numbers(loads, "--loads")]
+    numbers += [_numbers(t, f"--{n}", whole=True) for n, t in (("fewer", fewer), ("more", more))]
+    files = _csv_files(table)
+    runner = Runner(
+        engine_of(engine, scheduler, processes), into, processes is None and engine == "local"
+    )
     with located_at(source=file):
         source = source_of(file, read_trace(file))
     given = {"virtual_cluster": virtual_cluster, **reading}
     limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
     trace = read_jobs(source, format, given, expected=EXPECTED, **limits)
-    jobs, worth = _valued(JobColumns.of(trace.jobs), utilities, seed)
+    jobs, worth = _valued(trace.jobs, utilities, seed)
     sizes, how = _sizes(jobs, machines, placement)
+    scenarios = _scenarios(jobs, sizes, placement, *numbers, many=len(chosen))
+    say_how_it_was_read(trace, is_guessed=format is None)
+    if worth:
+        console.note(f"utility: {worth}")
+    if policies == ",".join(CHOSEN):
+        console.note(left_out_note(list(chosen)))
     about = {
-        "jobs": len(jobs),
         "format": trace.format,
         "kept": trace.kept,
         "notes": [*how_it_was_read(trace), *how],
         "placement": placement,
         "utilities": worth,
         "trace": file_reference(file),
-        "command": again(context),
+        "command": again(context, "oasis whatif", NOT_AGAIN),
         "version": oasis.__version__,
     }
-    scenarios = _scenarios(jobs, sizes, placement, *more, many=len(names))
-    say_how_it_was_read(trace, is_guessed=format is None)
-    if worth:
-        console.note(f"utility: {worth}")
-    if policies == ",".join(CHOSEN):
-        console.note(tables.left_out_note(names))
-    rows = cells_of(jobs, scenarios, chosen, each=bool(files))
-    records = _run(
-        rows, len(jobs), executor, into, is_alone=engine == "local" and processes is None
-    )
-    found = _found(jobs, scenarios, rows, records, about)
-    write_csv(files, jobs, found, rows[0], records)
-    if output is not None and _is_page(output):
+    found, each = _compared(scenarios, chosen, runner, keep_each=bool(files))
+    if wanted is not None and not found.missing:
+        found = _with_goal(found, wanted, scenarios[0], chosen, runner)
+    found = replace(found, about={"jobs": len(jobs), **about, **found.about})
+    _write_csv(files, jobs, found, each)
+    if output is not None and is_page:
         _write_page(found, output, style)
-    rest = None if _is_page(output) else output
+    rest = None if is_page else output
     deliver(found.to_dict, lambda: show(found), as_json=as_json, output=rest)
     return _exit_code(found)
 
 
-def _valued(jobs: JobColumns, utilities: str | None, seed: int) -> tuple[JobColumns, str | None]:
+def _valued(
+    plain: Sequence[PlainJob], utilities: str | None, seed: int
+) -> tuple[pd.DataFrame, str | None]:
     """The jobs with what they are worth, and in words how that is known."""
+    from experiments.evaluation import whatif  # noqa: PLC0415 (needs an extra)
+
+    jobs = whatif.jobs_frame(plain)
     if utilities == DRAWN:
-        return jobs.with_drawn_worth(seed), DRAWN_TEXT.format(seed=seed)
+        return whatif.with_drawn_worth(jobs, seed), DRAWN_TEXT.format(seed=seed)
     if utilities == NONE:
-        return replace(jobs, worth=None), None
-    if jobs.worth is None:
+        return jobs.drop(columns=whatif.WORTH, errors="ignore"), None
+    if whatif.worth_of(jobs) is None:
         if utilities == GIVEN:
             raise InputError("--utilities", "expected a table with a column worth or deadline")
         return jobs, None
     return jobs, "what the table says each job is worth, if it ends by its deadline"
-
-
-def _is_page(output: Path | None) -> bool:
-    return output is not None and output.suffix.lower() in PAGE
 
 
 def _numbers(text: str | None, option: str, *, whole: bool = False) -> list[float] | None:
@@ -272,56 +300,56 @@ def _numbers(text: str | None, option: str, *, whole: bool = False) -> list[floa
             kind = "whole numbers" if whole else "numbers"
             raise InputError(option, f"expected {kind} above 0 with commas between", text)
         found.append(value)
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _sizes(
-    jobs: JobColumns, machines: str | None, placement: str
+    jobs: pd.DataFrame, machines: str | None, placement: str
 ) -> tuple[tuple[int, ...], list[str]]:
     """GPUs of each machine, and a note on them if they are not given."""
+    from experiments.evaluation import whatif  # noqa: PLC0415 (needs an extra)
+
     if machines is not None:
-        with naming_flags(("machines",)), located_at("machines"):
-            return machine_list(machines), []
-    sizes = smallest_machines(jobs, SIZE, placement)
-    how = "what really happened" if jobs.is_recorded else "runs that begin at submission"
-    note = f"machines: {tables.machines_text(sizes)}, the fewest that hold the busiest moment of "
+        return read_machines(machines), []
+    sizes = whatif.smallest_machines(jobs, SIZE, placement)
+    how = "what really happened" if whatif.is_recorded(jobs) else "runs that begin at submission"
+    note = f"machines: {machines_text(sizes)}, the fewest that hold the busiest moment of "
     note += f"{how} (--machines)"
     console.note(note)
     return sizes, [note]
 
 
 def _scenarios(
-    jobs: JobColumns,
+    jobs: pd.DataFrame,
     sizes: tuple[int, ...],
     placement: str,
     loads: list[float] | None,
     fewer: list[float] | None,
+    more: list[float] | None,
     *,
     many: int,
 ) -> list[Scenario]:
-    """The jobs as they came on all machines; then the other loads, then fewer machines."""
-    from experiments.sweep.whatif import Scenario  # noqa: PLC0415 (needs an extra)
+    """The jobs as they came on all machines; then other loads, then fewer machines, then more."""
+    from experiments.evaluation.whatif import Scenario, digest  # noqa: PLC0415 (needs an extra)
 
     if loads is None:
         loads = list(LOADS)
         if len(jobs) * many > MANY_RUNS:
             loads = []
             console.note(f"only at the load of the trace: {len(jobs):,} jobs (--loads)")
-    made = [Scenario(sizes, placement)]
-    made += [Scenario(sizes, placement, load) for load in dict.fromkeys(loads) if load != 1.0]
-    for count in dict.fromkeys(fewer or ()):
-        if count >= len(sizes):
+    first, there = Scenario(jobs, sizes, placement, sha256=digest(jobs)), len(sizes)
+    made = [first, *(replace(first, load=load) for load in loads if load != 1.0)]
+    for count in fewer or ():
+        if count >= there:
             raise InputError("--fewer", f"expected fewer than the {_machines(sizes)}", int(count))
-        made.append(Scenario(sizes[: len(sizes) - int(count)], placement))
+    made += [first.at(there - int(count)) for count in fewer or ()]
+    made += [first.at(there + int(count)) for count in more or ()]
     widest = int(jobs.gpus.max())
-    for scenario in made:
-        most = sum(scenario.machines) if placement == "pooled" else max(scenario.machines)
-        if widest > most:
-            hint = f"{_machines(scenario.machines)}; --max-gpus {most} leaves larger jobs out"
-            where = "--machines" if scenario is made[0] else "--fewer"
-            raise InputError(
-                where, f"expected room for the largest job, {widest} GPUs, got {most} with {hint}"
-            )
+    for one in made:
+        if widest > one.widest:
+            hint = f"{_machines(one.machines)}; --max-gpus {one.widest} leaves larger jobs out"
+            room = f"expected room for the largest job, {widest} GPUs, got {one.widest} with {hint}"
+            raise InputError("--machines" if one is first else "--fewer", room)
     return made
 
 
@@ -329,69 +357,181 @@ def _machines(sizes: Sequence[int]) -> str:
     return f"{len(sizes)} machine{'' if len(sizes) == 1 else 's'}"
 
 
-def _run(
-    rows: Sequence[Sequence[Cell]],
-    jobs: int,
-    executor: Executor,
-    into: Path | None,
-    *,
-    is_alone: bool,
-) -> dict[str, CellResult]:
-    """Run the cells, those of the first scenario first."""
-    from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
-    from experiments.sweep.executors import Here  # noqa: PLC0415
-    from experiments.sweep.whatif import run_until_interrupted  # noqa: PLC0415
+class Runner:
+    """Runs cells, says how long they take, and keeps them in a folder if there is one.
 
-    cells = [cell for row in rows for cell in row]
-    if is_alone and jobs * len(cells) <= QUICK:
-        executor = Here()
-    store = None if into is None else ResultStore(into)
-    with quiet(), WhatIfProgress(cells, jobs, executor) as progress, naming_flags(("scheduler",)):
-        return run_until_interrupted(cells, executor, store, progress.done, console.note)
+    Few runs are quicker here than in other processes; `is_alone` allows that.
+    """
+
+    def __init__(self, executor: Executor, into: Path | None, is_alone: bool) -> None:
+        self._executor, self._into, self._is_alone = executor, into, is_alone
+
+    def run(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
+        """Records of the cells by key; after Ctrl-C of those that are done."""
+        from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
+        from experiments.sweep.executors import Here  # noqa: PLC0415
+        from experiments.sweep.run import run_until_interrupted  # noqa: PLC0415
+        from experiments.sweep.whatif import scenario_of  # noqa: PLC0415
+
+        executor = self._executor
+        if len(scenario_of(cells[0]).trace) * len(cells) > QUICK:
+            say_how_long(cells, getattr(executor, "jobs", 1))
+        elif self._is_alone:
+            executor = Here()
+        store = None if self._into is None else ResultStore(self._into)
+        with quiet(), sweep_progress() as show, naming_flags(("scheduler",)):
+            return run_until_interrupted(cells, executor, store, show, console.note)
 
 
-def _found(
-    jobs: JobColumns,
-    scenarios: Sequence[Scenario],
-    rows: Sequence[Sequence[Cell]],
-    records: Mapping[str, CellResult],
-    about: dict[str, Any],
-) -> WhatIf:
-    """What the records say, and what really happened; which runs are missing, and why."""
+def say_how_long(cells: Sequence[Cell], workers: int) -> None:
+    """Say about how long the cells take, if that is long."""
+    from experiments.evaluation.whatif import expected_seconds  # noqa: PLC0415
+    from experiments.sweep.cells import PolicyMaker  # noqa: PLC0415 (needs an extra)
+    from experiments.sweep.whatif import scenario_of  # noqa: PLC0415
+
+    expected = expected_seconds(
+        (scenario_of(one), one.policy, PolicyMaker(one, None)) for one in cells
+    )
+    cores = os.cpu_count() or 1
+    workers = cores if workers == -1 else max(1, min(workers, cores))
+    if expected / workers > LONG:
+        about = duration_text(round(expected / workers, -1))
+        note = f"{len(cells)} runs, about {about} on {workers} core{'' if workers == 1 else 's'}"
+        console.note(f"{note}: an estimate from short runs, and from the queue that jobs will meet")
+
+
+def _row(cell: Cell, record: CellResult) -> dict[str, Any]:
+    """The figures of a policy for the result, and how it is made again."""
+    from experiments.sweep.task import MEASURED  # noqa: PLC0415 (needs an extra)
+
+    row: dict[str, Any] = {
+        name: part
+        for name, part in record.figures.items()
+        if name != "each" and not name.startswith(MEASURED)
+    }
+    return row | entry_of(str(cell.policy)).recorded(cell.policy_options, row["parameters"])
+
+
+def _compared(
+    scenarios: Sequence[Scenario], chosen: Chosen, runner: Runner, *, keep_each: bool
+) -> tuple[WhatIf, dict[str, Any]]:
+    """What all runs say, and what really happened; times of the jobs under each policy."""
+    from experiments.evaluation.whatif import is_recorded, recorded_figures  # noqa: PLC0415
     from experiments.sweep import FAILED  # noqa: PLC0415 (needs an extra)
-    from experiments.sweep.task import MEASURED  # noqa: PLC0415
+    from experiments.sweep.whatif import bound_cell, run_cell  # noqa: PLC0415
 
-    settings, missing, failed = [], [], []
-    for scenario, (bound, *runs) in zip(scenarios, rows, strict=True):
-        figures: dict[str, Any] = {}
-        if scenario is scenarios[0] and jobs.is_recorded:
-            figures[RECORDED] = recorded_figures(jobs, sum(scenario.machines))
-        least = records.get(bound.key)
-        value = least.figures["mean_completion"] if least and least.status != FAILED else None
-        most = least.figures["utility"] if least and least.status != FAILED else None
-        setting = Setting(scenario.load, scenario.machines, value, figures, most)
-        settings.append(setting)
-        for cell in runs:
+    first, *_ = scenarios
+    bounds = [bound_cell(one) for one in scenarios]
+    runs = [
+        [run_cell(one, *policy, each=keep_each and one is first) for policy in chosen.items()]
+        for one in scenarios
+    ]
+    cells = [cell for bound, row in zip(bounds, runs, strict=True) for cell in (bound, *row)]
+    records = runner.run(cells)
+    settings: list[Setting] = []
+    lost: dict[str, list[str]] = {"missing": [], "failed": []}
+    each: dict[str, Any] = {}
+    for one, bound, row in zip(scenarios, bounds, runs, strict=True):
+        rows = {}
+        if one is first and is_recorded(one.jobs):
+            rows[RECORDED] = recorded_figures(one.jobs, one.gpus)
+        known = records[bound.key].figures if bound.key in records else {}
+        ends = known.get("mean_completion"), rows, known.get("utility")
+        settings.append(Setting(one.load, one.machines, *ends, *one.offered))
+        where = texts.setting_text(WhatIf(tuple(settings), (), {}), settings[-1])
+        for cell in row:
             record = records.get(cell.key)
-            assert cell.policy is not None
-            where = (
-                f"{cell.policy} ({tables.setting_text(WhatIf(tuple(settings), (), {}), setting)})"
-            )
             if record is None:
-                missing.append(where)
+                lost["missing"].append(f"{cell.policy} ({where})")
             elif record.status == FAILED:
-                failed.append(f"{where}: {record.error}")
+                lost["failed"].append(f"{cell.policy} ({where}): {record.error}")
             else:
-                row = {
-                    name: part
-                    for name, part in record.figures.items()
-                    if name != "each" and not name.startswith(MEASURED)
-                }
-                given = cell.policy_options
-                figures[cell.policy] = row | entry_of(cell.policy).recorded(
-                    given, row["parameters"]
-                )
-    return WhatIf(tuple(settings), jobs.owners, about | {"missing": missing, "failed": failed})
+                rows[str(cell.policy)] = _row(cell, record)
+                if "each" in record.figures:
+                    each[str(cell.policy)] = record.figures["each"]
+    return WhatIf(tuple(settings), tuple(first.jobs.owner.cat.categories), lost), each
+
+
+def _with_goal(
+    found: WhatIf, goal: Goal, first: Scenario, chosen: Chosen, runner: Runner
+) -> WhatIf:
+    """Search the fewest machines of each policy; all policies take a step at the same time."""
+    from experiments.evaluation.whatif import busiest_moment  # noqa: PLC0415 (needs an extra)
+    from experiments.sweep import FAILED  # noqa: PLC0415
+    from experiments.sweep.whatif import run_cell  # noqa: PLC0415
+
+    there, jobs = len(first.machines), first.jobs
+    least = next(n for n in range(1, there + 1) if first.at(n).widest >= jobs.gpus.max())
+    # With so many, more of the last kind, no job would wait if it could have any GPUs.
+    lacking = max(0, busiest_moment(jobs.assign(started=math.nan)) - first.gpus)
+    most = there + -(-lacking // first.machines[-1])
+    searches = {name: Bisection(goal, least, most) for name in chosen}
+    lost = {name: list(found.about[name]) for name in ("missing", "failed")}
+    while steps := {name: one.next for name, one in searches.items() if one.next is not None}:
+        console.note(f"goal: {', '.join(f'{name} on {n}' for name, n in steps.items())} machines")
+        cells = {name: run_cell(first.at(n), name, chosen[name]) for name, n in steps.items()}
+        records = runner.run(list(cells.values()))
+        for name, cell in cells.items():
+            record = records.get(cell.key)
+            if record is not None and record.status != FAILED:
+                searches[name].tried[steps[name]] = goal.value(record.figures)
+                continue
+            del searches[name]  # a search that has not ended says nothing
+            where = f"{name} (--goal, {steps[name]} machines)"
+            if record is None:
+                lost["missing"].append(where)
+            else:
+                lost["failed"].append(f"{where}: {record.error}")
+        if lost["missing"]:
+            searches = {name: one for name, one in searches.items() if one.next is None}
+    policies = {name: one.to_dict() for name, one in searches.items()}
+    said = {"text": goal.text, "least": least, "most": most, "policies": policies}
+    return replace(found, about={**found.about, **lost, "goal": said})
+
+
+def show(found: WhatIf) -> None:
+    """Print the answer, the tables and the notes."""
+    for sentence in texts.answer(found):
+        console.print_notes([sentence])
+    for title, columns, rows in texts.tables(found):
+        # A title begins with an empty line, so that one sees where a table ends.
+        console.print_rows(columns, rows, f"\n{title}")
+    console.print_text("")
+    console.print_notes(texts.notes(found))
+
+
+def _write_csv(
+    files: tuple[Path, Path] | None, jobs: pd.DataFrame, found: WhatIf, each: dict[str, Any]
+) -> None:
+    """Write a row for each job under each policy, and for each owner in each setting.
+
+    Jobs are those of the first setting; times are in seconds.
+    """
+    if files is None:
+        return
+    import pandas as pd  # noqa: PLC0415 (needs an extra)
+
+    from experiments.evaluation.whatif import WORTH, all_jobs  # noqa: PLC0415
+
+    worth = ["utility"] if WORTH[0] in jobs else []
+    columns = ["policy", "job", "owner", "gpus", "submitted", "duration"]
+    columns += ["started", "waiting", "completion", *worth]
+    rows = all_jobs(jobs, {name: pd.DataFrame(times) for name, times in each.items()})
+    write_text(files[0], rows[columns].to_csv(index=False))
+    parts = [
+        pd.DataFrame(row["by_owner"]).assign(
+            load=one.load,
+            machines=len(one.machines),
+            gpus=one.gpus,
+            policy=name,
+            owner=found.owners,
+        )
+        for one in found.settings
+        for name, row in one.policies.items()
+    ]
+    columns = ["load", "machines", "gpus", "policy", "owner", *PARTS, *worth]
+    write_text(files[1], pd.concat(parts)[columns].to_csv(index=False))
+    console.note(f"wrote {files[0]} and {files[1]}")
 
 
 def _write_page(found: WhatIf, output: Path, style: str | None) -> None:

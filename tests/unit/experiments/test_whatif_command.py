@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,18 @@ from typing import Any
 import pytest
 
 import oasis
-from experiments.cli import whatif_report
 from experiments.cli.commands import whatif
+from experiments.evaluation import whatif as frames
+from experiments.evaluation.whatif import Scenario, jobs_frame
 from experiments.evaluation.whatif_result import WhatIf
 from experiments.evaluation.whatif_tables import answer
 from experiments.plotting.whatif import loads_figure, over_time_figure, owners_figure
 from experiments.report.whatif import whatif_section
-from experiments.sweep import Cell, CellResult, Local
+from experiments.sweep import Cell, CellResult
 from experiments.sweep import whatif as cells
 from experiments.sweep.executors import Here
 from oasis.model.errors import InputError
+from oasis.simulator import PlainJob
 from tests.builders import exit_code
 
 Run = Callable[..., tuple[int, str, str]]
@@ -92,16 +95,24 @@ def test_the_document_is_a_result_that_a_report_takes(
     run: Run, trace: Path, tmp_path: Path
 ) -> None:
     result, page = tmp_path / "r.json", tmp_path / "p.html"
-    options = ("--machines", "2x8", "--policies", "fifo,srsf", "--fewer", "1", "--loads", "1")
+    options = ("--machines", "2x8", "--policies", "fifo,srsf", "--loads", "1")
+    options += ("--fewer", "1", "--more", "2", "--goal", "p95 wait < 10 min")
     assert run("whatif", trace, *options, "-o", result)[0] == 0
     found = oasis.read_result(result)
     assert isinstance(found, WhatIf)
-    assert [setting.machines for setting in found.settings] == [(8, 8), (8,)]
+    assert [len(setting.machines) for setting in found.settings] == [2, 1, 4]
+    for name, goal in found.about["goal"]["policies"].items():
+        tried = dict(goal["tried"])
+        fewest = goal["machines"]
+        assert tried[fewest] < 600 <= tried.get(fewest - 1, math.inf)
+        if fewest == 2:
+            assert tried[2] == found.first.policies[name]["waiting"]["p95"]
     assert found.reference == "recorded"
     assert found.first.policies["recorded"]["waiting"]["mean"] == 900.0
     assert found.to_dict() == json.loads(result.read_text())
     assert run("report", result, "-o", page)[0] == 0
-    assert "1 machine fewer" in page.read_text()
+    for text in ("1 machine fewer", "2 machines more", "Fewest machines for p95 wait &lt; 10 min"):
+        assert text in page.read_text()
     picture = tmp_path / "p.png"
     assert run("plot", result, "-o", picture)[0] == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -223,10 +234,15 @@ def test_a_policy_that_fails_is_named_and_costs_no_other(
         (("--machines", "1x16", "--fewer", "1"), "expected fewer than the 1 machine, got 1"),
         (("-o", "q.pdf"), "expected .html or .htm or .json, as a page or JSON is written"),
         (("--fewer", "1.5"), "--fewer: expected whole numbers above 0"),
+        (("--more", "0"), "--more: expected whole numbers above 0"),
+        (("--goal", "p95 wait"), "--goal: expected mean|p50|p90|p95|p99 wait|"),
         (("--policies", "oasis"), "--policies: "),
         (("--style", "grayscale"), "--style: expected -o PAGE.html beside it"),
         (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler: expected --engine dask with it"),
         (("--csv", "no/such/folder/x"), "no/such/folder"),
+        (("--utilities", "given"), "--utilities: expected a table with a column worth or deadline"),
+        (("--utilities", "mine"), "--utilities: expected"),
+        (("--seed", "3"), "--seed: expected --utilities drawn beside it"),
     ],
 )
 def test_what_is_refused(run: Run, trace: Path, options: tuple[str, ...], message: str) -> None:
@@ -243,18 +259,17 @@ def test_elastic_jobs_are_sent_to_replay(run: Run) -> None:
     assert "or a workload of elastic jobs, got" not in err
 
 
-def test_the_progress_says_how_long_it_takes(capfd: pytest.CaptureFixture[str]) -> None:
-    from experiments.evaluation.whatif import JobColumns
-    from oasis.simulator import PlainJob
-
-    jobs = JobColumns.of([PlainJob("a", 0.0, 60.0, 8)])
-    (row,) = cells.cells_of(jobs, [cells.Scenario((8,))], {"fifo": {}})
-    with whatif_report.WhatIfProgress(row, 1_000_000, Local(1)) as progress:
-        progress._said -= 60
-        progress.done(row[1], {row[1].key: CellResult("done")})
-    err = capfd.readouterr().err
-    assert "1 runs, about " in err
-    assert "1 of 1 runs" in err
+def test_the_time_it_will_take_grows_with_the_queue(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A job takes 1 s, and 1 s more for each that waits: 3 at once make 3 + 3 s, else 3."""
+    monkeypatch.setattr(frames, "seconds_a_job", lambda *_: (1.0, 1.0))
+    monkeypatch.setattr(whatif, "LONG", 0.0)
+    for gap, text in ((0.0, "about 10\N{NO-BREAK SPACE}s"), (60.0, "about 0\N{NO-BREAK SPACE}s")):
+        jobs = jobs_frame([PlainJob(f"j{k}", gap * k, 60.0, 8) for k in range(3)])
+        whatif.say_how_long([cells.run_cell(Scenario(jobs, (8,)), "fifo", {})], 1)
+        err = capfd.readouterr().err
+        assert f"1 runs, {text} on 1 core: an estimate" in err
 
 
 def test_pictures_and_section_of_a_result_of_one_policy(run: Run, trace: Path) -> None:
@@ -314,17 +329,39 @@ def test_utilities_are_drawn_by_a_rule_that_is_printed(run: Run, trace: Path) ->
     assert "worth" not in out
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--utilities", "given"), "--utilities: expected a table with a column worth or deadline"),
-        (("--utilities", "mine"), "--utilities: expected"),
-        (("--seed", "3"), "--seed: expected --utilities drawn beside it"),
-    ],
-)
-def test_which_utilities_are_refused(
-    run: Run, trace: Path, options: tuple[str, ...], message: str
+def test_machines_are_named_alike_in_replay_and_import(
+    run: Run, trace: Path, tmp_path: Path
 ) -> None:
-    code, out, err = run("whatif", trace, *options)
-    assert (code, out) == (2, "")
-    assert message in err
+    nodes = tmp_path / "nodes.csv"
+    nodes.write_text("gpus,count\n8,2\n")
+    base = ("replay", trace, "--policies", "fifo", "--json")
+    rows = []
+    for how in (("--machines", "2x8"), ("--machines", nodes), ("--servers", 2)):
+        document = json.loads(run(*base, *how)[1])
+        rows.append(document["policies"]["fifo"]["mean_completion"])
+        if how[0] == "--machines":
+            assert document["machines"] == [8, 8]
+    assert rows[0] == rows[1] == rows[2]
+    code, out, _ = run("replay", trace, "--machines", "2x8,1x16", "--policies", "fifo")
+    assert code == 0
+    assert out.startswith("40 jobs on 32 GPUs (2 x 8, 1 x 16), pooled\n")
+    assert "min" in out
+    assert "jobs/s" not in out
+    made = tmp_path / "i.json"
+    assert run("import", "plain", trace, "--machines", "3x8", "-o", made)[0] == 0
+    (servers,) = json.loads(made.read_text())["worker_servers"]
+    assert (servers["count"], servers["capacity"]["gpu"]) == (3, 8)
+    for words, message in (
+        (
+            ("replay", trace, "--machines", "2x8", "--servers", 2),
+            "--servers: is said by --machines",
+        ),
+        (("import", "plain", trace, "-o", made, "--machines", "1x8,1x4"), "equally many GPUs"),
+        (
+            ("import", "plain", trace, "-o", made, "--machines", "1x8", "--worker-servers", 2),
+            "--worker-servers: expected no --machines beside it",
+        ),
+    ):
+        code, out, err = run(*words)
+        assert (code, out) == (2, "")
+        assert message in err

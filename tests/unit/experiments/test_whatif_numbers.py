@@ -10,25 +10,30 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from baselines import EASY, FIFO, LAS, SJF, SRTF
-from experiments.evaluation import whatif_tables as tables
+from experiments.evaluation import whatif_tables as texts
+from experiments.evaluation.comparison import CHOSEN
+from experiments.evaluation.machines import machine_list
+from experiments.evaluation.tables import SPACE, duration_text
 from experiments.evaluation.whatif import (
-    CHOSEN,
-    RECORDED,
-    SIZES,
-    JobColumns,
+    Scenario,
     busiest_moment,
     figures,
-    machine_list,
+    is_recorded,
+    jobs_frame,
     policy_figures,
+    queue_ahead,
     recorded_figures,
     run,
+    seconds_a_job,
     smallest_machines,
 )
-from experiments.evaluation.whatif_result import Setting, WhatIf
+from experiments.evaluation.whatif_result import RECORDED, SIZES, Bisection, Goal, Setting, WhatIf
 from experiments.plotting.whatif import (
     loads_figure,
     over_time_figure,
@@ -39,7 +44,6 @@ from oasis.model.errors import InputError
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan, View
 from oasis.simulator import PlainJob, Policy, replay, rigid_workload
-from oasis.traces import read_plain
 
 
 def drawn(count: int = 60, *, recorded: bool = True, seed: int = 1) -> list[PlainJob]:
@@ -78,10 +82,10 @@ class AsItWas(BasePolicy):
 def test_what_really_happened_replayed_with_its_own_start_times_gives_its_numbers_back() -> None:
     """The replay is one of the simulator; the numbers of the trace are taken without it."""
     jobs = drawn(200)
-    columns = JobColumns.of(jobs)
+    columns = jobs_frame(jobs)
     gpus = busiest_moment(columns)
     policy = AsItWas({job.id: job.started or 0.0 for job in jobs})
-    replayed, _ = policy_figures(columns, (gpus,), "pooled", policy)
+    replayed, _ = policy_figures(Scenario(columns, (gpus,)), policy)
     told = recorded_figures(columns, gpus)
     assert told.pop("peak") == gpus
     for name in ("told", "parameters"):
@@ -102,12 +106,12 @@ def _flat(value: Any) -> list[float]:
 @pytest.mark.parametrize("policy", [FIFO, SRTF, LAS])
 def test_figures_are_those_of_plain_loops(policy: type[Policy]) -> None:
     jobs = drawn(80, recorded=False)
-    columns, gpus = JobColumns.of(jobs), 16
+    columns = jobs_frame(jobs)
     outcome = replay(rigid_workload(jobs, 2, 8), policy())
-    found = figures(columns, run(columns, (8, 8), "pooled", policy()), gpus)
+    found = figures(run(Scenario(columns, (8, 8)), policy()), 16)
     ends = sorted(job.end - job.arrival for job in outcome.jobs)
     waits = sorted(job.waiting for job in outcome.jobs)
-    for share, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
+    for share, name in ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99")):
         least = next(k for k in range(80) if k + 1 >= share * 80 - 1e-9)
         assert found["completion"][name] == ends[least]
         assert found["waiting"][name] == waits[least]
@@ -120,7 +124,8 @@ def test_figures_are_those_of_plain_loops(policy: type[Policy]) -> None:
     ]
     assert found["slowdown"]["mean"] == pytest.approx(sum(slow) / 80)
     for name, part in (
-        ("by_owner", [[k for k, job in enumerate(jobs) if job.owner == o] for o in columns.owners]),
+        ("by_owner", [[k for k, job in enumerate(jobs) if job.owner == o]
+                      for o in ("ann", "bob", "eve")]),
         ("by_size", [[k for k, job in enumerate(jobs) if low <= job.gpus <= (high or 99)]
                      for low, high, _ in SIZES]),
     ):  # fmt: skip
@@ -128,34 +133,36 @@ def test_figures_are_those_of_plain_loops(policy: type[Policy]) -> None:
             row = {key: values[place] for key, values in found[name].items()}
             waited = sorted(outcome.jobs[k].waiting for k in those)
             assert row["jobs"] == len(those)
+            hours = sum(jobs[k].gpus * jobs[k].duration for k in those) / 3600.0
+            assert row["gpu_hours"] == pytest.approx(hours)
             assert row["mean_waiting"] == pytest.approx(sum(waited) / len(those))
             assert row["p95_waiting"] == waited[math.ceil(0.95 * len(those) - 1e-9) - 1]
 
 
 @pytest.mark.parametrize("policy", [FIFO, SRTF, LAS])
 def test_the_queue_over_time_adds_up_to_all_waiting(policy: type[Policy]) -> None:
-    jobs = JobColumns.of(drawn(120, recorded=False))
-    times = run(jobs, (16,), "pooled", policy())
-    series = figures(jobs, times, 16)["series"]
+    jobs = jobs_frame(drawn(120, recorded=False))
+    times = run(Scenario(jobs, (16,)), policy())
+    series = figures(times, 16)["series"]
     length = (series["end"] - series["begin"]) / len(series["waiting"])
-    assert sum(series["waiting"]) * length == pytest.approx(times.waiting.sum(), rel=1e-4)
+    assert sum(series["waiting"]) * length == pytest.approx(times.jobs.waiting.sum(), rel=1e-4)
     held = sum(series["in_use"]) * length
-    assert held == pytest.approx(float(jobs.gpus @ jobs.durations), rel=1e-4)
+    assert held == pytest.approx(float(jobs.gpus @ jobs.duration), rel=1e-4)
     assert times.queue[1].min() >= 0
     assert times.queue[1][-1] == 0
 
 
 def test_a_job_that_paused_waited_for_the_pause_too() -> None:
     paused = PlainJob("a", 0.0, 60.0, 8, "ann", started=10.0, ended=100.0)
-    found = recorded_figures(JobColumns.of([paused]), 8)
+    found = recorded_figures(jobs_frame([paused]), 8)
     assert found["waiting"]["mean"] == 40.0
     assert found["preemptions"] == 1
 
 
 def test_machines_that_hold_the_busiest_moment() -> None:
-    jobs = JobColumns.of([PlainJob("a", 0.0, 10.0, 5), PlainJob("b", 0.0, 9.0, 12)])
+    jobs = jobs_frame([PlainJob("a", 0.0, 10.0, 5), PlainJob("b", 0.0, 9.0, 12)])
     assert smallest_machines(jobs, 8, "pooled") == (8, 8, 8)
-    late = JobColumns.of([PlainJob("a", 0.0, 10.0, 5), PlainJob("b", 0.0, 9.0, 12, started=10.0)])
+    late = jobs_frame([PlainJob("a", 0.0, 10.0, 5), PlainJob("b", 0.0, 9.0, 12, started=10.0)])
     assert smallest_machines(late, 8, "pooled") == (8, 8)
 
 
@@ -164,12 +171,15 @@ def test_machines_that_a_user_names(tmp_path: Any) -> None:
     file = tmp_path / "nodes.csv"
     file.write_text("name,GPU,count\na,8,2\nb,0,9\nc,4,1\n")
     assert machine_list(str(file)) == (8, 8, 4)
+    for header in ("machineId, Number of GPUs,memory", "machine,cap_gpu,gpu_type"):  # public ones
+        file.write_text(f"{header}\nm1,2,x\nm2,8,x\n")
+        assert machine_list(str(file)) == (2, 8)
     file.write_text("name,gpu\na,8\nb,many\n")
     with pytest.raises(InputError, match=r"line 3, gpu: expected a whole number, got 'many'"):
         machine_list(str(file))
     file.write_text("name,cards\na,8\n")
     with pytest.raises(
-        InputError, match=r"one of the columns gpus, gpu, num_gpus, got name, cards"
+        InputError, match=r"one of the columns gpus, gpu, num_gpus, .*, got name, cards"
     ):
         machine_list(str(file))
     for text in ("0x8", "8x0", "sixteen", "16x8,", "-1x8"):
@@ -178,38 +188,42 @@ def test_machines_that_a_user_names(tmp_path: Any) -> None:
 
 
 def test_a_load_moves_submissions_and_nothing_else() -> None:
-    jobs = JobColumns.of(drawn(20))
-    faster = jobs.at_load(2.0)
+    jobs = jobs_frame(drawn(20))
+    faster = Scenario(jobs, (16,), load=2.0).jobs
     assert (faster.submitted * 2 == jobs.submitted).all()
-    assert (faster.durations == jobs.durations).all()
-    assert jobs.is_recorded
-    assert not faster.is_recorded
+    assert (faster.duration == jobs.duration).all()
+    assert is_recorded(jobs)
+    assert not is_recorded(faster)
 
 
 def result(jobs: list[PlainJob], *policies: Policy, machines: tuple[int, ...] = (16,)) -> WhatIf:
-    columns = JobColumns.of(jobs)
-    rows = {one.name: policy_figures(columns, machines, "pooled", one)[0] for one in policies}
-    if columns.is_recorded:
+    columns = jobs_frame(jobs)
+    scenario = Scenario(columns, machines)
+    rows = {one.name: policy_figures(scenario, one)[0] for one in policies}
+    if is_recorded(columns):
         rows = {RECORDED: recorded_figures(columns, sum(machines)), **rows}
-    return WhatIf((Setting(1.0, machines, 100.0, rows),), columns.owners, {"jobs": len(jobs)})
+    setting = Setting(1.0, machines, 100.0, rows, None, *scenario.offered)
+    return WhatIf((setting,), tuple(columns.owner.cat.categories), {"jobs": len(jobs)})
 
 
 def test_the_answer_says_what_the_numbers_say() -> None:
     found = result(drawn(60, recorded=False), FIFO(), SRTF())
-    first, second, third = tables.answer(found)
-    mean = tables.duration_text(found.first.policies["srtf"]["completion"]["mean"])
+    first, second, third, *_ = texts.answer(found)
+    mean = duration_text(found.first.policies["srtf"]["completion"]["mean"])
     assert "srtf serves these 60 jobs best" in first
     assert mean in first
     assert "It is told how long jobs take; of the policies that are not, fifo" in first
-    assert "1 min 40 s" in second.replace(tables.SPACE, " ")
-    assert "3 of 3 owners wait less" in third
+    assert "1 min 40 s" in second.replace(SPACE, " ")
+    assert (
+        "3 of 3 owners wait less; no size of jobs waits longer on average; jobs of 1 GPU (" in third
+    )
 
 
 def test_policies_as_good_as_the_best_are_named_beside_it() -> None:
     jobs = drawn(40)  # what really happened is worse than all of these
-    first = tables.answer(result(jobs, FIFO(), SRTF(), EASY(), machines=(999,)))[0]
+    first = texts.answer(result(jobs, FIFO(), SRTF(), EASY(), machines=(999,)))[0]
     assert "fifo serves these 40 jobs best (srtf and easy as well, within 0.1%): a job" in first
-    first = tables.answer(result(jobs, FIFO(), SRTF(), EASY(), SJF(), machines=(999,)))[0]
+    first = texts.answer(result(jobs, FIFO(), SRTF(), EASY(), SJF(), machines=(999,)))[0]
     assert "best (3 other policies as well, within 0.1%)" in first
 
 
@@ -257,7 +271,7 @@ def test_the_words_of_the_pictures_are_whole_and_apart(unit: float) -> None:
 
 def test_without_waiting_the_answer_says_so() -> None:
     found = result(drawn(30, recorded=False), FIFO(), SRTF(), machines=(999,))
-    assert "no job waits for GPUs, whatever the policy" in tables.answer(found)[0]
+    assert "no job waits for GPUs, whatever the policy" in texts.answer(found)[0]
 
 
 def test_what_really_happened_is_the_reference_only_where_it_is_known_of_every_job() -> None:
@@ -266,7 +280,7 @@ def test_what_really_happened_is_the_reference_only_where_it_is_known_of_every_j
     jobs[3] = PlainJob("j3", jobs[3].submitted, 60.0, 1, "ann")
     found = result(jobs, FIFO(), SRTF())
     assert found.reference == "fifo"
-    assert "known of 39 of 40 jobs" in " ".join(tables.notes(found))
+    assert "known of 39 of 40 jobs" in " ".join(texts.notes(found))
 
 
 def test_a_document_is_read_back_and_a_wrong_one_is_named() -> None:
@@ -280,17 +294,70 @@ def test_a_document_is_read_back_and_a_wrong_one_is_named() -> None:
         WhatIf.from_dict(document)
 
 
-def test_a_trace_with_start_times_brings_what_really_happened(tmp_path: Any) -> None:
-    file = tmp_path / "jobs.csv"
-    file.write_text("id,submitted,start,end,gpus\na,0,5,65,8\nb,5,65,95,8\n")
-    columns = JobColumns.of(read_plain(file).jobs)
-    assert recorded_figures(columns, 8)["waiting"]["mean"] == 32.5
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.0, "0 s"), (9.4, "9.4 s"), (59.6, "1 min"), (3599.6, "1 h"), (86399.0, "1 d"),
      (12000.0, "3 h 20 min"), (-90.0, "-1 min 30 s"), (1e8, "1157 d 10 h")],
 )  # fmt: skip
 def test_times_that_people_read(seconds: float, text: str) -> None:
-    assert tables.duration_text(seconds).replace(tables.SPACE, " ") == text
+    assert duration_text(seconds).replace(SPACE, " ") == text
+
+
+@pytest.mark.parametrize(("gap", "grows"), [(3600.0, False), (1800.0, False), (1799.0, True)])
+def test_wanted_gpu_hours_beside_those_there_are(gap: float, grows: bool) -> None:
+    """Three jobs of 4 GPU-hours each, two gaps apart in all, on 12 GPUs; exact, by hand."""
+    jobs = [PlainJob(f"j{k}", k * gap, 3600.0, 4, "ann") for k in range(3)]
+    found = result(jobs, FIFO(), machines=(12,))
+    (row,) = found.first.policies.values()
+    assert row["by_owner"]["gpu_hours"] == [12.0]
+    assert (found.first.wanted_gpu_hours, found.first.gpu_hours) == (12.0, 24.0 * gap / 3600.0)
+    assert any(texts.GROWS in sentence for sentence in texts.answer(found)) == grows
+    assert texts.tables(found)[-1][2][0][-1] == ("grows for ever" if grows else "does not grow")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("p95 wait", "such as 'p95 wait < 10 min'"), ("p80 wait < 1", "expected mean|p50|p90"),
+     ("p95 sleep < 1", "wait|waiting|turnaround"), ("mean slowdown < 3 h", "limit: expected"),
+     ("mean wait < soon", "limit: expected a limit >= 0")],
+)  # fmt: skip
+def test_goals_that_are_none_are_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Goal.read(text)
+    assert message in str(refused.value)
+
+
+@given(st.integers(1, 9), st.integers(0, 40), st.integers(0, 60))
+def test_a_search_ends_at_the_fewest_and_one_fewer_was_tried(
+    least: int, more: int, at: int
+) -> None:
+    search = Bisection(Goal.read("mean wait < 10 s"), least, least + more)
+    while (count := search.next) is not None:
+        assert least <= count <= least + more
+        assert count not in search.tried
+        search.tried[count] = 5.0 if count >= at else 10.0  # which is not below 10
+    fewest = max(at, least)
+    if fewest > least + more:
+        assert (search.fewest, list(search.tried)) == (None, [least + more])
+    else:
+        assert search.fewest == fewest
+        assert fewest == least or fewest - 1 in search.tried
+    assert len(search.tried) <= 8
+
+
+def test_the_queue_ahead_is_that_of_a_loop() -> None:
+    jobs = jobs_frame(drawn(80, recorded=False))
+    scenario = Scenario(jobs, (8, 8), load=2.0)
+    free, ends, waits = 0.0, [], 0
+    for job in scenario.jobs.itertuples():
+        waits += sum(end > job.submitted for end in ends)
+        free = max(free, job.submitted) + job.gpus * job.duration / 16
+        ends.append(free)
+    assert queue_ahead(scenario) == waits > 100
+
+
+def test_short_runs_measure_the_pace_of_a_policy() -> None:
+    scenario = Scenario(jobs_frame(drawn(100)), (16,))
+    alone, beside = seconds_a_job(scenario, FIFO)
+    assert alone > 0
+    assert beside >= 0

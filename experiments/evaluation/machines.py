@@ -1,0 +1,95 @@
+"""Machines as a user names them: ``16x8``, or a CSV file with a row for each."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from oasis.model.errors import InputError, located_at
+from oasis.traces.table import read_source
+
+COUNTED = re.compile(r"(\d+)\s*[xX*]\s*(\d+)")
+MOST_MACHINES = 1_000_000
+# In any letters; the first that there is. The last two are Philly's and Alibaba's.
+GPU_COLUMNS = ("gpus", "gpu", "num_gpus", "number of gpus", "cap_gpu")
+COUNT_COLUMNS = ("count", "machines")
+
+
+def machine_list(text: str) -> tuple[int, ...]:
+    """GPUs of each machine.
+
+    Parameters
+    ----------
+    text : str
+        ``16x8`` for 16 machines of 8 GPUs, several of these with commas between, or the name of a
+        CSV file with one row per machine: a column ``gpus`` (or ``gpu``, ``num_gpus``), and perhaps
+        ``count``, how many such machines there are. Machines without GPUs are passed over.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or there is no machine with GPUs.
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> machine_list("2x8,1x4")
+    (8, 8, 4)
+    """
+    parts = [COUNTED.fullmatch(part.strip()) for part in text.split(",")]
+    if all(parts):
+        return _listed([(int(part[1]), int(part[2])) for part in parts if part])
+    if not Path(text).exists() and text != "-":
+        raise InputError("", "expected such as 16x8, or a file with a column gpus", text)
+    with located_at(source=text):
+        return _listed(_counts(text))
+
+
+def _listed(counts: list[tuple[int, int]]) -> tuple[int, ...]:
+    there = [(count, gpus) for count, gpus in counts if gpus]
+    total = sum(count for count, _ in there)
+    if not 1 <= total <= MOST_MACHINES:
+        raise InputError("", f"expected 1..{MOST_MACHINES:,} machines with GPUs, got {total:,}")
+    return tuple(gpus for count, gpus in there for _ in range(count))
+
+
+def _counts(file: str) -> list[tuple[int, int]]:
+    rows = csv.DictReader(read_source(file).lines)
+    names = {name.strip().casefold(): name for name in rows.fieldnames or ()}
+    column = next((names[name] for name in GPU_COLUMNS if name in names), None)
+    if column is None:
+        got = ", ".join(names) or "an empty file"
+        raise InputError("", f"expected one of the columns {', '.join(GPU_COLUMNS)}, got {got}")
+    many = next((names[name] for name in COUNT_COLUMNS if name in names), None)
+    return [
+        (1 if many is None else _whole(row, many, k), _whole(row, column, k))
+        for k, row in enumerate(rows, start=2)
+    ]
+
+
+def _whole(row: dict[str, str | None], column: str, line: int) -> int:
+    text = (row.get(column) or "").strip()
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if value < 0 or not value.is_integer():
+        raise InputError(f"line {line}, {column}", "expected a whole number", text)
+    return int(value)
+
+
+def machines_text(machines: Sequence[int]) -> str:
+    """Machines in a few words.
+
+    Examples
+    --------
+    >>> machines_text((8, 8, 8)), machines_text((8, 8, 4))
+    ('24 GPUs (3 x 8)', '20 GPUs (2 x 8, 1 x 4)')
+    """
+    counts = {size: list(machines).count(size) for size in dict.fromkeys(machines)}
+    parts = [f"{count} x {size}" for size, count in counts.items()]
+    shown = ", ".join(parts[:4]) + (", ..." if len(parts) > 4 else "")
+    return f"{sum(machines):,} GPUs ({shown})"
