@@ -294,8 +294,10 @@ def repair(
     # Only such moves are part of a solution that is as cheap up to rounding.
     likely = (cost + ahead <= upper + noise).nonzero()[0]
     group, step, cost = group[likely], step[likely], cost[likely]
-    # Without a larger count before the end of the one move, nothing has workers earlier.
+    # Only a larger count somewhere before the one move is better than that move. A count that is
+    # larger by more than is missing has to be made up for by a smaller one, later.
     sooner = (step > 0) & ((group < pick) | ((group == pick) & (step > missing)))
+    sooner &= (step <= missing) | (group <= group[step < 0].max(initial=-1))
     if upper == total and not sooner.any():
         return one
     chosen = _earliest(group, step, cost, number, missing, upper + noise, levels[-1])
@@ -370,11 +372,16 @@ def _assign(
 
 @dataclass(frozen=True, slots=True)
 class _States:
-    """Least cost of each sum of the steps of some slots; slots of `moves` take one or none."""
+    """Least cost of each sum of the steps of the slots from one on, and what that slot may take.
+
+    Its moves are those from `move` on, after none.
+    """
 
     sums: IntArray
     costs: FloatArray
-    moves: slice
+    steps: IntArray
+    prices: FloatArray
+    move: int
 
 
 def _states(
@@ -395,12 +402,15 @@ def _states(
     """
     first = np.diff(group, prepend=-1).nonzero()[0]
     reach = len(least) // 2
-    # Beyond the window no distance is known, and 0 is always a bound. Ties are sought inside it.
-    ahead = np.full(len(least) + 2, np.inf if most_tied else 0.0)
-    ahead[1:-1] = least
-    states = [_States(np.zeros(1, np.int64), np.zeros(1), slice(0, 0))]
+    # Beyond the window no distance is known, and 0 is always a bound. Ties are not sought far away.
+    ahead = np.zeros(len(least) + 2 * reach + 2)
+    ahead[reach + 1 : -reach - 1] = least
+    ahead[[0, -1]] = np.inf if most_tied else 0.0
+    middle = missing + 2 * reach + 1
+    nothing = np.zeros(1, np.int64)
+    states = [_States(nothing, np.zeros(1), nothing, np.zeros(1), 0)]
     for a, b in reversed(list(zip(first, np.append(first[1:], len(group)), strict=True))):
-        steps, prices = np.append(0, step[a:b]), np.append(0.0, cost[a:b])[:, None]
+        steps, prices = np.append(0, step[a:b]), np.append(0.0, cost[a:b])
         lowest, highest = int(steps.min()), int(steps.max())
         row, shift = np.arange(len(steps))[:, None], steps[:, None] - lowest
         slots = int(number[group[a]])
@@ -409,14 +419,14 @@ def _states(
             low = int(sums[0]) + lowest
             size = int(sums[-1]) + highest - low + 1
             table = np.full((len(steps), size), np.inf)
-            table[row, sums - sums[0] + shift] = costs + prices
+            table[row, sums - sums[0] + shift] = costs + prices[:, None]
             totals = table.min(axis=0)
             # A state that the bound on its rest puts above the limit leads to no better solution.
-            rest = np.arange(missing - low + reach + 1, missing - low + reach + 1 - size, -1)
+            rest = np.arange(middle - low, middle - low - size, -1)
             alive = (totals + ahead.take(rest, mode="clip") <= within).nonzero()[0]
             if not most_tied and (totals == table[0])[alive].all():
                 break  # no state gains from one more slot of this group, so none from two
-            states.append(_States(low + alive, totals[alive], slice(int(a), int(b))))
+            states.append(_States(low + alive, totals[alive], steps, prices, int(a)))
     return states
 
 
@@ -443,11 +453,10 @@ def _earliest(
         states = _states(group, step, cost, number, missing, within, least)
     left, budget, chosen = missing, within, []
     for after, slot in zip(reversed(states[:-1]), reversed(states[1:]), strict=True):
-        steps, prices = np.append(0, step[slot.moves]), np.append(0.0, cost[slot.moves])
-        able = (prices + _costs_of(after, left - steps) <= budget).nonzero()[0]
+        able = (slot.prices + _costs_of(after, left - slot.steps) <= budget).nonzero()[0]
         # The largest step that the later slots can complete.
-        move = able[steps[able].argmax()]
+        move = int(able[slot.steps[able].argmax()])
         if move:
-            chosen.append(slot.moves.start + move - 1)
-        left, budget = left - int(steps[move]), budget - float(prices[move])
+            chosen.append(slot.move + move - 1)
+        left, budget = left - int(slot.steps[move]), budget - float(slot.prices[move])
     return np.array(chosen)
