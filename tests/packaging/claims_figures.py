@@ -79,8 +79,8 @@ CLAIMS: list[Claim] = [
     ),
     Claim(
         PAPER,
-        "Its total moved on @ of @ seeds, and lay between @ % below and @ % above that of the rule; "
-        "its mean over the seeds lay between @ and @, where the rule earns @",
+        "Its total moved on @ of @ seeds, and lay between @ % below and @ % above that of the "
+        "rule; its mean over the seeds lay between @ and @, where the rule earns @",
         lambda: (
             sum(max(totals) - min(totals) > 1e-6 for totals, _ in by_luck()),
             len(by_luck()),
