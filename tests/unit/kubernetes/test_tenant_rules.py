@@ -18,7 +18,7 @@ from oasis.kubernetes.objects.utility_class import (
     parse_class,
 )
 from oasis.model.errors import InstanceError
-from tests.unit.kubernetes.played import SLOT, Played, job
+from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
 from tests.unit.kubernetes.test_existing_jobs import job as existing_job
 from tests.unit.kubernetes.test_existing_jobs import read
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
@@ -228,6 +228,17 @@ def test_an_overrun_lasts_when_the_class_is_made_anew() -> None:
         made.restart()
         made.run(1)
         assert made.said(uid, "Overrun") is not None
+
+
+def test_what_was_held_is_known_with_slots_of_another_length() -> None:
+    made = Shared(policy("fifo"), utility_class())
+    uid = made.submit(claiming("first", 20))
+    made.run(2)
+    held = made.reconciler.tenants.state()
+    assert held[uid][1] > 0.0  # worker-seconds
+    made.settings = type(made.settings)(slot_seconds=SLOT / 2, first_slot_at=EPOCH)
+    made.restart()
+    assert made.reconciler.tenants.state() == held
 
 
 def test_a_report_of_little_progress_hides_no_overrun() -> None:
