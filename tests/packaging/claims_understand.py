@@ -22,7 +22,6 @@ from experiments.figures.figure import read_csv
 from experiments.figures.oasis import SERVERS
 from oasis import Instance, OASiS, PriceBounds, PriceFunction, Run
 from oasis.driver.driver import LONGEST_WAIT
-from oasis.kubernetes.control.budgets import TOGETHER
 from oasis.kubernetes.control.controller import STUCK
 from oasis.kubernetes.objects.manifests import METRICS_PORT
 from oasis.model.rounding import TOLERANCE, ULPS, floor
@@ -60,7 +59,7 @@ PROBLEM, THEORY = "docs/problem.md", "docs/theory.md"
 SEARCH, ERRATA = "docs/theory-search.md", "docs/errata.md"
 RECOURSE, KUBERNETES = "docs/recourse.md", "docs/kubernetes.md"
 INSTALL, OPERATE = "docs/kubernetes-install.md", "docs/kubernetes-operate.md"
-TENANTS, SUBMIT = "docs/kubernetes-tenants.md", "docs/kubernetes-submit.md"
+SUBMIT = "docs/kubernetes-submit.md"
 OBSERVE = "docs/kubernetes-observe.md"
 SIMULATION, TESTBED = PRESETS["paper"], PRESETS["testbed"]
 
@@ -462,17 +461,6 @@ ERRATA_CLAIMS = [
 ]
 
 KUBERNETES_CLAIMS = [
-    says(
-        TENANTS,
-        "a job pays @ for a quarter of the GPUs in @ hours",
-        number(8 / 4),
-        number(8),
-    ),
-    says(
-        TENANTS,
-        "in hundredths of the window: a payment may count for @ hundredth",
-        word(100 * TOGETHER),
-    ),
     Claim(
         INSTALL,
         "in slots of @ seconds, of which pods may take @ to start",

@@ -56,8 +56,8 @@ def restored(
     deleted or edited meanwhile leaves or changes at the next boundary, as if the controller had
     been there.
     """
-    # What was paid stays paid, whatever else of the checkpoint is of no use any more.
-    paid = None if found is None else found.get("tenants")
+    # What jobs have held is not forgotten, whatever else of the checkpoint is of no use any more.
+    accounts = {} if found is None else found.get("accounts", {})
     # Work is counted in worker-slots, which mean nothing in slots of another length.
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
@@ -66,8 +66,7 @@ def restored(
     epoch = _epoch(seen, settings, now()) if found is None else found["epoch"]
     clock = SlotClock(settings.slot_seconds, settings.startup_seconds, epoch)
     reconciler = Reconciler(make(), settings, clock, checkpoint, metrics, seen, now)
-    if paid is not None:
-        reconciler.tenants.restore(paid)
+    reconciler.tenants.restore(accounts)
     if found is None:
         _from_objects(reconciler, reconciler.read_specs(seen, now()))
         return reconciler
@@ -78,7 +77,7 @@ def restored(
         # A damaged checkpoint must not keep the controller
         # from acting: the objects say enough to begin.
         log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
-        kept = {"format": None, "tenants": paid}
+        kept = {"format": None, "accounts": accounts}
         return restored(kept, make, settings, metrics, seen, checkpoint, now)
     return reconciler
 
@@ -106,10 +105,6 @@ def _go_on(
         and found["state"] is not None  # it cannot be written down, or knew nothing yet
     )
     driver.restore(found["driver"], specs, as_it_was, remake=not same)
-    # What they may still have to pay counts before the next boundary, too.
-    for uid, entry in driver.by_uid.items():
-        with reconciler.handling(uid, "judging", now):
-            reconciler.tenants.declare(entry.spec, driver.as_seen, reconciler.site)
     # The clock of this machine is behind that of the last controller, or was set back: the
     # slots go on where they were, for nothing is planned for one that was.
     clock = reconciler.clock

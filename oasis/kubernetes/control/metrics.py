@@ -78,15 +78,10 @@ class Metrics:
         self._measure_earnings()
 
     def _measure_earnings(self) -> None:
-        """Earnings of jobs, their payments, and the gap to the optimum."""
+        """Earnings of jobs, and the gap to the optimum."""
         registry = self.registry
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self.utility = counter("oasis_utility", "Utility of completed jobs.")
-        self.spent = gauge(
-            "oasis_budget_spent",
-            "What the jobs of a namespace have paid in the window of their class.",
-            ("utility_class", "namespace"),
-        )
         self.broken = counter(
             "oasis_promises_broken", "Promised completions that could not be kept."
         )

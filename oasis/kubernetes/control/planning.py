@@ -93,8 +93,6 @@ class Rehearsals:
         A copy of it makes the decisions, so that it learns nothing from them.
     between : EarlyStarts
         Starts the jobs that get machines by these decisions.
-    may_begin : callable
-        Returns whether a job may begin before its boundary.
 
     Attributes
     ----------
@@ -102,13 +100,8 @@ class Rehearsals:
         Uids of the jobs that the last boundary has seen.
     """
 
-    def __init__(
-        self,
-        driver: Driver[JobSpec],
-        between: EarlyStarts[JobSpec],
-        may_begin: Callable[[JobSpec], bool],
-    ) -> None:
-        self._driver, self._between, self._may_begin = driver, between, may_begin
+    def __init__(self, driver: Driver[JobSpec], between: EarlyStarts[JobSpec]) -> None:
+        self._driver, self._between = driver, between
         self.known: frozenset[str] = frozenset()
         self._asked: Asked[Mapping[str, Entry[JobSpec]]] | None = None
         # the slot, the new jobs, and whether it was the last time before machines are given back
@@ -185,9 +178,7 @@ class Rehearsals:
         asked, self._asked = self._asked, None
         try:
             if self._about[0] == self._driver.slot:  # no slot has begun since
-                found = asked.outcome().items()
-                early = {uid: entry for uid, entry in found if self._may_begin(entry.spec)}
-                self._between.take(early, lambda spec: left > _notice(spec) + LEAST)
+                self._between.take(asked.outcome(), lambda spec: left > _notice(spec) + LEAST)
         except Exception as error:  # noqa: BLE001 (of the policy: the next boundary tells it)
             log.warning("no job begins before the next slot: %s", error_text(error))
 

@@ -39,7 +39,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience, Write
 from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.control.statuses import CLAIM_REFUSED, StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
@@ -52,7 +52,6 @@ from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling.capabilities import (
-    Bounded,
     Explaining,
     NamingStates,
     PlanningAhead,
@@ -106,9 +105,9 @@ class Reconciler:
         check_policy(policy, self.site, settings.minimum_run)
         self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
-        self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
-        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # by which the slot that runs is paid
-        self.rehearsals = Rehearsals(self.driver, self.between, self.tenants.may_begin_early)
+        self.tenants = Tenants(clock)
+        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
+        self.rehearsals = Rehearsals(self.driver, self.between)
         self.windows = Windows(settings, clock)
 
     # -- the cluster -------------------------------------------------------------------------------
@@ -263,7 +262,7 @@ class Reconciler:
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
         if outcome.error is None:
-            self.tenants.decided(self.driver.by_uid, self._decisions(), now)
+            self.tenants.decided(self.driver.by_uid)
         self._tell(slot, outcome, now)
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now)
@@ -318,9 +317,6 @@ class Reconciler:
                     self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
                 if uid in self.reader.specs:  # it may have failed, or be deleted
                     self.statuses[uid].begins_early(entry, self.slot or 0, self.places, now)
-            begun = filter(None, map(self.between.held.get, found))
-            part = left / self.settings.slot_seconds
-            self.tenants.begun(begun, self.site, now, part, self.slot or 0)
             if found:
                 self._unsaved = "starts"
                 self._save()
@@ -354,7 +350,7 @@ class Reconciler:
         return found
 
     def _let_in(self, specs: Mapping[str, JobSpec], seen: Seen, now: float) -> dict[str, JobSpec]:
-        """Return the jobs that keep to their utility classes and budgets; the others wait."""
+        """Return the jobs that keep to their utility classes; the others wait."""
         live = self.driver.by_uid
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
         declared = []
@@ -362,9 +358,9 @@ class Reconciler:
             with self.handling(uid, "judging", now):
                 self.tenants.declare(spec, self.driver.as_seen, self.site)
                 declared.append(spec)
-        let_in, waiting = self.tenants.let_in(declared, live, now)
-        for uid, verdict in waiting.items():
-            self.statuses[uid].waits(verdict.reason, verdict.message, now)
+        let_in, waiting = self.tenants.let_in(declared, live)
+        for uid, message in waiting.items():
+            self.statuses[uid].waits(CLAIM_REFUSED, message, now)
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
         found = {}
         for uid, spec in let_in.items():
@@ -453,9 +449,8 @@ class Reconciler:
             for uid, entry in self.between.planned.items():
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
-            # What began early has paid for the rest of its first slot.
-            held = self.between.planned if s == self.driver.slot + 1 else self.between.live
-            self.tenants.held(held.values(), self.site, self.clock.begin(s))
+            # What began early counts from its first boundary on: less than it held, never more.
+            self.tenants.held(self.between.planned.values())
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             with self.handling(uid, "following", now):
@@ -699,7 +694,7 @@ class Reconciler:
             **self.rehearsals.state(self.reader.specs.keys()),
             "patience": self.patience.state(self.clock),
             "changes": self.meter.changes.state(),
-            "tenants": self.tenants.state(),
+            "accounts": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
@@ -730,7 +725,6 @@ class Reconciler:
                 entry = entries[uid]
                 promise = policy.promised(entry.job) if isinstance(policy, Promising) else None
                 self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
-        self.tenants.tell(self.statuses, self.metrics, now)
         for uid in outcome.late:
             self.metrics.broken.inc()
             if uid in entries:  # else it was given up, which its status says

@@ -41,7 +41,7 @@ log = logging.getLogger("oasis.kubernetes")
 
 Status = dict[str, Any]
 NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
-HELD_BACK = frozenset({"ClaimRefused", "BudgetSpent"})  # and while its class does not let it in
+CLAIM_REFUSED = "ClaimRefused"  # and while its class does not let it in
 WINDOWED = frozenset({"Maintenance", "Reserved"})  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
 # goes in every slot would be two events a slot.
@@ -231,8 +231,8 @@ class StatusWriter:
 
     @property
     def is_held_back(self) -> bool:
-        """Whether the job waits for its utility class or budget, also under a former controller."""
-        return self._placed in HELD_BACK
+        """Whether the job waits for its utility class, also under a former controller."""
+        return self._placed == CLAIM_REFUSED
 
     def let_in(self, overrun: str | None, now: float) -> None:
         """Record that the job keeps to its class; `overrun` says why it counts as worth nothing."""

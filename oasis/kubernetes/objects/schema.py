@@ -454,7 +454,6 @@ def _status() -> Schema:
             "promisedSlot": _integer("The slot of that.", 0),
             "completionSlot": _integer("The slot in which it completed.", 0),
             "utility": number_schema("What it earned."),
-            "paid": number_schema("What it has paid of the budget of its namespace."),
             "workers": _integer("Workers that it holds in this slot.", 0),
             "form": _integer("Index of the form that it runs in, in spec.forms or spec.speeds.", 0),
             "plan": {"type": "array", "items": _slot(), "description": "The next slots."},

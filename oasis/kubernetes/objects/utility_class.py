@@ -1,4 +1,4 @@
-"""The ``UtilityClass``: what administrators let jobs claim, and what a namespace may pay."""
+"""The ``UtilityClass``: what administrators let jobs claim."""
 
 from __future__ import annotations
 
@@ -29,14 +29,6 @@ OVERRUN = 2.0  # times the work that a job declared
 
 
 @dataclass(frozen=True, slots=True)
-class NamespaceBudget:
-    """The most that the jobs of one namespace may pay in any window of a given length."""
-
-    amount: float
-    window_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class UtilityClass:
     """Limits on the utility that a job of this class may claim.
 
@@ -53,7 +45,6 @@ class UtilityClass:
     namespaces: tuple[str, ...] | None = None  # whose jobs may be of this class; None: all
     is_default: bool = False  # of jobs that name no class
     overrun_factor: float = OVERRUN  # beyond so much of its declared work a job is worth nothing
-    budget: NamespaceBudget | None = None  # of each namespace; None: without limit
 
     def serves(self, namespace: str) -> bool:
         """Return whether jobs of a namespace may use this class."""
@@ -96,9 +87,7 @@ def parse_class(found: Object) -> UtilityClass:
     """
     with located_at("spec"):
         spec = found.get("spec") or {}
-        check_keys(
-            spec, ("maximum",), ("kinds", "namespaces", "default", "overrunFactor", "budget")
-        )
+        check_keys(spec, ("maximum",), ("kinds", "namespaces", "default", "overrunFactor"))
         kinds = tuple(check_list(spec.get("kinds", list(UTILITY_FIELDS)), "kinds"))
         if not kinds or any(kind not in list(UTILITY_FIELDS) for kind in kinds):
             raise InstanceError("kinds", f"expected some of {', '.join(UTILITY_FIELDS)}", kinds)
@@ -119,17 +108,7 @@ def parse_class(found: Object) -> UtilityClass:
             namespaces,
             is_default,
             factor,
-            _budget(spec.get("budget")),
         )
-
-
-def _budget(data: Any) -> NamespaceBudget | None:
-    if data is None:
-        return None
-    with located_at("budget"):
-        check_keys(data, ("amount", "windowSeconds"))
-        amount = number(data["amount"], "amount")
-        return NamespaceBudget(amount, number(data["windowSeconds"], "windowSeconds", above=True))
 
 
 class Classes:
@@ -195,8 +174,6 @@ def class_resource() -> dict[str, Any]:
     columns = [
         ("Maximum", "number", ".spec.maximum"),
         ("Default", "boolean", ".spec.default"),
-        ("Budget", "number", ".spec.budget.amount"),
-        ("Window", "number", ".spec.budget.windowSeconds"),
     ]
     names = {"plural": CLASS_PLURAL, "singular": CLASS_SINGULAR, "kind": CLASS_KIND}
     meaning = "What administrators let jobs claim."
@@ -204,18 +181,6 @@ def class_resource() -> dict[str, Any]:
 
 
 def _spec_schema() -> dict[str, Any]:
-    budget = object_schema(
-        "What the jobs of each namespace may pay; a namespace that has spent it waits.",
-        {
-            "amount": number_schema(
-                "In units of utility under OASiS, in hours of the whole cluster under others."
-            ),
-            "windowSeconds": number_schema(
-                "It holds for any stretch of time of this length.", exclusiveMinimum=True
-            ),
-        },
-        ("amount", "windowSeconds"),
-    )
     return object_schema(
         "What a job may claim.",
         {
@@ -240,7 +205,6 @@ def _spec_schema() -> dict[str, Any]:
                 minimum=1,
             )
             | {"default": OVERRUN},
-            "budget": budget,
         },
         ("maximum",),
     )

@@ -16,7 +16,6 @@ from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_existing_jobs import job as batch_job
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
-from tests.unit.kubernetes.test_tenant_rules import Shared, utility_class
 
 
 class InMid(Played):
@@ -86,79 +85,6 @@ def test_a_job_that_is_done_before_the_boundary_completes(played: InMid) -> None
     played.run(3)
     assert played.phase(short) == "Completed"
     assert not [uid for uid in played.reconciler.driver.by_uid if uid == short]
-
-
-class Budgeted(InMid, Shared):
-    """Jobs of a budget, in the middle of a slot."""
-
-
-@pytest.mark.parametrize("name", ["recourse", "fifo"])
-def test_who_begins_between_boundaries_pays_for_the_rest_of_the_slot(name: str) -> None:
-    """Who is gone before the boundary has paid, too."""
-    made = Budgeted(policy(name), utility_class(budget={"amount": 1.0, "windowSeconds": 86400}))
-    made.step()
-    for k, part in enumerate((0.0, 0.25, 0.75)):
-        made.at(part)
-        uid = made.submit(rigid(f"j{k}", 4, 8))
-        made.at(part)
-        assert made.workers(uid) == 4
-        made.delete(uid)
-        made.at(part)
-    made.step()
-    paid = made.reconciler.tenants.spent(made.now())["c", "ns"]
-    assert paid == pytest.approx((1.0 + 0.75 + 0.25) * SLOT / 3600 * 4 / 8)
-
-
-@pytest.mark.parametrize("has_budget", [True, False])
-def test_who_pays_at_a_boundary_begins_there(has_budget: bool) -> None:
-    budget = {"budget": {"amount": 100, "windowSeconds": 86400}} if has_budget else {}
-    made = Budgeted(policy("oasis"), utility_class(**budget))
-    made.step()
-    uid = made.submit(rigid("j", 4, 8))
-    made.at(0.5)
-    assert (made.workers(uid) == 0) is has_budget
-    made.step()
-    assert made.workers(uid) == 4
-
-
-def test_who_begins_early_pays_for_the_slots_that_a_controller_missed() -> None:
-    made = Budgeted(policy("fifo"), utility_class(budget={"amount": 1.0, "windowSeconds": 86400}))
-    made.step()
-    uid = made.submit(rigid("job", 4, 20))
-    made.at(0.5)
-    assert made.workers(uid) == 4
-    made.slot, made.part = 3, 0.0
-    made.reconciler.begin_slot_if_due(made.now(), made.seen())
-    paid = made.reconciler.tenants.spent(made.now())["c", "ns"]
-    assert paid == pytest.approx((0.5 + 2.0) * SLOT / 3600 * 4 / 8)
-
-
-def test_who_begins_twice_in_a_slot_pays_once_for_the_rest_of_it() -> None:
-    made = Budgeted(policy("srtf"), utility_class(budget={"amount": 1.0, "windowSeconds": 86400}))
-    made.step()
-    long = made.submit(rigid("long", 6, 8))
-    made.at(0.25)
-    short = made.submit(rigid("short", 6, 1))
-    made.at(0.5)
-    assert (made.workers(long), made.workers(short)) == (0, 6)
-    made.delete(short)
-    made.restart()
-    made.at(0.75)
-    assert made.workers(long) == 6
-    paid = made.reconciler.tenants.spent(made.now())["c", "ns"]
-    assert paid == pytest.approx((0.75 + 0.5) * SLOT / 3600 * 6 / 8)
-
-
-def test_after_a_takeover_what_others_may_still_pay_is_kept_from_early_starts() -> None:
-    budget = {"amount": 0.06, "windowSeconds": 86400}  # for one of the two
-    made = Budgeted(policy("fifo"), utility_class(budget=budget))
-    first = made.submit(rigid("first", 4, 4))
-    made.step()
-    made.part = 0.2
-    made.restart()
-    second = made.submit(rigid("second", 4, 4))
-    made.at(0.5)
-    assert (made.workers(first), made.workers(second)) == (4, 0)
 
 
 @pytest.mark.parametrize("slots", [2.0, 6.0])  # the edit comes in its first slot, or in its second

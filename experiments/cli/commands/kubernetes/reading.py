@@ -148,7 +148,6 @@ ADVICE = {
     "BackoffLimitExceeded": "its own processes fail: see the logs of its pods; an edit of the job "
     "has it tried again",
     "ClaimRefused": "claim what a UtilityClass allows, or ask an administrator for another class",
-    "BudgetSpent": "its namespace has paid what it may in this time: it waits, or claims less",
     "Overrun": "spec.work says less than the job needs: an edit of it has the job planned anew",
     "Underestimated": "more is planned for it; a better spec.work, or reports, make better plans",
     "Maintenance": "it goes on when the window is over, and keeps its work; "
