@@ -160,22 +160,6 @@ def test_assignments_may_be_of_anything_that_has_options() -> None:
         read_assignments(["las.line=x"], owners)
 
 
-@pytest.mark.parametrize(
-    ("names", "given", "message"),
-    [
-        (["drf"], {"shared": {"seed": 3}}, "--policy-seed: expected one of recourse, fifo,"),
-        (["oasis", "drf"], {"shared": {"seed": 3}}, "--policy-seed: expected one of recourse,"),
-        (["fifo"], {"oasis": {"scale": 2.0}}, "--scale: an option of oasis alone, got fifo"),
-        (["fifo"], {"assignments": ["oasis.scale=2"]}, "--set oasis.scale: expected an option of"),
-    ],
-)
-def test_options_that_no_policy_has_are_refused(
-    names: list[str], given: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(oasis.OasisError, match=f"^{message}"):
-        choose_options(names, given.pop("assignments", None), **given)
-
-
 def schedule_in(*slots: int) -> oasis.Schedule:
     return oasis.Schedule("j", [[slot, 0, 1] for slot in slots], [])
 

@@ -41,6 +41,7 @@ from experiments.figures.dragon.study import INTENSITIES, gap, mean_run, study
 from experiments.figures.dragon.table1 import ARRIVALS, ASKED, LEAST, arrivals, table1
 from experiments.figures.figure import read_csv, reproduce
 from oasis.simulator import elastic_from_dict, replay
+from tests.unit.experiments.test_plotting import assert_readable
 
 PICTURES = Path(__file__).parents[3] / "docs" / "figures"
 
