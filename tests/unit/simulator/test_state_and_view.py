@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.driver.books import BooksView
 from oasis.model.errors import PolicyError
-from oasis.scheduling.job import NOTHING, Allocation, PolicyJob, TrainingCurve
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.outcome import MachineUse
-from oasis.simulator.state import Checkpoints, JobProgress, State
+from oasis.simulator.state import JobProgress, State
 from tests.builders import gang as job
 
 MACHINES = (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0)))
@@ -247,44 +244,3 @@ def test_looking_ahead_changes_nothing() -> None:
     assert progress.remaining_at(2.0) == 60.0
     assert progress.remaining_at(6.0) == 56.0
     assert (progress.since, progress.remaining, progress.running) == (0.0, 60.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("lost_at", "left", "lost"),
-    [(3.0, 60.0, 6.0), (5.0, 50.0, 0.0), (12.0, 40.0, 4.0), (14.5, 40.0, 9.0)],
-)
-def test_a_job_goes_back_to_the_last_multiple_of_the_interval(
-    lost_at: float, left: float, lost: float
-) -> None:
-    """A checkpoint every five time units at work, at two units of work each."""
-    progress = working(checkpoints=Checkpoints(5.0, 60.0))
-    progress.advance(lost_at)
-    progress.roll_back()
-    assert (progress.remaining, progress.lost) == (left, lost)
-
-
-def test_without_checkpoints_nothing_is_lost() -> None:
-    progress = working()
-    progress.advance(7.0)
-    progress.roll_back()
-    assert (progress.remaining, progress.lost) == (46.0, 0.0)
-
-
-def test_a_written_checkpoint_starts_the_interval_anew() -> None:
-    checkpoints = Checkpoints(5.0, 60.0)
-    checkpoints.advance(4.0, 52.0, 2.0)
-    checkpoints.write(52.0)
-    checkpoints.advance(4.0, 44.0, 2.0)
-    assert checkpoints.restore() == 52.0
-    checkpoints.advance(6.0, 40.0, 2.0)  # from 52 on: at 5 of 6 time units 42 were left
-    assert checkpoints.restore() == 42.0
-
-
-def test_samples_are_taken_at_the_ticks_of_the_clock_at_work() -> None:
-    made = replace(job(), curve=TrainingCurve(((0.0, 1.0), (1.0, 0.0))))
-    samples = Samples(made, Observation(interval=10.0))
-    progress = JobProgress(made, samples=samples)
-    progress.allocation, progress.complete, progress.rate = TWO_AND_ONE, True, 1.5
-    progress.advance(25.0)
-    assert progress.observed_at(25.0) == [(0.0, 1.0), (10.0, 0.75), (20.0, 0.5)]
-    assert progress.observed_at(30.0) == [(0.0, 1.0), (10.0, 0.75), (20.0, 0.5), (30.0, 0.25)]
