@@ -11,7 +11,7 @@ from oasis.model.errors import PolicyError
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.outcome import MachineUse
-from oasis.simulator.state import JobProgress, State
+from oasis.simulator.state import Checkpoints, JobProgress, State
 from tests.builders import gang as job
 
 MACHINES = (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0)))
@@ -244,3 +244,27 @@ def test_looking_ahead_changes_nothing() -> None:
     assert progress.remaining_at(2.0) == 60.0
     assert progress.remaining_at(6.0) == 56.0
     assert (progress.since, progress.remaining, progress.running) == (0.0, 60.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("lost_at", "left", "lost"),
+    [(3.0, 60.0, 6.0), (5.0, 50.0, 0.0), (12.0, 40.0, 4.0), (14.5, 40.0, 9.0)],
+)
+def test_a_job_goes_back_to_the_last_multiple_of_the_interval(
+    lost_at: float, left: float, lost: float
+) -> None:
+    """A checkpoint every five time units at work, at two units of work each."""
+    progress = working(checkpoints=Checkpoints(5.0, 60.0))
+    progress.advance(lost_at)
+    progress.roll_back()
+    assert (progress.remaining, progress.lost) == (left, lost)
+
+
+def test_a_written_checkpoint_starts_the_interval_anew() -> None:
+    checkpoints = Checkpoints(5.0, 60.0)
+    checkpoints.advance(4.0, 52.0, 2.0)
+    checkpoints.write(52.0)
+    checkpoints.advance(4.0, 44.0, 2.0)
+    assert checkpoints.restore() == 52.0
+    checkpoints.advance(6.0, 40.0, 2.0)  # from 52 on: at 5 of 6 time units 42 were left
+    assert checkpoints.restore() == 42.0
