@@ -1,4 +1,4 @@
-"""The files of the house, their functions and what they import."""
+"""The files of the house and their functions."""
 
 from __future__ import annotations
 
@@ -43,22 +43,6 @@ def lines_of(file: Path) -> int:
 def parse(file: Path) -> ast.Module:
     """The syntax tree of a file."""
     return ast.parse(file.read_text(encoding="utf-8"), str(file))
-
-
-def module_name(file: Path) -> str:
-    """The dotted name of a file below the root: ``oasis/model/__init__.py`` is ``oasis.model``."""
-    parts = file.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def imported_names(tree: ast.Module) -> Iterator[str]:
-    """Everything that may be a module: what is imported, and where it is imported from."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -16,54 +16,6 @@ from tests.packaging.commands import EXAMPLE, JOB, SMALL, Oasis, Result, shell
 # --- what works -------------------------------------------------------------------------------
 
 
-def test_version_is_that_of_the_package(run: Oasis) -> None:
-    assert run("--version") == (0, f"oasis-scheduler {__version__}\n", "")
-
-
-COMMANDS = (
-    (),
-    "generate",
-    "run",
-    "compare",
-    "replay",
-    "solve",
-    "ratio",
-    "quote",
-    "learn",
-    "sweep",
-    "figure",
-    "library",
-    "library list",
-    "library get",
-    "library schedules",
-    "library check",
-    "library add",
-    "library verify",
-    "library improve",
-    "import",
-    "import philly",
-    "import openb",
-    "import plain",
-    "import slurm",
-    "import swf",
-    "schema",
-    "curve",
-    "describe",
-    "policies",
-    "kubernetes",
-    "kubernetes install",
-    "kubernetes run",
-    "kubernetes status",
-    "kubernetes plan",
-    "kubernetes quote",
-    "kubernetes explain",
-    "kubernetes import",
-    "kubernetes reporter",
-    "verify",
-    "plot",
-)
-
-
 def assert_is_help(result: Result, *words: str) -> None:
     code, out, err = result
     assert (code, err) == (0, "")
@@ -72,16 +24,6 @@ def assert_is_help(result: Result, *words: str) -> None:
 
 
 PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=str)
-def test_help_fits_80_columns_and_ends_with_0(
-    run: Oasis, monkeypatch: pytest.MonkeyPatch, command: str | tuple[()]
-) -> None:
-    for name, value in PLAIN.items():
-        monkeypatch.setenv(name, value)
-    words = command.split() if command else []
-    assert_is_help(run(*words, "--help"), *words)
 
 
 @pytest.mark.parametrize("words", [(), ("import", "philly")], ids=str)
@@ -106,22 +48,6 @@ def test_generate_writes_what_the_library_draws(run: Oasis, tmp_path: Path) -> N
     assert oasis.read(path) == drawn
 
 
-def test_run_reports_every_decision(run: Oasis, small: Path) -> None:
-    code, out, err = run("run", small)
-    assert (code, err) == (0, "")
-    assert "total utility" in out
-    assert "admitted" in out
-
-
-@pytest.mark.parametrize("policy", ["oasis", "fifo", "drf", "rrh", "dorm", "srtf", "las"])
-def test_run_knows_every_policy(run: Oasis, small: Path, policy: str) -> None:
-    code, out, err = run("run", small, "--policy", policy, "--json")
-    assert (code, err) == (0, "")
-    document = json.loads(out)
-    assert document["policy"] == policy
-    assert document["simulation"]["makespan"] >= 0
-
-
 def test_an_unknown_policy_is_bad_usage(run: Oasis, small: Path) -> None:
     for words in (
         ("run", small, "--policy", "lifo"),
@@ -141,12 +67,6 @@ def test_compare_puts_policies_side_by_side(run: Oasis, small: Path) -> None:
     assert list(document["policies"]) == ["oasis", "fifo"]
     alone = json.loads(run("run", small, "--json")[1])
     assert document["policies"]["oasis"]["total_utility"] == alone["total_utility"]
-
-
-def test_solve_proves_a_small_instance(run: Oasis, small: Path) -> None:
-    code, out, err = run("solve", small)
-    assert (code, err) == (0, "")
-    assert "optimal" in out
 
 
 def test_ratio_proves_a_small_instance(run: Oasis, small: Path) -> None:
@@ -197,14 +117,6 @@ def test_quote_answers_for_a_job_of_the_same_form(run: Oasis, small: Path, tmp_p
     code, out, err = run("quote", small, job)
     assert (code, err) == (0, "")
     assert "job late would be admitted" in out
-
-
-def test_quote_says_what_a_rejected_job_would_need(run: Oasis) -> None:
-    code, out, _ = run("quote", EXAMPLE, JOB)
-    assert code == 0
-    assert "would be rejected" in out
-    assert "needs to be worth" in out
-    assert "multiplied by more than" in out
 
 
 PHILLY = """timestamp,duration,num_gpus,gpu_time,cluster

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused, shell
+from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused
 
 # --- bad usage --------------------------------------------------------------------------------
 
@@ -99,74 +99,6 @@ def changed(*path: str | int, to: Any) -> str:
     return json.dumps(data)
 
 
-def without(*path: str | int) -> str:
-    return changed(*path[:-1], to=lambda old: {k: v for k, v in old.items() if k != path[-1]})
-
-
-MALFORMED = {
-    "empty": ("", "expected an instance, got an empty file"),
-    "cut off": (json.dumps(SMALL)[:-9], "JSON"),
-    "not an object": ("[]", "expected an object"),
-    "deeply nested": ("[" * 100_000, "JSON"),
-    "repeated key": ('{"format": 1, "format": 1}', "format"),
-    "another format": (changed("format", to="swf"), "format"),
-    "another version": (changed("version", to=2), "version"),
-    "unknown key": (changed("jobs", 0, to=lambda job: {**job, "colour": 1}), "jobs[0].colour"),
-    "missing key": (changed("jobs", 1, to=lambda job: {**job, "worker": None}), "jobs[1].worker"),
-    "text for a number": (changed("horizon", to="4"), "horizon"),
-    "true for a number": (changed("slot_seconds", to=True), "slot_seconds"),
-    "fraction for a count": (changed("jobs", 0, "chunks", to=1.5), "jobs[0].chunks"),
-    "negative": (changed("jobs", 0, "gradient_mb", to=-1), "jobs[0].gradient_mb"),
-    "zero count": (changed("worker_servers", 0, "count", to=0), "worker_servers[0].count"),
-    "NaN": (changed("jobs", 0, "minibatch_time", to=float("nan")), "jobs[0].minibatch_time"),
-    "infinity": (
-        changed("ps_servers", 0, "capacity", "bandwidth_gbps", to=float("inf")),
-        "ps_servers[0].capacity.bandwidth_gbps",
-    ),
-    "huge integer": (changed("jobs", 0, "worker", "gpu", to=10**400), "jobs[0].worker.gpu"),
-    "no length": (changed("slot_seconds", to=0), "slot_seconds"),
-    "no server": (changed("ps_servers", to=[]), "ps_servers"),
-    "repeated server": (changed("ps_servers", 0, "id", to="w#0"), "ps_servers[0].id"),
-    "repeated job": (changed("jobs", 1, "id", to="a"), "jobs[1].id"),
-    "repeated resource": (changed("resources", to=["gpu", "gpu"]), "resources[1]"),
-    "unknown resource": (
-        changed("jobs", 1, "ps", to={"tpu": 1, "bandwidth_gbps": 5}),
-        "jobs[1].ps.tpu",
-    ),
-    "arrival too late": (changed("jobs", 1, "arrival", to=4), "jobs[1].arrival"),
-    "no work": (
-        changed("jobs", 0, to=lambda job: {**job, "minibatch_time": 0, "gradient_mb": 0}),
-        "jobs[0].minibatch_time",
-    ),
-    "no bandwidth": (
-        changed("jobs", 0, "worker", "bandwidth_gbps", to=0),
-        "jobs[0].worker.bandwidth_gbps",
-    ),
-    "b above B": (
-        changed("jobs", 0, "worker", "bandwidth_gbps", to=6),
-        "jobs[0].worker.bandwidth_gbps",
-    ),
-    "unknown utility": (changed("jobs", 0, "utility", "kind", to="step"), "jobs[0].utility.kind"),
-    "rising utility": (
-        changed(
-            *("jobs", 0, "utility"),
-            to={"kind": "piecewise", "delays": [0, 1], "values": [1, 2]},
-        ),
-        "jobs[0].utility.values[1]",
-    ),
-}
-
-
-@pytest.mark.parametrize("fault", MALFORMED)
-def test_malformed_instance_is_one_line_with_file_and_field(
-    run: Oasis, tmp_path: Path, fault: str
-) -> None:
-    text, field = MALFORMED[fault]
-    path = tmp_path / "bad.json"
-    path.write_text(text, encoding="utf-8")
-    assert_refused(run("run", path), str(path), field)
-
-
 WRONG: tuple[Any, ...] = (
     *(-1, 1e300, 1e-320, float("nan"), float("-inf"), 10**400),
     *("", "x", None, True, [], [1], {"a": 1}),
@@ -205,18 +137,6 @@ def test_whatever_stands_at_a_key_is_right_or_refused_with_the_key(
         path.write_text(changed(*place, to=value), encoding="utf-8")
         assert_refused(run("describe", path, "-o", output), str(path), key)
         assert not output.exists()
-
-
-def test_binary_file_is_refused_in_one_line(run: Oasis, tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_bytes(b"\xff\xfe\x00\x01")
-    assert_refused(run("ratio", path), str(path), "UTF-8")
-
-
-def test_malformed_instance_in_a_process_of_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(changed("horizon", to=0), encoding="utf-8")
-    assert_refused(shell("ratio", path, "--json"), "horizon")
 
 
 def test_malformed_job_names_file_and_field(run: Oasis, small: Path, tmp_path: Path) -> None:

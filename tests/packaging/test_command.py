@@ -11,7 +11,6 @@ import pytest
 
 import oasis
 from oasis.__main__ import main
-from tests.packaging.commands import Oasis
 
 ROOT = Path(oasis.__file__).parents[1]
 
@@ -33,17 +32,6 @@ def test_python_m_oasis_is_the_command(tmp_path: Path) -> None:
     done = shell("-m", "oasis", "--version", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"oasis-scheduler {oasis.__version__}\n"
-
-
-@pytest.mark.parametrize("option", ["-h", "--help"])
-def test_help_has_two_spellings(run: Oasis, option: str, tmp_path: Path) -> None:
-    done = shell("-m", "oasis", option, cwd=tmp_path)
-    assert done.returncode == 0
-    assert "Usage: oasis" in done.stdout
-    for words in (["run"], ["import", "philly"]):
-        code, out, _ = run(*words, option)
-        assert code == 0
-        assert " ".join(["Usage: oasis", *words]) in out
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import oasis
 from baselines.counts import FixedCounts
 from baselines.dorm import Dorm
 from baselines.fair_shares import DRF
-from baselines.preemptive import LAS, SRTF
+from baselines.preemptive import LAS
 from baselines.queues import FIFO
 from baselines.rrh import RRH, DelayCosts, worth_by_slot
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
@@ -61,39 +61,9 @@ def instance(*jobs, horizon=10, gpus=2.0, servers=2):
     return Instance(horizon, cluster, jobs)
 
 
-def test_fifo_blocks_behind_the_head_of_the_line():
-    assert ends(FIFO(), [(0, 10, 3), (1, 5, 2), (2, 1, 1)]) == [10.0, 15.0, 11.0]
-
-
-def test_fifo_packs_on_the_fullest_server_and_the_lowest_index():
-    rows = [(0, 9, 2), (0, 9, 1), (0, 9, 4), (0, 9, 1)]
-    assert ends(FIFO(), rows, servers=2) == [9.0, 9.0, 9.0, 9.0]
-    assert ends(FIFO(), [*rows, (0, 1, 1)], servers=2)[-1] == 10.0
-
-
 def test_fifo_returns_an_evicted_job_to_its_place_in_the_line():
     rows = [(0, 10, 4), (1, 10, 4)]
     assert ends(FIFO(), rows, outages=[Outage(0, 5.0, 7.0)]) == [12.0, 22.0]
-
-
-def test_srtf_preempts_for_the_shorter_job():
-    assert ends(SRTF(), [(0, 10, 4), (2, 3, 4), (4, 20, 4)]) == [13.0, 5.0, 33.0]
-
-
-def test_srtf_does_not_preempt_for_an_equal_one():
-    assert ends(SRTF(), [(0, 10, 4), (4, 6, 4)]) == [10.0, 16.0]
-
-
-def test_las_lets_new_jobs_catch_up_and_then_serves_in_order_of_arrival():
-    policy = LAS(thresholds=(8 / 3600,))  # two seconds on four GPUs
-    assert ends(policy, [(0, 10, 4), (3, 5, 4)]) == [12.0, 15.0]
-
-
-def test_las_counts_gpus_times_time():
-    policy = LAS(thresholds=(4 / 3600,))
-    assert ends(policy, [(0, 10, 1), (1, 10, 4)]) == [11.0, 20.0]
-    with pytest.raises(ValueError, match="thresholds"):
-        LAS(thresholds=(2.0, 1.0))
 
 
 def test_las_finishes_nothing_while_a_slot_exceeds_its_threshold_and_jobs_keep_coming():
@@ -108,14 +78,6 @@ def test_las_finishes_nothing_while_a_slot_exceeds_its_threshold_and_jobs_keep_c
         policy = LAS(seed=4, thresholds=(hours_before_falling,))
         finished[hours_before_falling] = len(oasis.simulate(busy, policy).outcome.completions)
     assert finished == {1.0: 0, 9.0: 3}
-
-
-def test_a_job_that_does_not_fit_blocks_the_line_or_is_passed():
-    rows = [(0, 10, 3), (0, 12, 2), (0, 13, 1)]
-    assert ends(SRTF(), rows) == [10.0, 22.0, 23.0]
-    assert ends(SRTF(line="fit"), rows) == [10.0, 22.0, 13.0]
-    with pytest.raises(ValueError, match="line: expected strict or fit, got 'x'"):
-        SRTF(line="x")
 
 
 def test_drf_equalises_dominant_shares():
@@ -287,14 +249,6 @@ def test_every_policy_runs_plain_jobs_rigidly(name):
     work = rigid_workload(plain(*rows), 2, 4, "whole")
     outcome = replay(work, baselines.make(name))
     assert [times.running for times in outcome.jobs] == [10.0, 5.0, 1.0, 7.0]
-
-
-def test_unknown_policies_are_refused_by_name():
-    with pytest.raises(
-        ValueError,
-        match=r"expected one of fifo, drf, rrh, .*, elasticflow, got 'x'",
-    ):
-        baselines.make("x")
 
 
 def test_round_robin_goes_on_where_it_stopped_and_best_fit_fills():

@@ -12,7 +12,7 @@ from oasis.driver.books import BooksView
 from oasis.model.errors import InputError
 from oasis.model.utility import Constant, Deadline, Sigmoid
 from oasis.scheduling import FixedPs, Machine, PolicyJob, Site
-from oasis.simulator import ChangeCosts, Engine, Outage, Workload, replay
+from oasis.simulator import ChangeCosts, Engine, Workload, replay
 from tests.unit.baselines.controllers import engine, job, workers, workload
 
 MINUTE = 60.0
@@ -61,35 +61,10 @@ def test_a_job_that_fits_nowhere_is_not_looked_for_until_a_deadline_far_away():
     assert FreeSlots({0: 1}, 60.0).minimum_share(Claim(0, sizes, 6000.0, 3e13)) is None
 
 
-def test_a_slot_that_the_deadline_cuts_counts_in_part():
-    sizes = (Size(1, 0, 1.0, 1.0, ((0, 1),)),)
-    slots = FreeSlots({0: 1}, 2.0, first=0.5)
-    assert slots.minimum_share(Claim(0, sizes, 1.25, 1.25)) == [1, 1]
-    assert slots.minimum_share(Claim(0, sizes, 1.3, 1.25)) is None
-    assert slots.minimum_share(Claim(0, sizes, 1.0, 0.0)) is None
-
-
-def test_a_job_that_would_make_another_late_is_turned_away_and_hurts_nobody():
-    first = due("first", 240.0, 60.0)
-    found = ends(first, due("early", 60.0, 30.0), due("late", 240.0, 120.0))
-    assert found == {"first": 60.0, "early": None, "late": 120.0}
-    outcome = replay(workload(first, due("early", 60.0, 30.0)), policy())
-    assert outcome.jobs[1].refusal == TOO_LATE
-
-
 def test_a_job_that_never_fits_is_turned_away_whatever_its_deadline():
     assert ends(due("wide", 10.0, 1e6, most=8, least=8)) == {"wide": None}
     outcome = replay(workload(job("wide", least=8)), policy())
     assert outcome.jobs[0].refusal == "does not fit the empty cluster"
-
-
-def test_who_can_no_longer_be_in_time_goes_on_without_a_deadline():
-    """The start costs more than there was to spare; the job after it is admitted all the same."""
-    found = ends(
-        due("a", 240.0, 60.0), due("b", 60.0, 600.0, arrival=30.0), costs=ChangeCosts(start=10.0)
-    )
-    assert found["a"] > 60.0
-    assert found["b"] < 630.0
 
 
 def test_a_margin_keeps_what_a_start_costs():
@@ -150,33 +125,6 @@ def test_on_slots_the_whole_slot_of_the_deadline_counts_up_to_the_horizon():
 # -- what is left over -----------------------------------------------------------------------------
 
 
-def test_spare_gpus_go_where_they_cost_the_least_time():
-    """One worker each is enough; a second one helps the first job half as much."""
-    jobs = [
-        due("concave", 100.0, 600.0, speedup=CONCAVE),
-        due("linear", 100.0, 600.0, most=2),
-    ]
-    assert workers(engine(policy(), *jobs, gpus=(3,))) == {"concave": {0: 1}, "linear": {0: 2}}
-
-
-def test_nobody_gets_more_than_makes_it_faster():
-    peak = due("a", 100.0, 600.0, speedup=(1.0, 1.5, 1.5, 1.4))
-    assert workers(engine(policy(sizes="any"), peak)) == {"a": {0: 2}}
-
-
-def test_best_effort_comes_after_minimum_shares_and_before_the_rest():
-    jobs = [job("free", most=4, work=1000.0), due("a", 100.0, 100.0), job("other", most=4)]
-    run = engine(policy(), *jobs, gpus=(7,))
-    assert workers(run) == {"free": {0: 4}, "a": {0: 1}, "other": {0: 2}}
-    tight = [job("free", most=4, work=1000.0), due("a", 400.0, 100.0), job("other", most=4)]
-    assert workers(engine(policy(), *tight)) == {"free": {}, "a": {0: 4}, "other": {}}
-
-
-def test_a_job_with_time_to_spare_waits_for_the_one_that_has_none():
-    found = ends(due("patient", 240.0, 120.0), due("urgent", 240.0, 60.0))
-    assert found == {"patient": 120.0, "urgent": 60.0}
-
-
 @pytest.mark.parametrize(
     ("least", "most", "sizes", "expected"),
     [
@@ -232,12 +180,6 @@ def test_who_keeps_its_size_stays_where_there_is_room_for_all():
     jobs = [due("a", 900.0, 1e4, most=2), due("b", 900.0, 1e4, most=2, arrival=60.0)]
     run = engine(policy(), *jobs, until=60.0, gpus=(4, 4))
     assert run.state.jobs[0].changes == ()
-
-
-def test_what_a_lost_machine_takes_is_planned_again():
-    jobs = [due("a", 600.0, 400.0, most=4)]
-    found = ends(*jobs, gpus=(2, 2), outages=[Outage(0, 30.0, 90.0)])
-    assert found["a"] <= 400.0
 
 
 def test_it_wakes_at_the_end_of_a_slot_while_there_are_deadlines():

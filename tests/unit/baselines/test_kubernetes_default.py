@@ -6,8 +6,6 @@ from baselines.fair_shares import DRF
 from baselines.kubernetes_default import KubernetesDefault
 from baselines.queues import FIFO
 from oasis.simulator import (
-    Engine,
-    FixedPs,
     Machine,
     Outage,
     PolicyJob,
@@ -25,10 +23,6 @@ def gang(name, arrival=0.0, workers=4, work=40.0, **changes):
 def workload(*jobs, gpus=(2, 2, 2), partial=True, **site):
     made = tuple(Machine(f"n{k}", (float(size),)) for k, size in enumerate(gpus))
     return Workload.of(Site(("gpu",), made, partial_gangs=partial, **site), jobs)
-
-
-def held(engine):
-    return [sorted(progress.allocation.workers) for progress in engine.state.jobs.values()]
 
 
 @pytest.mark.parametrize("partial", [True, False])
@@ -50,40 +44,6 @@ def test_pods_that_enter_the_queue_job_after_job_do_not_deadlock():
     outcome = replay(workload(gang("a"), gang("b")), KubernetesDefault(interleave=False))
     assert [times.end for times in outcome.jobs] == [10.0, 20.0]
     assert outcome.jobs[1].stalled == outcome.jobs[1].waiting == 10.0  # it held 2 of 4 meanwhile
-
-
-def test_an_incomplete_gang_holds_its_machines_and_does_no_work():
-    engine = Engine(workload(gang("a"), gang("b")), KubernetesDefault())
-    engine.step()
-    assert held(engine) == [[(0, 1), (1, 1), (2, 1)], [(0, 1), (1, 1), (2, 1)]]
-    assert engine.state.free == [(0,), (0,), (0,)]
-    assert [progress.rate for progress in engine.state.jobs.values()] == [0.0, 0.0]
-
-
-def test_parameter_servers_alone_can_hold_machines():
-    job = gang("a", workers=2, ps=((0, 1),), ps_rule=FixedPs(2))
-    engine = Engine(workload(gang("first", workers=2), job, gpus=(4,)), KubernetesDefault())
-    engine.step()
-    first, second = engine.state.jobs.values()
-    assert (first.complete, second.complete) == (True, False)
-    assert (second.allocation.worker_count, second.allocation.ps_count) == (0, 2)
-    assert list(engine.state.used) == [2, 2]
-
-
-def test_a_pod_that_fits_nowhere_lets_smaller_ones_pass():
-    rows = [
-        PolicyJob("wide", 0.0, 10.0, ((0, 2),)),
-        PolicyJob("wider", 1.0, 10.0, ((0, 2),)),
-        PolicyJob("small", 2.0, 10.0, ((0, 1),)),
-    ]
-    outcome = replay(workload(*rows, gpus=(3,)), KubernetesDefault())
-    assert [times.end for times in outcome.jobs] == [10.0, 20.0, 12.0]
-
-
-def test_pods_go_to_the_machine_with_the_largest_free_share():
-    engine = Engine(workload(gang("a", workers=3), gpus=(2, 4)), KubernetesDefault())
-    engine.step()
-    assert held(engine) == [[(0, 1), (1, 2)]]
 
 
 def test_a_gang_that_loses_a_machine_comes_again_at_the_end_of_the_queue():

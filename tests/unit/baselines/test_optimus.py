@@ -7,15 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from baselines.optimus import LINEAR, Evenly, Optimus, fitted, speed_of, terms, work_to_converge
+from baselines.optimus import LINEAR, Evenly, Optimus, fitted, speed_of, work_to_converge
 from oasis.model.errors import InputError
-from oasis.scheduling import ByBandwidth, Machine, PolicyJob, Room, Site, TrainingCurve
+from oasis.scheduling import Machine, Room, Site, TrainingCurve
 from oasis.simulator import (
     ChangeCosts,
     Engine,
     Observation,
-    Outage,
-    ScalingTable,
     Workload,
     replay,
 )
@@ -35,11 +33,6 @@ def policy(**options):
 
 
 # -- the speed model -------------------------------------------------------------------------------
-
-
-def test_terms_of_the_two_models():
-    assert terms(4, 0, "sync") == [0.25, 1.0, 0.0, 4.0, 0.0]
-    assert terms(4, 0, "async") == [0.25, 0.0, 1.0, 0.0, 0.0]
 
 
 def test_with_one_number_of_workers_alone_speed_is_linear():
@@ -63,76 +56,7 @@ def test_the_loss_tells_when_a_job_will_have_converged():
     assert work_to_converge(done, [2.0] * len(done), 0.001) == done[-1]
 
 
-# -- marginal gains --------------------------------------------------------------------------------
-
-
-def test_workers_go_to_whom_they_save_most_time():
-    """Time left with n workers: 1000 / s(n), and 3000 / s(n) for the long job."""
-    jobs = [told("short", 1000.0), told("long", 3000.0)]
-    # gains of the second worker 333 and 1000, of the third of the long job 286, of its fourth 93
-    assert workers(engine(policy(), *jobs, gpus=(4,))) == {"short": {0: 2}, "long": {0: 2}}
-    assert workers(engine(policy(), *jobs, gpus=(5,))) == {"short": {0: 2}, "long": {0: 3}}
-
-
-def test_everybody_gets_the_fewest_first_in_order_of_arrival():
-    jobs = [told("a", 10.0), told("b", 1e6), job("wide", least=3, work=1e9), told("c", 10.0)]
-    found = workers(engine(policy(), *jobs, gpus=(4,)))
-    assert found == {"a": {0: 1}, "b": {0: 2}, "wide": {}, "c": {0: 1}}
-
-
-def test_nobody_gets_what_makes_it_slower():
-    peak = told("a", speedup=(1.0, 1.2, 1.1, 0.9, 0.8), most=5)
-    assert workers(engine(policy(), peak, gpus=(8,))) == {"a": {0: 2}}
-
-
-def test_a_parameter_server_alone_is_given_where_it_gains():
-    """With one server the links are full: the time of a step is 1/w + w/p."""
-    site = Site(("gpu", "cpu"), (Machine("m", (2.0, 4.0)),))
-    made = PolicyJob(
-        *("a", 0.0, 100.0, ((0, 1),), ((1, 1),)), max_workers=2, ps_rule=ByBandwidth(0.5)
-    )
-    optimus = policy()
-    run = Engine(Workload.of(site, [made]), optimus)
-    optimus._sampled = lambda _: replace_known(Optimus._sampled(optimus, made))
-    run.step()
-    assert (run.state.jobs[0].allocation.worker_count, run.state.jobs[0].allocation.ps_count) == (
-        2,
-        2,
-    )
-
-
-def replace_known(known):
-    known.coefficients = (1.0, 0.0, 0.2, 0.0, 0.0)
-    return known
-
-
-def test_a_job_that_was_not_observed_yet_stands_behind_an_equal_one_that_was():
-    jobs = [job("new", most=2), job("old", most=2)]
-    optimus = policy()
-    run = Engine(workload(*jobs, gpus=(3,)), optimus)
-    sampled = optimus._sampled
-
-    def known(of):
-        found = sampled(of)
-        found.observed = of.id == "old"
-        return found
-
-    optimus._sampled = known
-    run.step()
-    assert workers(run) == {"new": {0: 1}, "old": {0: 2}}
-
-
 # -- learning --------------------------------------------------------------------------------------
-
-
-def test_a_job_that_turns_out_to_scale_badly_gives_workers_back():
-    """Nobody said so: both are taken for linear until the first is seen with three workers."""
-    jobs = [job("bad", most=4, work=4000.0), job("good", most=4, work=3000.0)]
-    speed = ScalingTable({"bad": (1.0, 1.01, 1.02, 1.03)})
-    first = engine(policy(), *jobs, until=0.0, gpus=(5,), speed=speed)
-    assert workers(first)["bad"] == {0: 3}
-    later = engine(policy(), *jobs, until=480.0, gpus=(5,), speed=speed)
-    assert workers(later) == {"bad": {0: 1}, "good": {0: 4}}
 
 
 def test_time_in_which_a_job_is_set_up_is_not_taken_for_slow_work():
@@ -144,14 +68,6 @@ def test_time_in_which_a_job_is_set_up_is_not_taken_for_slow_work():
         pass
     assert optimus._known[0].observed
     assert optimus._known[0].pairs[2, 0] == pytest.approx(2.0)
-
-
-def test_sampling_runs_are_small():
-    optimus = policy(samples=3)
-    optimus.reset(workload().site)
-    assert optimus._sampled(told("a", most=6)).pairs == {(1, 0): 1.0, (2, 0): 1.5, (3, 0): 1.75}
-    assert optimus._sampled(told("a", most=2)).pairs == {(1, 0): 1.0, (2, 0): 1.5}
-    assert optimus._sampled(job("a", most=6)).pairs == {(1, 0): 1.0}
 
 
 def test_losses_say_what_is_left_where_they_are_asked():
@@ -170,24 +86,6 @@ def test_losses_say_what_is_left_where_they_are_asked():
 
 
 # -- intervals and places --------------------------------------------------------------------------
-
-
-def test_a_job_that_comes_within_an_interval_begins_with_its_fewest_and_grows_at_its_end():
-    jobs = [job("a", most=2, work=300.0), job("b", most=2, arrival=10.0)]
-    assert workers(engine(policy(), *jobs, until=59.0)) == {"a": {0: 2}, "b": {0: 1}}
-    assert workers(engine(policy(), *jobs, until=60.0)) == {"a": {0: 2}, "b": {0: 2}}
-    full = [job("a", most=4, work=300.0), job("b", most=2, arrival=10.0)]
-    assert workers(engine(policy(), *full, until=59.0)) == {"a": {0: 4}, "b": {}}
-    assert workers(engine(policy(), *full, until=60.0)) == {"a": {0: 2}, "b": {0: 2}}
-
-
-def test_an_interval_begins_at_once_where_nobody_runs_or_machines_change():
-    jobs = [job("a", most=1, work=10.0), job("b", most=4, arrival=20.0, work=900.0)]
-    assert workers(engine(policy(), *jobs, until=20.0)) == {"b": {0: 4}}
-    lost = [Outage(0, 30.0, 50.0)]
-    run = engine(policy(), *jobs, until=30.0, gpus=(4, 2), outages=lost)
-    assert workers(run) == {"b": {1: 2}}
-    assert workers(engine(policy(), *jobs, until=50.0, gpus=(4, 2), outages=lost)) == {"b": {0: 4}}
 
 
 def test_who_gets_the_numbers_that_it_has_stays_where_it_is():

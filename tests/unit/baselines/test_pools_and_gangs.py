@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.fair_shares import Pools
-from baselines.gangs import GangController
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.placement import OneNode
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.run import replay
-from oasis.simulator.workload import Workload
 
 BOTH, WORKER, PS = frozenset({"worker", "ps"}), frozenset({"worker"}), frozenset({"ps"})
 hosts = st.lists(
@@ -40,33 +32,3 @@ def test_sums_of_what_is_free() -> None:
     assert pools.totals.tolist() == [4.0, 8.0, 0.0, 6.0]
     assert np.array_equal(pools.sums([(1.0, 2.0), (0.0, 3.0)]), [1.0, 2.0, 0.0, 3.0])
     assert [pools.place("worker", 1), pools.place("ps", 1)] == [1, 3]
-
-
-class Whoever(GangController):
-    """Launches whoever fits, in order of arrival."""
-
-    name, parameters = "whoever", MappingProxyType({})
-
-    def decide(self, view):
-        self._begin(view)
-        self._queue.launch_all(lambda job: (job.index,), self._launch, set())
-        return self._plan
-
-
-def gang(name: str, workers: int, arrival: float = 0.0) -> PolicyJob:
-    return PolicyJob(
-        name, arrival, 6.0, ((0, 1),), min_workers=workers, initial_workers=workers, max_workers=9
-    )
-
-
-@pytest.mark.parametrize(("gpus", "start"), [(4.0, 2.0), (5.0, 0.0)])
-def test_a_gang_starts_whole_or_waits(gpus: float, start: float) -> None:
-    site = Site(("gpu",), (Machine("n0", (gpus,)),))
-    outcome = replay(Workload.of(site, [gang("a", 3), gang("b", 2)]), Whoever(OneNode))
-    assert [job.start for job in outcome.jobs] == [0.0, start]
-
-
-def test_a_request_that_no_empty_cluster_holds_shrinks() -> None:
-    site = Site(("gpu",), (Machine("n0", (4.0,)),))
-    job = PolicyJob("a", 0.0, 8.0, ((0, 1),), min_workers=1, initial_workers=7, max_workers=9)
-    assert replay(Workload.of(site, [job]), Whoever(OneNode)).completions == [2.0]

@@ -8,7 +8,7 @@ import pytest
 
 from baselines.counts import Gpus
 from baselines.fair_shares import FinishTimeFairness
-from baselines.gittins import Gittins, Services
+from baselines.gittins import Gittins
 from baselines.preemptive import (
     LAS,
     SRSF,
@@ -17,8 +17,7 @@ from baselines.preemptive import (
     ServiceLevels,
     check_levels,
 )
-from baselines.queues import EASY, FIFO, SJF, Misfits, Queued, check_line
-from oasis.model import rounding
+from baselines.queues import EASY, FIFO, Misfits, Queued, check_line
 from oasis.scheduling import Allocation, BestFit, Machine, PolicyJob, Room, Site
 from oasis.simulator import Outage, PlainJob, replay, rigid_workload
 from tests.philly_shape import philly_jobs, philly_shaped
@@ -88,13 +87,6 @@ def test_no_job_is_moved_while_a_server_stands_idle(policy):
     assert sum(times.migrations for times in outcome.jobs) > 0
 
 
-def test_a_job_that_waits_takes_the_free_server_and_moves_nobody():
-    rows = [(0, 100, 4), (1, 10, 2)]
-    outcome = run(SRTF(), rows, servers=2)
-    assert [times.end for times in outcome.jobs] == [100.0, 11.0]
-    assert sum(times.migrations for times in outcome.jobs) == 0
-
-
 def test_the_median_of_two_is_midway():
     assert run(FIFO(), [(0, 10, 4), (0, 20, 4)]).median_completion == 20.0
     outcome = run(FIFO(), [(k, 10 * k + 1, 1) for k in range(4)])
@@ -107,37 +99,10 @@ def test_the_median_of_two_is_midway():
 # --- one policy after the other -----------------------------------------------------------------
 
 
-def test_sjf_starts_the_shortest_that_waits_and_pauses_nobody():
-    assert ends(SJF(), [(0, 10, 4), (1, 5, 4), (2, 3, 4)]) == [10.0, 18.0, 13.0]
-    rows = [(0, 10, 2), (1, 3, 4), (2, 5, 2)]
-    assert ends(SJF(), rows) == [10.0, 13.0, 18.0]
-    assert ends(SJF(line="fit"), rows) == [10.0, 13.0, 7.0]
-
-
-def test_fifo_lets_others_pass_if_asked_to():
-    rows = [(0, 10, 3), (1, 5, 2), (2, 1, 1)]
-    assert ends(FIFO(), rows) == [10.0, 15.0, 11.0]
-    assert ends(FIFO(line="fit"), rows) == [10.0, 15.0, 3.0]
-
-
-def test_srsf_weighs_time_by_gpus():
-    rows = [(0, 10, 1), (0, 5, 4)]
-    assert ends(SRSF(), rows) == [10.0, 15.0]
-    assert ends(SRTF(), rows) == [15.0, 5.0]
-
-
 def test_queued_jobs_that_lose_a_server_return_to_their_place():
     rows = [(0, 10, 4), (1, 10, 4)]
     assert ends(EASY(), rows, outages=[Outage(0, 5.0, 7.0)]) == [12.0, 22.0]
     assert issubclass(EASY, Queued)
-
-
-def test_easy_passes_whom_it_does_not_delay():
-    """Four GPUs: the head needs all of them at 10; nine seconds fit before that, ten do not."""
-    assert ends(EASY(), [(0, 10, 2), (0, 5, 4), (1, 9, 2)]) == [10.0, 15.0, 10.0]
-    assert ends(EASY(), [(0, 10, 2), (0, 5, 4), (1, 10, 2)]) == [10.0, 15.0, 25.0]
-    beside = [(0, 10, 2), (0, 5, 3), (1, 50, 1)]
-    assert ends(EASY(), beside) == [10.0, 15.0, 51.0]
 
 
 def test_easy_knows_on_which_server_the_head_will_be():
@@ -146,31 +111,6 @@ def test_easy_knows_on_which_server_the_head_will_be():
     outcome = run(EASY(), rows, servers=2)
     assert [times.start for times in outcome.jobs] == [0.0, 0.0, 10.0, 2.0, 2.0]
     assert ends(EASY(), [*rows, (2, 30, 1)], servers=2)[-1] == 45.0
-
-
-def test_gittins_prefers_who_is_likely_to_end_soon():
-    """With the history, ten GPU-seconds may be nearly all; a job beyond them has far to go."""
-    policy = Gittins(levels=(10 / 3600,), history=(8 / 3600, 9 / 3600, 1.0))
-    assert ends(policy, [(0, 10, 4), (3, 2, 4)]) == [12.0, 5.0]
-    nothing_known = Gittins(levels=(10 / 3600,))
-    assert ends(nothing_known, [(0, 10, 4), (3, 2, 4)]) == [10.0, 12.0]
-
-
-def test_gittins_indices_are_the_largest_ratios():
-    services = Services([2.0, 8.0])
-    assert services.indices() == [0.0, 0.0, 0.0]
-    for size in (0.0, 1.0, 3.0, 12.0):
-        services.add(size)
-    # from 0: 1/(1+2+2), 2/(1+3+8), 3/16; from 2: 1/(1+6), 2/(1+10); from 8: 1/4
-    assert services.indices() == [rounding.key(value) for value in (1 / 5, 2 / 11, 1 / 4)]
-
-
-def test_leases_are_kept_and_then_the_worst_off_goes_first():
-    policy = FinishTimeFairness(lease=10 / 3600)
-    rows = [(0, 30, 4), (1, 5, 4)]
-    # at 10, rho is (9 + 5) / (5 * 2) of the second and (10 + 20) / (30 * 1.9) of the first
-    assert ends(policy, rows) == [35.0, 15.0]
-    assert ends(FinishTimeFairness(lease=1.0), rows) == [30.0, 35.0]
 
 
 # --- parts --------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,17 +9,12 @@ from hypothesis import strategies as st
 
 from baselines.counts import Placing
 from baselines.fair_shares import Fairness, Portions, Shares, fair_shares
-from baselines.preemptive import Ordered
-from baselines.queues import FIT, STRICT
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
-from oasis.driver.books import BooksView
 from oasis.model.groups import TaskGroup
 from oasis.model.rounding import FloatArray
-from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
+from oasis.scheduling.job import Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import BestFit, RoundRobin, Spread
-from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.state import JobProgress, State
 
 # Eight GPUs and sixteen cores for workers, eight cores for parameter servers.
 SITE = Site(
@@ -89,16 +82,6 @@ def vectors(*rows: list[float]) -> dict[int, FloatArray]:
     return {k: np.array(row) for k, row in enumerate(rows)}
 
 
-def test_dominant_shares_of_the_example_of_drf() -> None:
-    """Ghodsi et al., section 4.1: 9 CPUs and 18 GB; A takes (1, 4), B (3, 1): both get 2/3.
-
-    A runs three tasks of 4 GB, B two tasks of 3 CPUs.
-    """
-    portions = vectors([1 / 9, 4 / 18], [3 / 9, 1 / 18])
-    shares = fair_shares(portions, {0: 99, 1: 99}, np.ones(2))
-    assert shares == pytest.approx({0: 2 / 3, 1: 2 / 3})
-
-
 def test_what_one_job_cannot_use_goes_to_the_others() -> None:
     portions = vectors([0.1], [0.1], [0.1])
     assert fair_shares(portions, {0: 1, 1: 99, 2: 99}, np.ones(1)) == pytest.approx(
@@ -150,130 +133,6 @@ def test_the_loss_is_the_distance_from_the_fair_share() -> None:
     assert fairness.total(held) == pytest.approx(0.25 + 0.25)
 
 
-# -- the line --------------------------------------------------------------------------------------
-
-
-class ByName(Ordered):
-    """Serves jobs in the order of their names, which are numbers."""
-
-    name = "by-name"
-
-    def key(self, job: PolicyJob, workers: int, view: View) -> float:
-        return float(job.id)
-
-
-class Desk:
-    """A policy, and a state that follows its plans, on one machine of four GPUs."""
-
-    def __init__(self, line: str = STRICT) -> None:
-        self.site = Site(("gpu",), (Machine("n0", (4.0,)),))
-        self.state, self.policy = State(self.site), ByName(line=line)
-        self.policy.reset(self.site)
-        self.index = 0
-
-    def ask(self, arrive: Mapping[str, int] | None = None, finish: str = "") -> Plan:
-        """Let jobs arrive and finish; ask the policy and carry out its plan."""
-        view = BooksView(self.state, "by-name", told_remaining=False)
-        for progress in [p for p in self.state.jobs.values() if p.job.id in finish.split()]:
-            self.state.hold(progress, NOTHING, coupled=False)
-            view.finished.append(self.state.jobs.pop(progress.job.index).job)
-        for name, workers in (arrive or {}).items():
-            made = PolicyJob(
-                name,
-                0.0,
-                9.0,
-                ((0, 1),),
-                min_workers=workers,
-                max_workers=workers,
-                index=self.index,
-            )
-            self.state.jobs[self.index] = JobProgress(made)
-            view.arrived.append(made)
-            self.index += 1
-        plan = self.policy.decide(view)
-        for index in plan.rejected:
-            del self.state.jobs[index]
-        for index, held in sorted(plan.changes.items(), key=lambda item: bool(item[1].workers)):
-            self.state.hold(self.state.jobs[index], held, coupled=False)
-        return plan
-
-    @property
-    def runs(self) -> str:
-        return " ".join(sorted(p.job.id for p in self.state.jobs.values() if p.complete))
-
-
-def test_jobs_are_served_in_the_order_of_their_keys() -> None:
-    desk = Desk()
-    desk.ask({"3": 2, "1": 2, "2": 2})
-    assert desk.runs == "1 2"
-    assert [made.id for made, _ in desk.policy.running()] == ["1", "2"]
-    desk.ask(finish="1")
-    assert desk.runs == "2 3"
-
-
-def test_a_job_with_a_smaller_key_preempts_and_the_others_keep_their_order() -> None:
-    desk = Desk()
-    desk.ask({"5": 4})
-    plan = desk.ask({"2": 3})
-    assert plan.changes == {0: NOTHING, 1: Allocation(((0, 3),))}
-    desk.ask({"7": 1})
-    assert desk.runs == "2"  # 5 waits before 7 and blocks it
-    desk.ask(finish="2")
-    assert desk.runs == "5"
-
-
-def test_who_goes_before_everybody_waiting_is_not_touched() -> None:
-    desk = Desk()
-    desk.ask({"1": 2, "2": 2})
-    assert desk.ask({"3": 1}).changes == {}
-    assert desk.ask({"4": 1}).changes == {}
-
-
-def test_equal_keys_are_served_in_order_of_arrival() -> None:
-    desk = Desk()
-    desk.ask({"1": 3})
-    desk.ask({"1.0": 3})
-    assert desk.runs == "1"
-
-
-@pytest.mark.parametrize(("line", "runs"), [(STRICT, "1"), (FIT, "1 3")])
-def test_a_job_that_does_not_fit_blocks_the_line_or_is_passed(line: str, runs: str) -> None:
-    desk = Desk(line)
-    desk.ask({"1": 3, "2": 3, "3": 1})
-    assert desk.runs == runs
-    desk.ask(finish="1")
-    assert desk.runs == "2 3"
-
-
-def test_with_fit_a_job_that_lost_its_place_is_paused_and_comes_back() -> None:
-    desk = Desk(FIT)
-    desk.ask({"5": 3})
-    plan = desk.ask({"1": 2, "6": 2})
-    assert plan.changes[0] == NOTHING
-    assert desk.runs == "1 6"
-    desk.ask(finish="1")
-    assert desk.runs == "5"  # it goes first again, and 6 does not fit beside it
-    desk.ask(finish="5")
-    assert desk.runs == "6"
-
-
-def test_a_job_larger_than_the_cluster_is_rejected_and_blocks_nobody() -> None:
-    desk = Desk()
-    plan = desk.ask({"1": 5, "2": 4})
-    assert plan.rejected == {0: "does not fit the empty cluster"}
-    assert desk.runs == "2"
-
-
-def test_the_line_is_strict_or_lets_pass() -> None:
-    with pytest.raises(ValueError, match="line: expected strict or fit, got 'loose'"):
-        ByName(line="loose")
-    assert ByName(4, line=FIT, placement="spread").parameters == {
-        "seed": 4,
-        "line": "fit",
-        "placement": "spread",
-    }
-
-
 # -- making policies -------------------------------------------------------------------------------
 
 
@@ -282,10 +141,6 @@ def test_every_policy_is_known_by_its_name_and_in_one_list() -> None:
     assert set(ALL) == {name for names in lists for name in names}
     assert len(ALL) == sum(map(len, lists))
     assert [make(name).name for name in ALL] == list(ALL)
-
-
-def test_each_make_is_a_new_policy() -> None:
-    assert make("fifo") is not make("fifo")
 
 
 @pytest.mark.parametrize("name", ALL)

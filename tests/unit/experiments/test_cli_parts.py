@@ -15,19 +15,7 @@ from typer.testing import CliRunner
 
 import oasis
 from experiments.cli import exit_codes
-from experiments.cli.app import run_app, whole_app
-from experiments.cli.commands import (
-    compare,
-    figure,
-    generate,
-    import_trace,
-    quote,
-    ratio,
-    replay,
-    run,
-    solve,
-    sweep,
-)
+from experiments.cli.app import run_app
 from experiments.cli.files import is_stdout
 from experiments.cli.main import main
 from experiments.cli.options import (
@@ -56,12 +44,6 @@ from experiments.evaluation.options import Option, described
 from experiments.evaluation.policies import POLICIES
 from experiments.sweep.run import SweepProgress
 from oasis.model.errors import located_at
-
-COMMANDS = {
-    module.__name__.rpartition(".")[2]: module.command
-    for module in (compare, figure, generate, quote, ratio, replay, run, solve, sweep)
-} | {each.name: each.callback for each in import_trace.app.registered_commands}
-
 
 # --- flags --------------------------------------------------------------------------------------
 
@@ -111,19 +93,6 @@ def test_only_the_options_that_are_given() -> None:
 def test_what_a_dataclass_refuses_names_the_flag() -> None:
     with pytest.raises(oasis.OasisError, match=r"^--max-jobs: expected at least 1, got 0$"):
         called("--max-jobs", "0")
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_of_every_command_says_what_it_does(name: str) -> None:
-    signature = inspect.signature(COMMANDS[name], eval_str=True)
-    for parameter in signature.parameters.values():
-        if parameter.annotation is typer.Context:
-            continue
-        info, *_ = parameter.annotation.__metadata__
-        assert info.help, f"{name}: {parameter.name}"
-    example = (COMMANDS[name].__doc__ or "").partition("Example: ")[2]
-    assert "oasis" in example, name
-    assert whole_app().registered_commands
 
 
 def test_errors_of_parameters_become_errors_of_flags() -> None:
@@ -189,22 +158,6 @@ def test_assignments_may_be_of_anything_that_has_options() -> None:
     assert read_assignments(["benders.rounds=7"], owners) == {"benders": {"rounds": 7}}
     with pytest.raises(oasis.OasisError, match=r"^--set las\.line: expected an option of benders"):
         read_assignments(["las.line=x"], owners)
-
-
-@pytest.mark.parametrize(
-    ("names", "given", "message"),
-    [
-        (["drf"], {"shared": {"seed": 3}}, "--policy-seed: expected one of recourse, fifo,"),
-        (["oasis", "drf"], {"shared": {"seed": 3}}, "--policy-seed: expected one of recourse,"),
-        (["fifo"], {"oasis": {"scale": 2.0}}, "--scale: an option of oasis alone, got fifo"),
-        (["fifo"], {"assignments": ["oasis.scale=2"]}, "--set oasis.scale: expected an option of"),
-    ],
-)
-def test_options_that_no_policy_has_are_refused(
-    names: list[str], given: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(oasis.OasisError, match=f"^{message}"):
-        choose_options(names, given.pop("assignments", None), **given)
 
 
 def schedule_in(*slots: int) -> oasis.Schedule:

@@ -2,76 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
 import oasis
 from experiments.cli import app as command_line
 from experiments.cli import commands
 from experiments.cli.app import whole_app
-from experiments.cli.commands import (
-    curve,
-    describe,
-    example,
-    learn,
-    policies,
-    report,
-    schema,
-    show_versions,
-)
-from experiments.cli.commands.kubernetes import app as on_cluster
-from experiments.cli.commands.kubernetes import cluster, installing, reading, reporting, running
+from experiments.cli.commands.kubernetes import cluster, running
 from experiments.cli.main import main
-from experiments.cli.version import print_version
 from experiments.evaluation import live as cluster_policies
 from experiments.figures import FIGURES, studies
-from experiments.plotting.schedule import plot_cluster_plan
 
 WHOLE = whole_app()
-COMMANDS: tuple[tuple[typer.Typer, str, Callable[..., Any]], ...] = (
-    (WHOLE, "curve", curve.command),
-    (WHOLE, "describe", describe.command),
-    (WHOLE, "example", example.command),
-    (WHOLE, "learn", learn.command),
-    (WHOLE, "policies", policies.command),
-    (WHOLE, "report", report.command),
-    (WHOLE, "schema", schema.command),
-    (WHOLE, "show-versions", show_versions.command),
-    (on_cluster, "explain", reading.explain),
-    (on_cluster, "import", reporting.import_cluster),
-    (on_cluster, "install", installing.install),
-    (on_cluster, "plan", reading.plan),
-    (on_cluster, "quote", reading.quote),
-    (on_cluster, "report", reporting.report),
-    (on_cluster, "run", running.run),
-    (on_cluster, "uninstall", installing.uninstall),
-    (on_cluster, "status", reading.status),
-)
-
-
-@pytest.mark.parametrize(("app", "name", "command"), COMMANDS, ids=lambda value: str(value)[:12])
-def test_its_function_is_that_of_its_module_and_has_an_example(
-    app: typer.Typer, name: str, command: Callable[..., Any]
-) -> None:
-    callbacks: dict[str | None, Callable[..., Any] | None] = {
-        found.name: found.callback for found in app.registered_commands
-    }
-    callback = callbacks[name]
-    assert callback is not None
-    assert inspect.getclosurevars(callback).nonlocals["command"] is command
-    assert f"Example: oasis {'kubernetes ' * (app is on_cluster)}{name}" in (
-        inspect.getdoc(command) or ""
-    )
 
 
 def test_every_module_of_commands_is_a_command() -> None:
@@ -140,20 +89,6 @@ def test_describe_tells_what_is_scarce(capsys: pytest.CaptureFixture[str], tmp_p
     assert "can finish" in said(capsys, "describe", str(path))[1]
 
 
-def test_learn_writes_a_file_that_it_can_read_again(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    past, prices = tmp_path / "past.json", tmp_path / "prices.json"
-    oasis.write(oasis.generate("testbed", jobs=4, seed=1), past)
-    assert said(capsys, "learn", str(past), "-o", str(prices))[0] == 0
-    assert len(oasis.LearnedPrices.read(prices).jobs) == 4
-
-
-def test_the_version_has_the_name_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
-    print_version()
-    assert capsys.readouterr().out == f"oasis-scheduler {oasis.__version__}\n"
-
-
 def test_a_cluster_has_no_instance_to_take_bounds_from() -> None:
     with pytest.raises(oasis.OasisError, match="--bounds: expected a file with U and L"):
         cluster_policies.cluster_policy("oasis", {}, lookahead=10)
@@ -192,11 +127,6 @@ def test_families_of_the_studies() -> None:
             figure.grid(figure.settings(policies=("fifo",)))
 
 
-def test_the_plan_of_a_cluster_can_be_drawn() -> None:
-    figure = plot_cluster_plan([])
-    assert figure.axes
-
-
 def test_the_share_of_a_machine_that_hosts_both() -> None:
     assert cluster.share(None) is None
     assert cluster.share("1/4") == Fraction(1, 4)
@@ -211,15 +141,6 @@ def test_a_command_may_have_a_default_of_its_own(capsys: pytest.CaptureFixture[s
     assert "[default: 0 and 0.7, side by side]" in " ".join(
         capsys.readouterr().out.replace("│", " ").split()
     )
-
-
-def test_list_of_figures_says_what_each_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["figure", "--list", "--json"])
-    listed = json.loads(capsys.readouterr().out)
-    assert stopped.value.code == 0
-    assert "floor" in [figure["name"] for figure in listed]
-    assert [figure["name"] for figure in listed if not figure["title"].strip()] == []
 
 
 ON_NO_SERVERS = (

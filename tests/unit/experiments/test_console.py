@@ -112,13 +112,6 @@ def test_facts_are_aligned_and_lines_have_no_blanks_at_their_end(
     ]
 
 
-def test_square_brackets_are_text_and_no_markup(capsys: Captured) -> None:
-    print_facts("", [("job", "[red]j0[/red]")])
-    print_rows([("name", False)], [["[bold]"]])
-    assert "[red]j0[/red]" in (out := capsys.readouterr().out)
-    assert "[bold]" in out
-
-
 def test_numbers_stand_to_the_right_and_words_to_the_left(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,27 +123,6 @@ def test_numbers_stand_to_the_right_and_words_to_the_left(
         "fifo       5",
         "las     1000",
     ]
-
-
-def test_on_a_narrow_terminal_words_wrap_but_nothing_is_cut(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "16")
-    print_rows([("why", False), ("value", True)], [["no room on servers", "1234567890.5"]])
-    lines = capsys.readouterr().out.splitlines()
-    assert sum("1234567890.5" in line for line in lines) == 1
-    words = [word for line in lines for word in line.split()]
-    assert [word for word in words if word in {"no", "room", "on", "servers"}] == [
-        "no",
-        "room",
-        "on",
-        "servers",
-    ]
-
-
-def test_a_table_without_rows_is_its_headings(capsys: Captured) -> None:
-    print_rows([("policy", False), ("jobs", True)], [])
-    assert capsys.readouterr().out.split() == ["policy", "jobs"]
 
 
 # -- a reader that has gone, a disk that is full ---------------------------------------------------

@@ -137,36 +137,6 @@ def test_the_picture_is_readable(name):
     assert_readable(EXPERIMENTS["controllers"].draw(rows, f"{SEEDS[name]} seeds"))
 
 
-def test_what_the_page_says_of_them_is_so():
-    """Its numbers are worked out from the data; these are the sentences around them."""
-    drawn_rows, philly = (
-        {(row["load"], row["policy"]): row for row in read_csv(PICTURES / name)} for name in TABLES
-    )
-
-    def order(load, name, policies=POLICIES, rows=drawn_rows):
-        return sorted(policies, key=lambda policy: rows[load, policy][name])
-
-    assert order(0.5, "mean")[:3] == ["elasticflow", "priority-queue", "dragon"]
-    assert order(2.0, "mean")[0] == "dragon"
-    assert order(2.0, "of_bound")[-1] == "recourse"
-    assert set(order(2.0, "of_bound")[-3:]) == {"recourse", "elasticflow", "dragon"}
-    assert order(0.5, "of_bound")[-1] == order(1.0, "of_bound")[-1] == "elasticflow"
-    plain = order(2.0, "of_bound", ("fifo", "srtf", "las", "locality-aware"))
-    assert plain[-1] == "locality-aware"
-    assert order(0.5, "of_bound").index("kod2") >= len(POLICIES) - 5
-    least = [row["mean_bound"] for row in drawn_rows.values()]
-    assert min(least) == pytest.approx(max(least)), "that of jobs alone at each load"
-    for load in (1.0, 2.0):
-        found = order(load, "of_bound", POLICIES, philly)
-        assert set(found[-2:]) == {"recourse", "elasticflow"}
-        assert "oasis" in found[:2]
-    widths = [
-        sum(row["of_bound_high"] - row["of_bound_low"] for row in rows.values())
-        for rows in (drawn_rows, philly)
-    ]
-    assert widths[0] < widths[1]
-
-
 def test_with_deadlines_jobs_are_worth_all_or_nothing_and_elasticflow_meets_all():
     """The jobs are those of the other table but for what they are worth."""
     soft, hard = (at_load(drawn(3), 1.0, 3, kind).document["jobs"] for kind in (SIGMOID, DEADLINE))

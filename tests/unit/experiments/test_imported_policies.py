@@ -72,25 +72,3 @@ def test_sweeps_know_it(module: str) -> None:
         (f"{module}:Mine", {"seed": 1, "line": "strict", "placement": None}),
         (f"{module}:Mine", {"seed": 2, "line": "strict", "placement": None}),
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("absent_module:Mine", "expected a module that can be imported, got ModuleNotFoundError"),
-        ("policies_of_a_user:Absent", "expected a policy in module policies_of_a_user, got no Abs"),
-        ("policies_of_a_user:NUMBER", "to be a class with a method decide"),
-        ("policies_of_a_user:", "expected MODULE:NAME or FILE.py:NAME, got 'policies_of_a_user:'"),
-        (":Mine", "expected MODULE:NAME or FILE.py:NAME, got ':Mine'"),
-    ],
-)
-@pytest.mark.usefixtures("module")
-def test_what_is_no_policy_is_refused(name: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        import_policy(name)
-
-
-def test_a_module_that_fails_is_named_with_its_error(module: str, tmp_path: Path) -> None:
-    (tmp_path / "broken_policies.py").write_text("1 / 0\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"got .*broken_policies\.py:1: ZeroDivisionError: div"):
-        import_policy("broken_policies:Mine")

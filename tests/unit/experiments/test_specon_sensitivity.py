@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
-from experiments.figures import EXPERIMENTS
 from experiments.figures.figure import read_csv
 from experiments.figures.specon import schedules
 from experiments.figures.specon.draws import as_published, default_times, pooled_mean
 from experiments.figures.specon.models import SCHEDULES, curve
 from experiments.figures.specon.schedules import CROWDING, READING_CHOICES
-from tests.unit.experiments.test_plotting import assert_readable
 
 DATA = Path(__file__).parents[3] / "docs" / "figures" / "specon-sensitivity.csv"
 DRAWN, NOTHING = CROWDING
@@ -94,30 +92,9 @@ def test_the_first_rows_are_those_of_the_figures(rows):
         assert [own[name] for name in shared] == [kept[name] for name in shared]
 
 
-def test_without_crowding_no_balancing_gains_what_is_published_in_figs_6_and_7(rows):
-    for figure in SCHEDULES:
-        drawn, nothing = (rows[figure, crowding, "specon"] for crowding in CROWDING)
-        assert drawn["overall_published"] < drawn["one_draw_high"]
-        out_of_reach = nothing["one_draw_high"] < nothing["overall_published"]
-        assert out_of_reach is (figure in ("6", "7"))
-        if out_of_reach:
-            assert nothing["pooled_high"] < nothing["overall_published"]
-            assert nothing["as_much"] == 2
-
-
-def test_two_readings_lose_in_fig_5_and_every_other_one_gains(rows):
-    losing = [asked for asked, row in rows.items() if row["overall"] < 0]
-    assert losing == [("5", DRAWN, "cluster"), ("5", DRAWN, "cluster, waits for all")]
-    assert rows[losing[0]]["overall_high"] > 0
-
-
 def test_the_evaluation_function_matters_in_fig_5_alone(rows):
     for figure in SCHEDULES:
         flat, other = (rows[figure, DRAWN, choice] for choice in ("specon", "exponential"))
         apart = abs(flat["overall"] - other["overall"])
         assert (apart > 0.015) is (figure == "5")
     assert round(rows["5", DRAWN, "exponential"]["mean"] / 234.7 - 1, 3) == 0.092
-
-
-def test_the_picture_is_readable(rows):
-    assert_readable(EXPERIMENTS["specon-sensitivity"].draw(list(rows.values()), "note"))

@@ -291,12 +291,6 @@ def test_bad_combination_names_the_field_that_breaks(
     assert str(caught.value) == message
 
 
-def test_utility_that_is_no_object_is_named_itself(tmp_path: Path) -> None:
-    with pytest.raises(InstanceError) as caught:
-        read_data(changed("jobs[3].utility", 5), tmp_path)
-    assert caught.value.field == "jobs[3].utility"
-
-
 def test_two_entries_with_one_id_are_refused_whatever_their_counts(tmp_path: Path) -> None:
     with pytest.raises(InstanceError) as caught:
         read_data(changed("worker_servers[1].id", "w0"), tmp_path)
@@ -388,11 +382,6 @@ def test_a_job_that_needs_a_parameter_server_needs_a_machine_for_it(
         read_data(data, tmp_path)
     expected = "expected 0, as there is no server in ps_servers, got 1.5"
     assert str(caught.value) == f"jobs[1].worker.bandwidth_gbps: {expected}"
-
-
-def test_missing_file_is_an_os_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        oasis.read(tmp_path / "none.json")
 
 
 def test_not_a_number_literal_is_refused_with_its_path(tmp_path: Path) -> None:
@@ -511,10 +500,3 @@ def test_utility_of_an_unknown_class_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InstanceError, match="expected one of sigmoid, constant"):
         oasis.write(Instance(10, good.cluster, (job,)), tmp_path / "mine.json")
     assert os.listdir(tmp_path) == ["instance.json"]
-
-
-def test_written_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
-    oasis.write(read_data(VALID, tmp_path), tmp_path / "out.json")
-    (tmp_path / "plain").touch()
-    modes = [(tmp_path / name).stat().st_mode for name in ("out.json", "plain")]
-    assert modes[0] == modes[1]

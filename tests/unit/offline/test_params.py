@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, get_args, get_origin
 
 import pytest
@@ -52,15 +52,6 @@ def params(kind: type[Params]) -> st.SearchStrategy[Params]:
 def test_plain_data_says_it_all(made: Params) -> None:
     read = json.loads(json.dumps(made.to_dict()))
     assert type(made).from_dict(read) == made
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_parameter_is_documented(kind: type[Params]) -> None:
-    for field in fields(kind):
-        default = getattr(kind(), field.name)
-        assert field.name in (kind.__doc__ or "").replace(",", " ").split()
-        if is_dataclass(default):
-            test_every_parameter_is_documented(type(default))
 
 
 def test_what_is_left_out_is_as_the_method_has_it_not_as_its_part_has_it() -> None:

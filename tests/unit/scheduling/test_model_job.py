@@ -14,15 +14,6 @@ INSTANCE = oasis.generate("testbed", jobs=5, seed=3)
 SITE = Workload.from_instance(INSTANCE).site
 
 
-def test_it_is_the_job_that_the_simulator_makes() -> None:
-    made = {job.id: job for job in Workload.from_instance(INSTANCE).jobs}
-    for job in INSTANCE.jobs:
-        seen = policy_job(job, SITE)
-        other = made[job.id]
-        for name in ("id", "arrival", "work", "worker", "ps", "max_workers", "utility"):
-            assert getattr(seen, name) == getattr(other, name), name
-
-
 def test_work_is_what_the_model_says_rounded_at_most() -> None:
     for job in INSTANCE.jobs:
         seen = policy_job(job, SITE)

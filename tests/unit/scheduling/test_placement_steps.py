@@ -46,19 +46,6 @@ def test_the_next_machine_by_each_rule(rule: type[TaskByTask], expected: int) ->
     assert rule().next_machine(made, (0, 1, 2), GPU_ONLY, "worker") == expected
 
 
-@pytest.mark.parametrize("rule", [BestFit, FirstFit, RoundRobin, Spread])
-def test_no_machine_is_next_where_none_has_room(rule: type[TaskByTask]) -> None:
-    made = room((0, 8), (0, 8))
-    assert rule().next_machine(made, (0, 1), GPU_ONLY, "worker") is None
-    assert rule().next_machine(made, (), GPU_ONLY, "worker") is None
-
-
-@pytest.mark.parametrize("rule", [BestFit, FirstFit, RoundRobin, Spread])
-def test_only_the_machines_offered_are_looked_at(rule: type[TaskByTask]) -> None:
-    made = room((1, 8), (4, 8), (2, 8))
-    assert rule().next_machine(made, (1,), GPU_ONLY, "worker") == 1
-
-
 def test_best_fit_compares_the_resources_of_the_task_in_their_order() -> None:
     """Equal GPUs: fewer cores decide; cores do not count for a task that asks for none."""
     made = room((2, 6), (2, 3), (3, 1))

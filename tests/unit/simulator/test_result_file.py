@@ -92,15 +92,3 @@ def test_a_frame_has_a_row_for_each_decision() -> None:
     assert set(frame["job_id"][frame["start"].notna()]) == set(run.schedules)
     for job_id, slots in zip(frame["job_id"], frame["worker_slots"], strict=True):
         assert job_id not in run.schedules or slots == run.schedules[job_id].worker_slots
-
-
-def test_what_is_shown_is_short_and_says_what_matters() -> None:
-    run = run_of("oasis")
-    for shown, parts in (
-        (INSTANCE, ("Instance", "jobs 5", "10 slots of 1200 s")),
-        (run, ("Run", "policy oasis", "admitted 2 of 5 jobs", "total utility 101.082")),
-        (oasis.certify(INSTANCE, run), ("Certificate", "ratio at most", "2 alpha 32.87")),
-    ):
-        assert len(repr(shown)) < 160
-        assert all(part in repr(shown) for part in parts)
-        assert shown._repr_html_().startswith("<table>")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.driver.books import BooksView
 from oasis.model.errors import PolicyError
-from oasis.scheduling.job import NOTHING, Allocation, PolicyJob, TrainingCurve
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.outcome import MachineUse
 from oasis.simulator.state import Checkpoints, JobProgress, State
 from tests.builders import gang as job
@@ -263,13 +260,6 @@ def test_a_job_goes_back_to_the_last_multiple_of_the_interval(
     assert (progress.remaining, progress.lost) == (left, lost)
 
 
-def test_without_checkpoints_nothing_is_lost() -> None:
-    progress = working()
-    progress.advance(7.0)
-    progress.roll_back()
-    assert (progress.remaining, progress.lost) == (46.0, 0.0)
-
-
 def test_a_written_checkpoint_starts_the_interval_anew() -> None:
     checkpoints = Checkpoints(5.0, 60.0)
     checkpoints.advance(4.0, 52.0, 2.0)
@@ -278,13 +268,3 @@ def test_a_written_checkpoint_starts_the_interval_anew() -> None:
     assert checkpoints.restore() == 52.0
     checkpoints.advance(6.0, 40.0, 2.0)  # from 52 on: at 5 of 6 time units 42 were left
     assert checkpoints.restore() == 42.0
-
-
-def test_samples_are_taken_at_the_ticks_of_the_clock_at_work() -> None:
-    made = replace(job(), curve=TrainingCurve(((0.0, 1.0), (1.0, 0.0))))
-    samples = Samples(made, Observation(interval=10.0))
-    progress = JobProgress(made, samples=samples)
-    progress.allocation, progress.complete, progress.rate = TWO_AND_ONE, True, 1.5
-    progress.advance(25.0)
-    assert progress.observed_at(25.0) == [(0.0, 1.0), (10.0, 0.75), (20.0, 0.5)]
-    assert progress.observed_at(30.0) == [(0.0, 1.0), (10.0, 0.75), (20.0, 0.5), (30.0, 0.25)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -13,33 +12,15 @@ from hypothesis import strategies as st
 from oasis.model.cluster import Cluster, Server
 from oasis.model.resources import BANDWIDTH
 from oasis.workloads.generator import GeneratorSettings, resolve
-from oasis.workloads.presets import DECAY, MIX, PRESETS, PRIORITY, RESOURCES, fitting
+from oasis.workloads.presets import MIX, PRESETS, PRIORITY, RESOURCES, fitting
 from oasis.workloads.work import (
     MAX_ROUNDS,
     Columns,
-    bandwidth_of,
-    calibrated,
-    demands,
-    exchange_slots,
-    paper,
     parallelism,
     redraw,
-    rows,
     set_bandwidth,
     shares,
-    utilities,
-    whole,
 )
-from oasis.workloads.work import (
-    testbed as draw_testbed,
-)
-
-PAPER, TESTBED = PRESETS["paper"], PRESETS["testbed"]
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
-
 
 # -- shares and ranges -----------------------------------------------------------------------------
 
@@ -71,58 +52,6 @@ def test_shares_add_up_and_are_off_by_less_than_one(size: int, parts: list[int])
     assert (np.abs(found - np.array(mix) * size) < 1 + 1e-9).all()
 
 
-def test_both_ends_of_a_range_of_integers_are_drawn() -> None:
-    drawn = whole(rng(), (2, 4), 300)
-    assert set(drawn.tolist()) == {2, 3, 4}
-    assert whole(rng(), (7, 7), 3).tolist() == [7, 7, 7]
-
-
-def test_bandwidth_is_one_column_of_the_demands() -> None:
-    table = np.ones((2, len(RESOURCES)))
-    set_bandwidth(table, np.array([5.0, 6.0]))
-    assert bandwidth_of(table).tolist() == [5.0, 6.0]
-    assert table.sum() == 2 * (len(RESOURCES) - 1) + 11.0
-
-
-@pytest.mark.parametrize("preset", [PAPER, TESTBED])
-def test_demands_stay_in_their_ranges_and_a_parameter_server_keeps_up(preset: Any) -> None:
-    columns = demands(rng(1), preset, 500)
-    for group in ("worker", "ps"):
-        for name, (low, high) in getattr(preset, group).items():
-            column = columns[group][:, RESOURCES.index(name)]
-            assert column.min() >= low
-            assert column.max() <= high
-            assert np.array_equal(column, np.floor(column))
-    worker, ps = bandwidth_of(columns["worker"]), bandwidth_of(columns["ps"])
-    assert (worker <= ps).all()
-    assert preset.ps_bandwidth[0] <= ps.min()
-    assert ps.max() <= preset.ps_bandwidth[1]
-
-
-def test_sensitivity_follows_the_mix_exactly_and_in_random_order() -> None:
-    columns = utilities(rng(), PAPER, (2.0, 3.0), MIX, 200)
-    decay = columns["decay"]
-    assert (decay == 0.0).sum() == 20
-    assert ((decay >= DECAY[2][0]) & (decay <= DECAY[2][1])).sum() == 70
-    assert (np.diff(decay == 0.0) != 0).sum() > 2
-    assert columns["priority"].min() >= 2.0
-    assert columns["priority"].max() <= 3.0
-    assert columns["target"].min() >= PAPER.target[0]
-
-
-def test_rows_are_plain_numbers_by_name() -> None:
-    columns: Columns = {
-        "epochs": np.array([3, 4]),
-        "worker": np.arange(2 * len(RESOURCES)).reshape(2, -1),
-        "ps": np.zeros((2, len(RESOURCES))),
-    }
-    first, second = rows(columns)
-    assert first["epochs"] == 3
-    assert type(first["epochs"]) is int
-    assert first["worker"] == {name: k for k, name in enumerate(RESOURCES)}
-    assert second["worker"][BANDWIDTH] == 2 * len(RESOURCES) - 1
-
-
 # -- settings --------------------------------------------------------------------------------------
 
 GIVEN: dict[str, Any] = {
@@ -142,35 +71,6 @@ GIVEN: dict[str, Any] = {
 
 def settings(preset: str = "paper", **changes: Any) -> GeneratorSettings:
     return resolve(preset, **(GIVEN | changes))
-
-
-@pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_what_is_not_given_comes_from_the_preset(preset: str) -> None:
-    found, default = settings(preset), PRESETS[preset]
-    for name in ("jobs", "worker_servers", "ps_servers", "horizon", "slot_seconds"):
-        assert getattr(found, name) == getattr(default, name)
-    assert (found.arrivals, found.counts) == ("uniform", None)
-
-
-def test_what_is_given_stays() -> None:
-    found = settings(jobs=3, slot_seconds=60, arrivals="poisson", priority=[5, 6])
-    assert (found.jobs, found.slot_seconds, found.arrivals) == (3, 60.0, "poisson")
-    assert found.priority == (5.0, 6.0)
-
-
-def test_hourly_counts_choose_the_arrivals_of_google() -> None:
-    found = settings(counts=[1.0, 2.0, 0.0])
-    assert found.arrivals == "google"
-    assert found.counts is not None
-    assert found.counts.tolist() == [1.0, 2.0, 0.0]
-
-
-def test_metadata_are_plain_and_name_the_counts_by_their_fingerprint() -> None:
-    document = json.loads(json.dumps(settings(counts=[1.0, 2.0]).metadata()))
-    assert (document["preset"], document["seed"]) == ("paper", 1)
-    assert document["parameters"]["mix"] == list(MIX)
-    other = json.loads(json.dumps(settings(counts=[1.0, 2.5]).metadata()))
-    assert document["parameters"]["counts"] != other["parameters"]["counts"]
 
 
 @pytest.mark.parametrize(
@@ -218,12 +118,6 @@ def test_a_bad_argument_is_named(preset: Any, changes: dict[str, Any], message: 
 # -- work ------------------------------------------------------------------------------------------
 
 
-def test_gradients_are_pushed_and_pulled() -> None:
-    """500 MB are 4 Gbit: at 2 Gbit/s 2 s there and 2 s back, in slots of 100 s."""
-    found = exchange_slots(np.array([500.0, 0.0]), np.array([2.0, 1.0]), 100.0)
-    assert found.tolist() == pytest.approx([0.04, 0.0])
-
-
 def test_units_that_fit_are_counted_machine_by_machine() -> None:
     """Two of (2, 1) on a machine of (4, 9), one on each of two of (3, 1); what asks for nothing."""
     capacity = np.array([[4.0, 9.0], [3.0, 1.0], [3.0, 1.0]])
@@ -251,45 +145,6 @@ def test_workers_at_once_are_limited_by_chunks_machines_and_parameter_servers(
     set_bandwidth(server, np.array([3.0]))
     columns: Columns = {"worker": worker, "ps": server, "chunks": np.array([chunks])}
     assert parallelism(columns, machines(workers, ps)).tolist() == [most]
-
-
-def test_as_printed_every_parameter_is_in_its_range() -> None:
-    columns = paper(rng(), PAPER, 300)
-    for name in ("chunks", "epochs", "minibatches"):
-        low, high = getattr(PAPER, name)
-        assert low <= columns[name].min()
-        assert columns[name].max() <= high
-    low, high = PAPER.minibatch_time
-    assert ((columns["minibatch_time"] >= low) & (columns["minibatch_time"] <= high)).all()
-
-
-def test_calibrated_jobs_meet_their_slots_with_all_their_workers() -> None:
-    """E M kappa slots, with N_i workers on N_i chunks; at most what each was allowed."""
-    allowed = np.array([1, 2, 5, 15] * 10)
-    columns = calibrated(rng(), PAPER, allowed, 3600.0)
-    exchange = exchange_slots(columns["gradient_mb"], bandwidth_of(columns["worker"]), 3600.0)
-    length = columns["epochs"] * columns["minibatches"] * (columns["minibatch_time"] + exchange)
-    assert (length <= allowed * (1 + 1e-9)).all()
-    assert columns["minibatch_time"].min() >= PAPER.minibatch_time[0]
-    assert columns["minibatch_time"].max() <= PAPER.minibatch_time[1]
-
-
-def test_slots_too_short_for_the_gradients_are_named() -> None:
-    with pytest.raises(ValueError, match=r"^slot_seconds: 1 s is too short for the preset"):
-        calibrated(rng(), PAPER, np.array([5]), 1.0)
-
-
-def test_testbed_jobs_can_end_on_the_machines_by_the_horizon() -> None:
-    arrival = np.array([0, 2, 5, 8])
-    cluster = machines(6, 4)
-    columns = draw_testbed(rng(), TESTBED, arrival, 10, cluster)
-    exchange = exchange_slots(columns["gradient_mb"], bandwidth_of(columns["worker"]), 1200.0)
-    each = columns["epochs"] * columns["minibatches"] * (columns["minibatch_time"] + exchange)
-    work = np.ceil(columns["chunks"] * each - 1e-9)
-    slots = np.ceil(work / parallelism(columns, cluster))
-    assert (slots <= np.minimum(TESTBED.duration[1], 10 - arrival)).all()
-    with pytest.raises(ValueError, match=r"^horizon: expected room for a job of the preset"):
-        draw_testbed(rng(), TESTBED, np.array([10]), 10, cluster)
 
 
 # -- drawing again ---------------------------------------------------------------------------------
