@@ -52,7 +52,7 @@ FILES = {
 }
 
 POLICIES = ("oasis", "fifo", "drf", "rrh", "dorm", "srtf", "las")
-METHODS = ("auto", "milp", "benders", "colgen")
+METHODS = ("auto", "milp", "benders")  # that prove the optimum of these instances in time
 
 COMMANDS: tuple[str, ...] = (
     "oasis --help",

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 MEASURED = re.compile(r"(seconds|jobs_per_second|version|code)$")
+# What a solver finds on its way, and which of several optima: it depends on the processor.
+SOLVED = re.compile(r"(history|upper_bound|gap|_by|offline_schedules)$")
 DURATION = re.compile(r" *\b\d[\d.]*(e[+-]\d+)? (ms|s)\b")  # with the blanks that align it
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 # Another processor adds and raises to powers with another last bit, or two.
@@ -44,8 +46,11 @@ def leaves(value: Any) -> Iterator[Any]:
 def repeatable(value: Any) -> Any:
     """Plain data with a star for everything that is measured."""
     if isinstance(value, dict):
+        solved = {"schedules"} if value.get("kind") == "solve" else set()
         return {
-            key: "*" if MEASURED.search(key) else repeatable(inner)
+            key: "*"
+            if MEASURED.search(key) or SOLVED.search(key) or key in solved
+            else repeatable(inner)
             for key, inner in value.items()
             if not key.startswith("measured.")
         }
