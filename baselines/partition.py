@@ -112,7 +112,10 @@ class Partition:
             room = free[machine][resource]
             # In shares of what is free: HiGHS's tolerance is absolute,
             # and grid units are far too large for it.
-            row = pulp.LpAffineExpression((v, rounding.key(amount / room)) for v, amount in load)
+            # Equal loads have one coefficient, and none is too large: what fits stays allowed.
+            row = pulp.LpAffineExpression(
+                (v, rounding.key(amount / room) * (1 - rounding.TOLERANCE)) for v, amount in load
+            )
             self._require(row <= 1, f"capacity_{machine}_{resource}")
 
     def solve(self, node_limit: int) -> tuple[str, dict[int, Allocation] | None]:

@@ -505,8 +505,9 @@ class Driver(Generic[Spec]):
     def _is_due(self, slot: int, view: BooksView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
         woken = self._wake_at is not None and rounding.within(self._wake_at, slot)
-        often = self.policy.slotted or self.minimum_run or self._withdrawn()
-        return bool(happened or woken or often)
+        return (
+            bool(happened or woken or self.policy.slotted or self.minimum_run) or self._withdrawn()
+        )
 
     def _withdrawn(self) -> bool:
         return isinstance(self.policy, Withdrawing) and bool(self.policy.withdrawn)

@@ -31,7 +31,7 @@ def records_of(source: TraceSource) -> list[Any] | None:
         try:
             found.append(json.loads(line) if line.strip() else None)
         except ValueError as error:
-            if not found:
+            if not any(found):  # the first line that says something is no object on its own
                 return None
             raise InstanceError(f"row {number}", f"expected a JSON object: {error}") from None
     return found

@@ -12,7 +12,7 @@ from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NOT_ENDED, Faults, Frame,
 WIDTHS = "read with the most of them, for as long as their work needs"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class JobRun:
     """One run of a job in a line of the file.
 

@@ -133,5 +133,6 @@ class Reference:
     def gain(self, left, fitted, observed, had, more):
         """Time that is saved, for each part of the dominant resource, to 12 digits."""
         parts = [(b - a) / room for a, b, room in zip(had, more, self.room, strict=True)]
-        saved = left / self.rate(fitted, had) - left / self.rate(fitted, more)
+        before, after = left / self.rate(fitted, had), left / self.rate(fitted, more)
+        saved = 0.0 if abs(before - after) <= 1e-9 * max(before, after) else before - after
         return float(f"{saved * (1 if observed else 0.95) / max(parts):.12g}")

@@ -559,7 +559,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     "CONTRIBUTING.md": {
         "mostly 150 to 600 lines; no function body over 60 lines": "a rule",
         "in its first three lines": "a rule",
-        "At most 2,500 words each": "a rule, which test_docs asserts",
     },
     PROBLEM: {
         "two workers do four in two slots": DEFINED,
@@ -574,6 +573,11 @@ ALLOWED: dict[str, dict[str, str]] = {
         "ours are numbered from 5 on": DEFINED,
         "`min_workers`, 1 in the paper": PAPER,
         "0.7; 0 is the printed form": DEFINED,
+        "six worker-slots in two equally dear slots, with at most four workers in a slot, become "
+        "4 + 2 and never 3 + 3": "tests/oracle/test_equal_is_equal.py",
+        "a reference of 50 digits": "of tests/oracle/decimal_oasis.py",
+        "among these schedules and 0": DEFINED,
+        "is rejected and gets 0": DEFINED,
         "and $G$ to 0": DEFINED,
         "against four other searches": "their tests are in the file that is named",
         "ITOR, 1997": REFERENCE,
@@ -586,6 +590,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "No cost is below 0": DEFINED,
         "Raising each count between 0 and $m_i$": DEFINED,
         "the second term is 0 outside the window": DEFINED,
+        "a reference of 50 digits": "of tests/oracle/decimal_oasis.py",
     },
     ERRATA: {
         "With demands of a thousandth, ratio $10^6$": CELL,

@@ -167,10 +167,10 @@ START = [
     Claim(TUTORIAL, "grow by a factor of @,", lambda: (fixed(refused().utility_factor or 0.0, 2),)),
     Claim(
         TUTORIAL,
-        "so a job worth twice as much is admitted:",
+        "so a job worth three times as much is admitted:",
         holds=lambda: (
-            has(TUTORIAL, '"priority": 20.0/"priority": 40.0')
-            and quoted(40.0).admitted
+            has(TUTORIAL, '"priority": 20.0/"priority": 60.0')
+            and quoted(60.0).admitted
             and not quoted().admitted
         ),
     ),
@@ -646,6 +646,8 @@ ALLOWED: dict[str, dict[str, str]] = {
     GLOSSARY: {"has delay 0": "a definition", "It is 1 at best": "what a ratio is"},
     CLI: {
         "such as ten jobs on six servers with eight slots each": "an example",
+        "and exit code 3. `skipped` under": "an exit code",
+        "one with AVX-512": "the name of an instruction set",
         "such as 400 jobs over 300 slots": "an example",
         "such as a hundred jobs over 300 slots": "an example",
         "would reach below 0 is": "what a utility cannot be",

@@ -310,7 +310,7 @@ def test_the_result_is_printed_although_it_cannot_be_written(
     before = sorted(os.listdir(folder))
     code, out, err = shell(folder, *WRITERS[name], "-o", "out.json", code=SMALL_FILES)
     assert code == 2
-    assert err.removeprefix("read as plain (--format)\n") == "oasis: out.json: File too large\n"
+    assert err.splitlines()[-1] == "oasis: out.json: File too large"
     assert (out != "") == (name in RESULTS)
     assert sorted(os.listdir(folder)) == before
     assert (folder / "out.json").read_text(encoding="utf-8") == "old"

@@ -330,7 +330,8 @@ def test_an_interrupted_comparison_keeps_the_policies_that_are_done(
         "replay": ("replay", trace),
         "elastic": ("compare", elastic),
     }[command]
-    read = "read as plain (--format)\n" if command == "replay" else ""
+    how = "read as plain (--format)\ndurations read as seconds; median 60 s (--duration-unit)\n"
+    read = how if command == "replay" else ""
     said = f"{read}interrupted: without drf, las, which had not ended\n"
     kept = tmp_path / "kept.json"
     done = ended_at("drf", *words, "--policies", "fifo,srtf,drf,las", "-o", kept)

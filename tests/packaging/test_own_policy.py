@@ -164,6 +164,18 @@ FAULTS: dict[str, tuple[str, int | None, str]] = {
 }  # fmt: skip
 
 
+READ = "durations read as seconds; median 7 s (--duration-unit)\n"
+
+
+@pytest.fixture(name="run")
+def run_without_how_a_trace_was_read(run: Oasis) -> Oasis:
+    def call(*words: object) -> tuple[int, str, str]:
+        code, out, err = run(*words)
+        return code, out, err.removeprefix(READ)
+
+    return call
+
+
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Write ``mine.py`` in the working directory: the classes above and something more."""

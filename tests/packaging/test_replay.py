@@ -97,7 +97,7 @@ def test_a_bad_file_is_one_line_that_names_row_and_column(run, trace, text, mess
 def test_a_bad_row_is_left_out_and_said(run, trace, text, fault):
     code, out, err = run(trace(text))
     assert code == 0
-    assert out.startswith("2 jobs on 8 x 8 GPUs")
+    assert out.startswith("2 jobs on 64 GPUs (8 x 8)")
     read, left, unit, kept = err.splitlines()
     assert read == "read as plain (--format)"
     assert unit.startswith("durations read as seconds; median ")

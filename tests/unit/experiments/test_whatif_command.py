@@ -160,8 +160,9 @@ def test_tables_of_jobs_and_owners(run: Run, trace: Path, tmp_path: Path) -> Non
             mine = [r for r in rows if r["policy"] == "fifo" and r["owner"] == row["owner"]]
             mean = sum(float(r["waiting"]) for r in mine) / len(mine)
             assert float(row["mean_waiting"]) == pytest.approx(mean)
-    assert run("whatif", trace, *options, "--csv", tmp_path)[0] == 0
-    assert (tmp_path / "jobs.csv").exists()
+    (tmp_path / "tables").mkdir()
+    assert run("whatif", trace, *options, "--csv", tmp_path / "tables")[0] == 0
+    assert (tmp_path / "tables" / "jobs.csv").exists()
 
 
 class Interrupted:
