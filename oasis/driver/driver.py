@@ -246,7 +246,7 @@ class Driver(Generic[Spec]):
             specs = {uid: spec for uid, spec in facts.specs.items() if uid not in failed}
             # To the policy a job that failed looks as if its owner had deleted it.
             facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
-        view = BooksView(self, self.policy.name, self._told)
+        view = BooksView(self, self.policy.name, is_told(self.policy))
         try:
             # Completions before losses before arrivals: a job that is done is not evicted from a
             # machine that went down, and what arrives meets neither.
@@ -492,22 +492,17 @@ class Driver(Generic[Spec]):
         """Set the job as the policy sees it: without its work, unless the policy is told."""
         entry.left = job.work
         entry.works = tuple(form.work for form in job.forms)
-        entry.job = job if self._told else job.untold(self.policy.name)
+        entry.job = job if is_told(self.policy) else job.untold(self.policy.name)
         entry.forms = entry.job.forms
         entry.whole = entry.job if entry.forms and knows_forms(self.policy) else None
         if entry.forms:
             entry.be_in(entry.form)
 
-    @property
-    def _told(self) -> bool:
-        return is_told(self.policy)
-
     def _is_due(self, slot: int, view: BooksView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
         woken = self._wake_at is not None and rounding.within(self._wake_at, slot)
-        return (
-            bool(happened or woken or self.policy.slotted or self.minimum_run) or self._withdrawn()
-        )
+        often = self.policy.slotted or self.minimum_run or self._withdrawn()
+        return bool(happened or woken or often)
 
     def _withdrawn(self) -> bool:
         return isinstance(self.policy, Withdrawing) and bool(self.policy.withdrawn)
@@ -524,7 +519,7 @@ class Driver(Generic[Spec]):
         self._ask(view, outcome)
         while not once:
             # Each time some job goes on to a later form, so this comes to an end.
-            view = BooksView(self, self.policy.name, self._told)
+            view = BooksView(self, self.policy.name, is_told(self.policy))
             choose_forms(view, self, self._empty, again=True)
             if not view.arrived:
                 break
