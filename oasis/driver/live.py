@@ -91,13 +91,15 @@ class JournaledService:
         self._journal: Journal | None = None
         self._lock: JournalLock | None = None
         self._unusable: str | None = None
-        self._turn = RLock()
+        self._turn, self._process = RLock(), os.getpid()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_turn"}
+        return {
+            name: value for name, value in vars(self).items() if name not in ("_turn", "_process")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _turn=RLock())  # a copy has turns of its own
+        vars(self).update(state, _turn=RLock(), _process=os.getpid())  # a copy has turns of its own
 
     def _call(self, call: str, **arguments: Any) -> Answer:
         """Make a call and, with a journal open, put it on the disk before it is answered."""
@@ -126,13 +128,20 @@ class JournaledService:
         self.calls += 1
         return effect.answer
 
+    def _own_turn(self) -> RLock:
+        """The lock that calls of this process take in turn."""
+        if self._process != os.getpid():
+            # A thread that is not in this process may have held the lock when it was forked off.
+            self._turn, self._process = RLock(), os.getpid()
+        return self._turn
+
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
         """Inside, no other thread calls; `OasisError` if this scheduler makes no calls."""
         # First of all: in a process forked off, a turn that another thread had never ends.
         if self._lock is not None and self._lock.is_inherited:
             raise OasisError(FORKED)
-        with self._turn:
+        with self._own_turn():
             if self.service.has_failed:
                 raise OasisError(FAILED)
             if self._unusable is not None:
@@ -303,7 +312,7 @@ class JournaledService:
 
     def close(self) -> None:
         """Close the journal, so that another service may open it; calls continue without one."""
-        with self._turn:
+        with self._own_turn():
             self._journal = None
             self._release()
 
@@ -506,7 +515,7 @@ class LiveScheduler(JournaledService):
     @property
     def jobs(self) -> tuple[str, ...]:
         """Live jobs, planned or waiting, in order of arrival."""
-        with self._turn:
+        with self._own_turn():
             return tuple(entry.job.id for entry in self.service.live)
 
     def plan(self, slots: int | None = None) -> dict[str, Schedule]:
@@ -519,7 +528,7 @@ class LiveScheduler(JournaledService):
         slots : int, optional
             Number of slots to look ahead; jobs that run in none of them are left out.
         """
-        with self._turn:
+        with self._own_turn():
             planned, now = self.service.schedules(), self.now
         if slots is None:
             return planned
@@ -529,7 +538,7 @@ class LiveScheduler(JournaledService):
 
     def promised(self, job_id: str) -> int | None:
         """The slot by which a live job must complete; None if nothing was promised."""
-        with self._turn:
+        with self._own_turn():
             entry, policy = self.service.find(job_id), self.service.policy
             return policy.promised(entry.seen) if isinstance(policy, Promising) else None
 

@@ -114,7 +114,9 @@ def fits(used: float, capacity: float) -> bool:
 
 
 def key(x: float) -> float:
-    """`x` to 30 significant bits, about `TOLERANCE`: what rounding alone tells apart has one key.
+    """`x` to 30 significant bits, about `TOLERANCE`: numbers that rounding tells apart share a key.
+
+    But for one in some thousands: a number in the middle between two keys may get either.
 
     Examples
     --------

@@ -278,10 +278,13 @@ class Budget:
         Work does not count: what is limited in work ends where it is charged.
         """
         left = self.seconds_left
+        if left > 0 and seconds <= left:
+            return
+        if self.is_repeatable:  # its own status is that of work
+            self.stopping.end(Status.TIME_LIMIT)
         if left <= 0:
             raise OutOfTimeError
-        if seconds > left:
-            raise OutOfTimeError(f"{what}: takes about {seconds:.3g} s, {left:.3g} s were left")
+        raise OutOfTimeError(f"{what}: takes about {seconds:.3g} s, {left:.3g} s were left")
 
     def over(self, items: Iterable[Item]) -> Iterator[Item]:
         """Go through `items`, and ask the clock before each (`need`)."""

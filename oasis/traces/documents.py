@@ -29,9 +29,10 @@ def records_of(source: TraceSource) -> list[Any] | None:
     found = []
     for number, line in enumerate(source.lines, start=1):
         try:
-            found.append(json.loads(line) if line.strip() else None)
+            if line.strip():
+                found.append(json.loads(line))
         except ValueError as error:
-            if not any(found):  # the first line that says something is no object on its own
+            if not found:
                 return None
             raise InstanceError(f"row {number}", f"expected a JSON object: {error}") from None
     return found

@@ -287,8 +287,8 @@ def repair(
             within = min(within, upper)
             states = _states(group, step, cost, number, missing, within, levels[-1])
             upper = min(upper, float(_costs_of(states[-1], np.array([missing]))[0]))
-        if upper >= limit:
-            return limit, None
+    if upper >= limit:
+        return limit, None
     rest = missing - step
     ahead = np.where(np.abs(rest) > reach, 0.0, levels[-1].take(rest + reach, mode="clip"))
     # Only such moves are part of a solution that is as cheap up to rounding.
@@ -453,10 +453,13 @@ def _earliest(
         states = _states(group, step, cost, number, missing, within, least)
     left, budget, chosen = missing, within, []
     for after, slot in zip(reversed(states[:-1]), reversed(states[1:]), strict=True):
-        able = (slot.prices + _costs_of(after, left - slot.steps) <= budget).nonzero()[0]
+        ahead = _costs_of(after, left - slot.steps)
+        able = (slot.prices + ahead <= budget).nonzero()[0]
         # The largest step that the later slots can complete.
         move = int(able[slot.steps[able].argmax()])
         if move:
             chosen.append(slot.move + move - 1)
-        left, budget = left - int(slot.steps[move]), budget - float(slot.prices[move])
+        left -= int(slot.steps[move])
+        # The difference is rounded; the later slots can always do what they cost.
+        budget = max(budget - float(slot.prices[move]), float(ahead[move]))
     return np.array(chosen)

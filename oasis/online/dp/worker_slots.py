@@ -177,7 +177,9 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
         # Its best split is known now, or not wanted: no completion is tried twice.
         ceiling[at] = -np.inf
         payoff = float(utility[at]) - cost
-        if candidate is not None and (at < found or payoff > best + margin):
+        is_better = at < found or payoff > best + margin
+        # A tie with a payoff that is wanted is not wanted itself if it does not pay.
+        if candidate is not None and is_better and payoff > at_least:
             best, found, slots = max(best, payoff), at, candidate
             # From now on only a payoff above it by more than rounding counts as better.
             margin = noise_of(utility, cost)
@@ -404,7 +406,8 @@ class ChunkSplit:
         best = int(payoff.argmax())
         if not payoff[best] > 0:
             return None
-        at = int((payoff >= payoff[best] - noise_of(utility, float(self.cost[best]))).argmax())
+        noise = noise_of(utility, float(self.cost[best]))
+        at = int(((payoff > 0) & (payoff >= payoff[best] - noise)).argmax())
         return self._split(at, float(payoff[at]))
 
     def cheapest(self) -> Split | None:

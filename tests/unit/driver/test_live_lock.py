@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -222,6 +223,25 @@ def test_a_process_that_is_forked_off_makes_no_call_of_the_journal(tmp_path: Pat
     assert "close it first" in in_a_fork(lambda: LiveScheduler.reopen(path))
     scheduler.close()
     assert in_a_fork(lambda: LiveScheduler.reopen(path).now) == "5"
+
+
+def test_a_process_forked_off_while_another_thread_calls_can_close() -> None:
+    scheduler = LiveScheduler.recourse(CLUSTER, LOOKAHEAD)
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with scheduler._in_turn():
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait()
+    try:
+        assert in_a_fork(lambda: (scheduler.close(), scheduler.now)[1]) == "0"
+    finally:
+        leave.set()
+        thread.join()
 
 
 def test_a_lock_of_a_fork_survives_what_it_inherited(tmp_path: Path) -> None:
