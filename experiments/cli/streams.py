@@ -5,6 +5,7 @@ No module that is slow to load is needed here: this comes before everything else
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
@@ -15,6 +16,18 @@ from contextlib import contextmanager
 from experiments.cli.exit_codes import ReaderGoneError
 
 STANDARD_OUTPUT = "standard output"
+ESCAPED = "escaped"  # the name of what `_escape` does with what cannot be encoded
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Escape what a stream cannot encode, but for the space between a number and its unit."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    found = error.object[error.start : error.end].replace("\xa0", " ")
+    return found.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+codecs.register_error(ESCAPED, _escape)
 
 
 def open_streams() -> bool:
@@ -24,7 +37,7 @@ def open_streams() -> bool:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (until the end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=ESCAPED)
     return sys.stdout is not None
 
 
@@ -37,7 +50,7 @@ def encodable(text: str) -> str:
     ('plain', '\\udcff')
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    return text.encode(encoding, ESCAPED).decode(encoding)
 
 
 @contextmanager

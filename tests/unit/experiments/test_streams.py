@@ -17,7 +17,7 @@ from rich.cells import cell_len
 
 import oasis
 from experiments.cli.main import main
-from experiments.cli.streams import encodable, naming_output, open_streams
+from experiments.cli.streams import ESCAPED, encodable, naming_output, open_streams
 from experiments.evaluation.tables import run_facts
 from oasis.model.instance_file import instance_from_dict
 from oasis.scheduling import BasePolicy, Plan
@@ -27,6 +27,11 @@ NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(
     lambda name: name.strip() == name and name.isprintable()
 )
 COMMANDS = (("describe",), ("run",), ("compare", "--policies", "fifo,oasis"))
+
+
+def test_the_space_before_a_unit_stays_a_space() -> None:
+    assert "45\xa0min".encode("ascii", ESCAPED) == b"45 min"
+    assert "\u03b1".encode("ascii", ESCAPED) == rb"\u03b1"
 
 
 class Kept(io.BytesIO):
@@ -58,7 +63,7 @@ def test_any_id_goes_through_any_encoding_and_no_table_is_cut(
         if command == "run":
             rows = [line for line in text.splitlines() if line.startswith((shown, "b "))]
             assert len(rows) == 2, "both decisions"
-            assert shown == name.encode(encoding, "backslashreplace").decode(encoding)
+            assert shown == name.encode(encoding, ESCAPED).decode(encoding)
             # Columns are below each other: what is escaped is as wide as it is laid out.
             begins = {cell_len(row[: row.index("slot ")]) for row in rows}
             assert len(begins) == 1
