@@ -214,7 +214,7 @@ def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, Fl
         place, cost = place[keep], cost[keep]
 
 
-MOST_TIED = 4  # so many slots of a group may change where only ties are at stake
+MOST_TIED = 4  # slots of a group that are looked at for an earlier split of the same cost
 # 32 MiB of floats: larger tables are worked through in blocks.
 LARGEST_TABLE = 2**22  # entries of one array
 
@@ -372,9 +372,9 @@ def _assign(
 
 @dataclass(frozen=True, slots=True)
 class _States:
-    """Least cost of each sum of the steps of the slots from one on, and what that slot may take.
+    """Least cost of each sum of steps that the slots from one on can make, and that slot's options.
 
-    Its moves are those from `move` on, after none.
+    The first of its `steps` and `prices` is to make no move; move number `move` is the second.
     """
 
     sums: IntArray
