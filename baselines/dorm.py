@@ -32,11 +32,12 @@ class Dorm(BasePolicy):
 
     Chosen: a container is a worker, with b_i / B_i of a parameter server in its dominant share;
     parameter servers are as few as (6) allows, since more would be utilisation that does no work;
-    n_max is N_i; m counts a resource of the worker servers and the same of the parameter-server
-    hosts as two, unless some machine hosts both (`Pools`); the shares of DRF are those of divisible
-    workers (`fair_shares`). A job that runs keeps at least its fewest workers; one that waits may
-    go on waiting, but the objective first counts the jobs that run, which is the source's n_min for
-    all wherever that is possible. Both thetas are 0.1, of the values that the source tries.
+    n_max is N_i; m counts what the jobs of the moment demand, a resource of the worker servers and
+    the same of the parameter-server hosts as two, unless some machine hosts both (`Pools`); the
+    shares of DRF are those of divisible workers (`fair_shares`). A job that runs keeps at least its
+    fewest workers; one that waits may go on waiting, but the objective first counts the jobs that
+    run, which is the source's n_min for all wherever that is possible. Both thetas are 0.1, of the
+    values that the source tries.
 
     Three concessions to time, all counted in `report`. The MILP decides on the jobs whose possible
     places number at most `places`: by turns the one that has waited longest and, of those that run,
@@ -125,7 +126,6 @@ class Dorm(BasePolicy):
 
         self._partition, self._solver = Partition, highs.version()
         self._site, self._portions = site, Portions(site)
-        self._most_loss = float(rounding.ceil(self.theta_1 * 2 * self._portions.kinds))
         self._book = JobBook(self._placing.empty(site).fewest)
         self._jobs = self._book.jobs
         self.outcomes, self._restricted = [], 0
@@ -140,14 +140,16 @@ class Dorm(BasePolicy):
     def _repartition(self, view: View, plan: Plan) -> None:
         before = {index: view.allocation(job) for index, job in self._jobs.items()}
         fairness = Fairness.among(self._jobs, self._portions, view.capacity())
-        after = self._solve(view, before, fairness)
+        # counted by demand: a machine that no job can use would otherwise loosen the limit
+        most_loss = float(rounding.ceil(self.theta_1 * 2 * fairness.kinds))
+        after = self._solve(view, before, fairness, most_loss)
         held = before | (after or {})
         room = Room(self._site, view.capacity(), view.down())
         for index, allocation in held.items():
             room.hold(self._jobs[index], allocation)
         # Without an answer there is no fair partition to protect,
         # and an idle machine is worth nothing.
-        limit = math.inf if after is None else self._most_loss
+        limit = math.inf if after is None else most_loss
         self._start_waiting(held, room, fairness, limit)
         # A limit on unfairness that leaves all machines idle protects no job.
         if not any(given.workers for given in held.values()):
@@ -170,7 +172,11 @@ class Dorm(BasePolicy):
                 held[index], loss = started, with_it
 
     def _solve(
-        self, view: View, before: Mapping[int, Allocation], fairness: Fairness
+        self,
+        view: View,
+        before: Mapping[int, Allocation],
+        fairness: Fairness,
+        most_loss: float,
     ) -> dict[int, Allocation] | None:
         """Allocations of the MILP for the jobs that it decides on; None without an answer."""
         from baselines.partition import Candidate  # noqa: PLC0415 (needs an extra)
@@ -191,7 +197,7 @@ class Dorm(BasePolicy):
                 Candidate.of(self._jobs[index], before[index], self._portions, fairness)
                 for index in chosen
             ],
-            self._most_loss - charged,
+            most_loss - charged,
             int(rounding.ceil(self.theta_2 * running)),
             room.down,
         )

@@ -183,7 +183,6 @@ class Portions:
     def __init__(self, site: Site) -> None:
         self._pools, self._grid = Pools(site), site.grid
         self.totals = self._pools.totals
-        self.kinds = int(np.count_nonzero(self.totals))
 
     def of_task(self, job: PolicyJob, group: TaskGroup) -> FloatArray:
         """Share of each resource that one task of `group` takes, shape (K,)."""
@@ -226,10 +225,13 @@ class Fairness:
         Dominant share of one worker of each job.
     fair : mapping of int to float
         Dominant share that is fair.
+    kinds : int
+        Number of resources that some job demands.
     """
 
     per_worker: Mapping[int, float]
     fair: Mapping[int, float]
+    kinds: int
 
     @classmethod
     def among(
@@ -239,7 +241,8 @@ class Fairness:
         workers = {index: portions.of_worker(job) for index, job in jobs.items()}
         most = {index: job.max_workers for index, job in jobs.items()}
         fair = fair_shares(workers, most, portions.supply(capacity))
-        return cls({index: float(portion.max()) for index, portion in workers.items()}, fair)
+        per_worker = {index: float(portion.max()) for index, portion in workers.items()}
+        return cls(per_worker, fair, np.count_nonzero(sum(workers.values())))
 
     def loss(self, index: int, workers: int) -> float:
         """Distance of a job with this many workers from its fair share."""

@@ -52,7 +52,7 @@ def counts(found: dict[int, Allocation]) -> dict[int, int]:
 
 def test_a_candidate_runs_if_it_holds_workers() -> None:
     portions = Portions(SITE)
-    fairness = Fairness({0: 0.125}, {0: 0.5})
+    fairness = Fairness({0: 0.125}, {0: 0.5}, kinds=1)
     waits = Candidate.of(job(0), NOTHING, portions, fairness)
     assert (waits.runs, waits.per_worker, waits.fair) == (False, 0.125, 0.5)
     assert [portion.tolist() for portion in waits.portions] == [[0.125], [0.0]]
