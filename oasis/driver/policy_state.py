@@ -13,10 +13,10 @@ import pickle
 import pickletools
 import sys
 import zlib
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
@@ -29,18 +29,15 @@ from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import in_words
 from oasis.scheduling.site import Site
 
-PACKAGES = ("oasis.model.", "oasis.online.", "oasis.scheduling.", "baselines.")
+PACKAGES = ("oasis.model.", "oasis.scheduling.", "baselines.")
 _PLAIN = {
     "builtins": ("bool", "dict", "float", "int", "list", "set", "str", "tuple"),
     "collections": ("Counter", "OrderedDict", "defaultdict", "deque"),
 }
 _FUNCTIONS = (BuiltinFunctionType, FunctionType, MethodType, partial, type, np.ufunc)
 _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")  # of numpy.random
-# The writer writes none of these. They call what lies on the stack, change objects behind
-# the reader's back, or make it allocate without a limit.
-_FORBIDDEN = frozenset(
-    "BINPUT BUILD EXT1 EXT2 EXT4 GLOBAL INST LONG_BINPUT NEWOBJ NEWOBJ_EX OBJ PERSID PUT".split()
-)
+# The writer writes none of these: they change machines and live jobs, or allocate without a limit.
+_FORBIDDEN = frozenset(("BUILD", "PUT", "BINPUT", "LONG_BINPUT"))
 
 
 def policy_state(policy: Policy, live: Container[int]) -> Any:
@@ -66,7 +63,13 @@ def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], si
 def encode(policy: Any, live: Container[int]) -> str:
     """The state of `policy`; whoever reads it has the live jobs, and others are written out."""
     content = io.BytesIO()
-    _Writer(content, policy, live).dump(policy)
+    writer = _Writer(content, policy, live)
+    writer.dump(policy)
+    saved = writer.memo.copy()  # by id
+    for function, held in _held(writer.parts):
+        # The function of a fresh policy would go on with what was not brought into this state.
+        if id(held) in saved and id(held) not in writer.paths:
+            raise _unwritable(function)
     return base64.b64encode(zlib.compress(content.getvalue())).decode("ascii")
 
 
@@ -74,12 +77,7 @@ def decode(text: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> 
     """Bring `fresh`, of the same making and machines, into the state that `encode` wrote."""
     try:
         content = zlib.decompress(base64.b64decode(text, validate=True))
-        # Before anything is made: no text makes `pickle` do more than the writer asks of it.
-        for code, _, _ in pickletools.genops(content):
-            if code.name in _FORBIDDEN:
-                raise OasisError(f"policy state: expected no {code.name} in it")
-        if _Reader(content, fresh, jobs, site).load() is not fresh:
-            raise OasisError("policy state: expected that of a policy")
+        _Reader(content, fresh, jobs, site).bring()
     except OasisError:
         raise
     except Exception as error:
@@ -96,8 +94,8 @@ class _Writer(pickle.Pickler):
     def __init__(self, file: io.BytesIO, policy: Any, live: Container[int]) -> None:
         super().__init__(file, protocol=5)
         self._own, self._live = type(policy).__module__, live
-        self._parts = _parts(policy, self._own)
-        self._paths = {id(part): path for path, part in self._parts.items()}
+        self.parts = _parts(policy, self._own)
+        self.paths = {id(part): path for path, part in self.parts.items()}
 
     def persistent_id(self, value: Any) -> Any:
         # Live jobs and machines are the driver's: they are named.
@@ -109,10 +107,10 @@ class _Writer(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)
         if isinstance(value, _FUNCTIONS):
-            if value in _MAKERS or value.__name__ in _PLAIN.get(value.__module__, ()):
+            if value in _MAKERS or (isinstance(value, type) and _is_plain(value)):
                 return NotImplemented
             raise _unwritable(_called(value))
-        if kind.__name__ in _PLAIN.get(kind.__module__, ()):
+        if _is_plain(kind):
             return NotImplemented
         if kind is np.ndarray and not (value.dtype.hasobject or value.dtype.names):
             data = value.tobytes() if not value.flags.writeable else bytearray(value.tobytes())
@@ -125,16 +123,20 @@ class _Writer(pickle.Pickler):
         return self._record(value)
 
     def _record(self, value: Any) -> tuple[Any, ...]:
-        kind, path = type(value), self._paths.get(id(value))
+        kind, path = type(value), self.paths.get(id(value))
         name = name_of(kind, self._own)
-        # What could not be read back is refused now, not when the state is needed.
-        if path is None and _found(name, self._own) is not kind:
+        # What could not be read back is refused now, not when the state is needed; what
+        # an object holds as one of Python's collections is no attribute.
+        is_collection = isinstance(value, (dict, float, frozenset, int, list, set, str))
+        is_unknown = path is None and _found(name, self._own) is not kind
+        if is_unknown or (is_collection and not isinstance(value, Enum)):
             raise _unwritable(name)
         if isinstance(value, Enum):
             return _Reader.made, (name, None, value.name)
         if isinstance(value, tuple):
             return _Reader.made, (name, None, *value)
         found = attributes(value)
+        found.pop("_given", None)  # what a policy was made with, which a fresh one has
         functions = {key: _called(f) for key, f in found.items() if isinstance(f, _FUNCTIONS)}
         if path is None and functions:
             raise _unwritable(*functions.values())
@@ -149,8 +151,23 @@ class _Reader(pickle.Unpickler):
         self, content: bytes, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site
     ) -> None:
         super().__init__(io.BytesIO(content))
+        self._content, self._fresh = content, fresh
         self._own, self._jobs, self._site = type(fresh).__module__, jobs, site
         self._parts = _parts(fresh, self._own)
+        self._made: dict[int, Any] = {}
+
+    def bring(self) -> None:
+        """Bring the fresh policy into the state."""
+        for code, _, _ in pickletools.genops(self._content):
+            if code.name in _FORBIDDEN:
+                raise OasisError(f"policy state: expected plain data, got {code.name}")
+        if self.load() is not self._fresh:
+            raise OasisError("policy state: expected the state of a policy")
+        kept = {id(part) for part in _parts(self._fresh, self._own).values()}
+        replaced = {id(part) for part in self._parts.values()} - kept
+        for function, held in _held(self._parts):
+            if id(held) in replaced:
+                raise OasisError(f"policy state: the function {function} is of a part that is gone")
 
     def persistent_load(self, name: Any) -> Any:
         return self._site if name == "site" else self._jobs[name]
@@ -191,11 +208,12 @@ class _Reader(pickle.Unpickler):
             if not isinstance(before.get(key), _FUNCTIONS) or _called(before[key]) != called:
                 function = f"the function {called}"
                 raise OasisError(f"policy state: {function} has no counterpart in a fresh policy")
+        self._made[id(made)] = made
         return made
 
     def filled(self, made: Any, state: Mapping[str, Any]) -> None:
         """Set attributes past every `__setattr__` and property: a frozen class refuses them."""
-        slots = _slots(type(made))
+        slots = _slots(type(self._made[id(made)]))  # neither the machines nor a live job
         for name, value in state.items():
             if name in slots:
                 slots[name].__set__(made, value)
@@ -211,8 +229,26 @@ def _unwritable(*names: str) -> InputError:
     return InputError("policy", "expected plain data", got)
 
 
+def _is_plain(kind: type[Any]) -> bool:
+    return kind.__qualname__ in _PLAIN.get(kind.__module__, ())
+
+
 def _called(function: Any) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+def _held(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each function that is an attribute of a part, with each object that it works on."""
+    for part in parts.values():
+        for function in attributes(part).values():
+            if isinstance(function, _FUNCTIONS):
+                cells = getattr(function, "__closure__", None) or ()
+                held = [getattr(function, "__self__", None), *(c.cell_contents for c in cells)]
+                if isinstance(function, partial):
+                    held += [*function.args, *function.keywords.values()]
+                for value in held:
+                    if not isinstance(value, (*_FUNCTIONS, Enum, frozenset, str, tuple)):
+                        yield _called(function), value
 
 
 def _parts(
@@ -239,7 +275,8 @@ def attributes(value: Any) -> dict[str, Any]:
     return found
 
 
-def _slots(kind: type[Any]) -> dict[str, MemberDescriptorType]:
+@cache
+def _slots(kind: Any) -> dict[str, MemberDescriptorType]:
     return {
         name: slot
         for cls in kind.__mro__
