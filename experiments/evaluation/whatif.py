@@ -18,7 +18,7 @@ from experiments.evaluation.comparison import PLAIN
 from oasis.model.errors import InputError, located_at
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import UtilityColumns
-from oasis.scheduling.capabilities import is_told
+from oasis.scheduling.capabilities import wants
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import parameters_of
 from oasis.simulator import Outcome, replay
@@ -607,7 +607,8 @@ def policy_figures(
     """
     times = run(jobs, machines, placement, policy)
     found = figures(jobs, times, sum(machines))
-    return found | {"told": is_told(policy), "parameters": parameters_of(policy)}, times
+    told = wants(policy, "told_remaining")
+    return found | {"told": told, "parameters": parameters_of(policy)}, times
 
 
 def mean_bound(jobs: JobColumns, gpus: int) -> float:

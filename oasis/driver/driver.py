@@ -27,8 +27,7 @@ from oasis.scheduling.capabilities import (
     PlanningAround,
     Promising,
     Withdrawing,
-    is_told,
-    knows_forms,
+    wants,
 )
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import Room
@@ -50,8 +49,8 @@ class Driver(Generic[Spec]):
     site : Site
         The machines.
     minimum_run : int
-        Slots for which a policy leaves a job as it is after it was started or changed, if it is
-        `KeepingRunTimes`; 0: it may be changed at every boundary. Lost machines come before that.
+        Slots for which a policy that `keeps_run_times` leaves a job as it is after it was started
+        or changed; 0: it may be changed at every boundary. Lost machines come before that.
 
     Attributes
     ----------
@@ -493,13 +492,13 @@ class Driver(Generic[Spec]):
         entry.works = tuple(form.work for form in job.forms)
         entry.job = job if self._told else job.untold(self.policy.name)
         entry.forms = entry.job.forms
-        entry.whole = entry.job if entry.forms and knows_forms(self.policy) else None
+        entry.whole = entry.job if entry.forms and wants(self.policy, "knows_forms") else None
         if entry.forms:
             entry.be_in(entry.form)
 
     @property
     def _told(self) -> bool:
-        return is_told(self.policy)
+        return wants(self.policy, "told_remaining")
 
     def _is_due(self, slot: int, view: BooksView) -> bool:
         happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
@@ -514,7 +513,8 @@ class Driver(Generic[Spec]):
 
     def _ask_in_forms(self, view: BooksView, outcome: Decided[Spec]) -> None:
         """Ask the policy; one without forms is asked again while waiting jobs fit in others."""
-        if knows_forms(self.policy) or not any(entry.forms for entry in self.entries.values()):
+        has_forms = any(entry.forms for entry in self.entries.values())
+        if not has_forms or wants(self.policy, "knows_forms"):
             self._ask(view, outcome)
             return
         once = isinstance(self.policy, PlanningAhead)

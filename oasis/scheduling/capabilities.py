@@ -15,90 +15,16 @@ from oasis.model.job import Job
 from oasis.scheduling.job import Allocation, PolicyJob
 
 
-@runtime_checkable
-class Declaring(Protocol):
-    """Says whether it is told how much work jobs have; a policy without this attribute is not.
+def wants(policy: object, attribute: str) -> bool:
+    """Whether `policy` has one of the attributes of `BasePolicy` that are no by default.
 
     Examples
     --------
     >>> from baselines import FIFO, SRTF
-    >>> is_told(FIFO()), is_told(SRTF())
+    >>> wants(FIFO(), "told_remaining"), wants(SRTF(), "told_remaining")
     (False, True)
     """
-
-    told_remaining: bool
-
-
-def is_told(policy: object) -> bool:
-    """Return whether `policy` declares `told_remaining`."""
-    return isinstance(policy, Declaring) and bool(policy.told_remaining)
-
-
-@runtime_checkable
-class ChoosingForms(Protocol):
-    """Says whether it chooses the form in which a job of several runs (`PolicyJob.forms`).
-
-    A policy that says nothing does not: to it, every job has one form, which the driver chooses
-    (`oasis.driver.books.choose_forms`).
-
-    Examples
-    --------
-    >>> from baselines import FIFO
-    >>> knows_forms(FIFO())
-    False
-    """
-
-    knows_forms: bool
-
-
-def knows_forms(policy: object) -> bool:
-    """Return whether `policy` sees the forms of jobs and chooses among them."""
-    return isinstance(policy, ChoosingForms) and bool(policy.knows_forms)
-
-
-@runtime_checkable
-class KeepingRunTimes(Protocol):
-    """Says whether it keeps a minimum run time: it changes no job before `View.kept_until`.
-
-    A policy that says nothing does not. One that never changes a job that runs does so by itself.
-
-    Examples
-    --------
-    >>> from baselines import DRF, SRTF
-    >>> keeps_run_times(SRTF()), keeps_run_times(DRF())
-    (True, False)
-    """
-
-    keeps_run_times: bool
-
-
-def keeps_run_times(policy: object) -> bool:
-    """Return whether `policy` changes no job before `View.kept_until`."""
-    return isinstance(policy, KeepingRunTimes) and bool(policy.keeps_run_times)
-
-
-@runtime_checkable
-class Deciding(Protocol):
-    """Answers what should run where: the one method without which nothing is a policy."""
-
-    def decide(self, view: Any) -> Any:
-        """Return a `Plan`."""
-        ...
-
-
-@runtime_checkable
-class PlanningInModel(Protocol):
-    """A policy that plans in the model of OASiS, with disjoint groups of machines.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from baselines import FIFO
-    >>> isinstance(oasis.Recourse(), PlanningInModel), isinstance(FIFO(), PlanningInModel)
-    (True, False)
-    """
-
-    plans_in_model: bool
+    return bool(getattr(policy, attribute, False))
 
 
 @runtime_checkable
@@ -285,18 +211,3 @@ class Persistent(Protocol):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the policy from the data of `state`, on the same machines."""
         ...
-
-
-@runtime_checkable
-class Bounded(Protocol):
-    """Has the price bounds U and L (23)-(26), which results record.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> isinstance(oasis.OASiS.from_instance(instance), Bounded)
-    True
-    """
-
-    bounds: Any

@@ -105,6 +105,11 @@ class BasePolicy:
         Whether it is called at the beginning of every slot, also if nothing happened; no.
     told_remaining : bool
         Whether it uses how much work jobs have (`PolicyJob.work`, `View.remaining`); no.
+    knows_forms : bool
+        Whether it chooses the form in which a job of several runs (`PolicyJob.forms`); no, then the
+        driver chooses.
+    keeps_run_times : bool
+        Whether it changes no job before `View.kept_until`; no.
     site : Site
         The machines of the present run, from `reset` on.
 
@@ -127,6 +132,8 @@ class BasePolicy:
     name: str = cast(str, _ClassName())
     slotted: bool = False
     told_remaining: bool = False
+    knows_forms: bool = False
+    keeps_run_times: bool = False
 
     def __new__(cls, *given: Any, **named: Any) -> Any:
         """Make the object, and keep what its constructor is given for `parameters`."""
