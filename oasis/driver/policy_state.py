@@ -213,7 +213,7 @@ class _Reader(pickle.Unpickler):
 
     def filled(self, made: Any, state: Mapping[str, Any]) -> None:
         """Set attributes past every `__setattr__` and property: a frozen class refuses them."""
-        slots = _slots(type(self._made[id(made)]))  # neither the machines nor a live job
+        slots = _slots(self._made[id(made)].__class__)  # neither the machines nor a live job
         for name, value in state.items():
             if name in slots:
                 slots[name].__set__(made, value)
@@ -268,7 +268,7 @@ def _parts(
 def attributes(value: Any) -> dict[str, Any]:
     """Attributes of an object, in its dictionary and its slots."""
     found = dict(getattr(value, "__dict__", {}))
-    for name, slot in _slots(type(value)).items():
+    for name, slot in _slots(value.__class__).items():
         # the slot itself: an `UntoldJob` has none of what it is asked for in vain
         with suppress(AttributeError):
             found[name] = slot.__get__(value)
