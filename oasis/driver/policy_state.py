@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from oasis.model.errors import InputError, OasisError
+from oasis.model.errors import InputError, OasisError, located_at
 from oasis.scheduling.capabilities import Persistent
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Policy
@@ -30,6 +30,7 @@ from oasis.scheduling.policy_check import in_words
 from oasis.scheduling.site import Site
 
 PACKAGES = ("oasis.model.", "oasis.scheduling.", "baselines.")
+GIVEN = "_given"  # what a policy was made with, which a fresh one has
 _PLAIN = {
     "builtins": ("bool", "dict", "float", "int", "list", "set", "str", "tuple"),
     "collections": ("Counter", "OrderedDict", "defaultdict", "deque"),
@@ -63,13 +64,21 @@ def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], si
 def encode(policy: Any, live: Container[int]) -> str:
     """The state of `policy`; whoever reads it has the live jobs, and others are written out."""
     content = io.BytesIO()
-    writer = _Writer(content, policy, live)
-    writer.dump(policy)
-    saved = writer.memo.copy()  # by id
-    for function, held in _held(writer.parts):
-        # The function of a fresh policy would go on with what was not brought into this state.
-        if id(held) in saved and id(held) not in writer.paths:
-            raise _unwritable(function)
+    writer = _StateWriter(content, policy, live)
+    with located_at("policy"):
+        try:
+            writer.dump(policy)
+        except InputError:
+            for name, item in attributes(policy).items():  # which of them it is
+                if name != GIVEN and not isinstance(item, _FUNCTIONS):
+                    with located_at(name):
+                        _StateWriter(io.BytesIO(), policy, live).dump(item)
+            raise
+        saved = writer.memo.copy()  # by id
+        for function, held in _held(writer.parts):
+            # The function of a fresh policy would go on with what was not brought into this state.
+            if id(held) in saved and id(held) not in writer.paths:
+                raise _unwritable(function)
     return base64.b64encode(zlib.compress(content.getvalue())).decode("ascii")
 
 
@@ -77,7 +86,7 @@ def decode(text: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> 
     """Bring `fresh`, of the same making and machines, into the state that `encode` wrote."""
     try:
         content = zlib.decompress(base64.b64decode(text, validate=True))
-        _Reader(content, fresh, jobs, site).bring()
+        _StateReader(content, fresh, jobs, site).bring()
     except OasisError:
         raise
     except Exception as error:
@@ -90,7 +99,7 @@ def site_text(site: Site) -> list[Any]:
     return [[m.id, list(m.amounts), sorted(m.hosts)] for m in site.machines]
 
 
-class _Writer(pickle.Pickler):
+class _StateWriter(pickle.Pickler):
     def __init__(self, file: io.BytesIO, policy: Any, live: Container[int]) -> None:
         super().__init__(file, protocol=5)
         self._own, self._live = type(policy).__module__, live
@@ -114,12 +123,12 @@ class _Writer(pickle.Pickler):
             return NotImplemented
         if kind is np.ndarray and not (value.dtype.hasobject or value.dtype.names):
             data = value.tobytes() if not value.flags.writeable else bytearray(value.tobytes())
-            return _Reader.array, (value.dtype.str, value.shape, data)
+            return _StateReader.array, (value.dtype.str, value.shape, data)
         if isinstance(value, np.generic) and isinstance(value.item(), (bool, float, int, str)):
-            return _Reader.number, (value.dtype.str, value.item())
+            return _StateReader.number, (value.dtype.str, value.item())
         if kind is np.random.Generator and type(value.bit_generator).__name__ in _BIT_GENERATORS:
             source = value.bit_generator
-            return _Reader.generator, (type(source).__name__, source.state)
+            return _StateReader.generator, (type(source).__name__, source.state)
         return self._record(value)
 
     def _record(self, value: Any) -> tuple[Any, ...]:
@@ -132,19 +141,19 @@ class _Writer(pickle.Pickler):
         if is_unknown or (is_collection and not isinstance(value, Enum)):
             raise _unwritable(name)
         if isinstance(value, Enum):
-            return _Reader.made, (name, None, value.name)
+            return _StateReader.made, (name, None, value.name)
         if isinstance(value, tuple):
-            return _Reader.made, (name, None, *value)
+            return _StateReader.made, (name, None, *value)
         found = attributes(value)
-        found.pop("_given", None)  # what a policy was made with, which a fresh one has
+        found.pop(GIVEN, None)
         functions = {key: _called(f) for key, f in found.items() if isinstance(f, _FUNCTIONS)}
         if path is None and functions:
             raise _unwritable(*functions.values())
         state = {key: item for key, item in found.items() if key not in functions}
-        return _Reader.made, (name, path, functions), state, None, None, _Reader.filled
+        return _StateReader.made, (name, path, functions), state, None, None, _StateReader.filled
 
 
-class _Reader(pickle.Unpickler):
+class _StateReader(pickle.Unpickler):
     """It calls nothing but its own methods and `_PLAIN`, whatever it reads."""
 
     def __init__(
@@ -221,12 +230,12 @@ class _Reader(pickle.Unpickler):
                 vars(made)[name] = value
 
 
-_MAKERS = (_Reader.array, _Reader.number, _Reader.generator, _Reader.made, _Reader.filled)
+_MAKERS = [vars(_StateReader)[name] for name in ("array", "number", "generator", "made", "filled")]
 
 
 def _unwritable(*names: str) -> InputError:
     got = ", ".join(name.replace(":", ".").lstrip(".") for name in names)
-    return InputError("policy", "expected plain data", got)
+    return InputError("", "expected plain data", got)
 
 
 def _is_plain(kind: type[Any]) -> bool:

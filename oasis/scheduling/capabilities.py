@@ -28,6 +28,15 @@ def wants(policy: object, attribute: str) -> bool:
 
 
 @runtime_checkable
+class Deciding(Protocol):
+    """Answers what should run where: the one method without which nothing is a policy."""
+
+    def decide(self, view: Any) -> Any:
+        """Return a `Plan`."""
+        ...
+
+
+@runtime_checkable
 class Withdrawing(Protocol):
     """Distinguishes a job that its owner cancelled from one that ended.
 
@@ -211,3 +220,18 @@ class Persistent(Protocol):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the policy from the data of `state`, on the same machines."""
         ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """Has the price bounds U and L (23)-(26), which results record.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> isinstance(oasis.OASiS.from_instance(instance), Bounded)
+    True
+    """
+
+    bounds: Any

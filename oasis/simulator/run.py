@@ -12,7 +12,7 @@ from oasis.model.decision import Decision
 from oasis.model.errors import describe
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import Schedule, placements
-from oasis.scheduling.capabilities import Settling
+from oasis.scheduling.capabilities import Bounded, Settling
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
 from oasis.simulator.costs import Costs
@@ -152,7 +152,7 @@ def simulate(
         policy=policy.name,
         parameters=parameters_of(policy),
         decisions=tuple(decisions),
-        bounds=getattr(policy, "bounds", None),
+        bounds=policy.bounds if isinstance(policy, Bounded) else None,
         decision_seconds=tuple(seconds),
         seed=seed,
         version=__version__,

@@ -52,6 +52,7 @@ from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling.capabilities import (
+    Bounded,
     Explaining,
     NamingStates,
     PlanningAhead,
@@ -105,7 +106,7 @@ class Reconciler:
         check_policy(policy, self.site, settings.minimum_run)
         self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
-        self.tenants = Tenants(clock, has_prices=hasattr(policy, "bounds"))
+        self.tenants = Tenants(clock, has_prices=isinstance(policy, Bounded))
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # by which the slot that runs is paid
         self.rehearsals = Rehearsals(self.driver, self.between, self.tenants.may_begin_early)
         self.windows = Windows(settings, clock)

@@ -20,7 +20,7 @@ import pytest
 import oasis
 from experiments.evaluation.policies import POLICIES
 from oasis.driver.driver import Driver
-from oasis.driver.policy_state import _Reader, decode, encode
+from oasis.driver.policy_state import _StateReader, decode, encode
 from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.objects.oasis_job import as_it_was
 from oasis.model.errors import OasisError
@@ -89,6 +89,7 @@ def text_of(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content)).decode()
 
 
+MADE = ("os:system", "oasis.model.files:os", ":ran")
 EVIL = [
     Evil(os.system, "exit 1"),
     Evil(eval, "ran()"),
@@ -99,7 +100,7 @@ EVIL = [
     Evil(copyreg._reconstructor, PolicyJob, object, None),  # type: ignore[attr-defined]
     Evil(np.ndarray, (1,), "O", b"12345678"),
     Evil(pickle.loads, pickle.dumps(Evil(ran))),
-    *(Evil(_Reader.made, name, None, {}) for name in ("os:system", "oasis.model.files:os", ":ran")),
+    *(Evil(_StateReader.made, name, None, {}) for name in MADE),
     PolicyJob("a", 0.0, 1.0, ()),
     [],
 ]
@@ -123,7 +124,7 @@ def test_a_state_changes_neither_machines_nor_live_jobs(target: Any) -> None:
     policy, live = Holding(), {0: PolicyJob("a", 0.0, 1.0, ())}
     policy.reset(SITE)
     by_name = pickle.dumps(target, 4)[:-1] + b"Q"  # the persistent id, and the object of it
-    filled = pickle.dumps(_Reader.filled, 4)[:-1]
+    filled = pickle.dumps(_StateReader.filled, 4)[:-1]
     for content in (by_name + b"}b.", filled + by_name + b"}\x86R."):
         with pytest.raises(OasisError, match=r"BUILD|undamaged: KeyError"):
             decode(text_of(content), policy, live, SITE)
