@@ -91,8 +91,8 @@ def text_of(content: bytes) -> str:
 
 MADE = ("os:system", "oasis.model.files:os", ":ran")
 EVIL = [
-    Evil(os.system, "exit 1"),
-    Evil(eval, "ran()"),
+    Evil(os.system, f"kill {os.getpid()}"),
+    Evil(eval, "__import__('sys').exit()"),
     Evil(getattr, Evil(__import__, "os"), "system"),
     Evil(ran),
     Evil(oasis.read, EXAMPLE),
