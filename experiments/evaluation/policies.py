@@ -36,7 +36,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import learned_from
 from oasis.online.search import Granularity, check_granularity
-from oasis.scheduling.capabilities import knows_forms, left_out
+from oasis.scheduling.capabilities import left_out, wants
 from oasis.scheduling.policy import BasePolicy, Policy
 from oasis.scheduling.policy_check import (
     TOOLKIT,
@@ -498,7 +498,7 @@ def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
         policy,
         lambda _, **options: policy(**options),
         _summary(policy),
-        knows_forms=knows_forms(policy),
+        knows_forms=wants(policy, "knows_forms"),
         left_out=left_out(policy),
     )
 
@@ -529,7 +529,7 @@ POLICIES: Mapping[str, PolicyEntry] = {
         _oasis,
         _summary(oasis.OASiS),
         needs_instance=True,
-        knows_forms=knows_forms(oasis.OASiS),
+        knows_forms=wants(oasis.OASiS, "knows_forms"),
     ),
     RECOURSE: PolicyEntry(
         RECOURSE,
@@ -538,7 +538,7 @@ POLICIES: Mapping[str, PolicyEntry] = {
         _recourse,
         _summary(oasis.Recourse),
         needs_instance=True,
-        knows_forms=knows_forms(oasis.Recourse),
+        knows_forms=wants(oasis.Recourse, "knows_forms"),
     ),
     **{name: _baseline(name, policy) for name, policy in baselines.ALL.items()},
 }

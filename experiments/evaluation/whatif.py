@@ -17,7 +17,7 @@ import pandas as pd
 from experiments.evaluation.whatif_result import KEPT, RECORDED, SHARES, SHORTEST, SIZES
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import UtilityColumns
-from oasis.scheduling.capabilities import is_told
+from oasis.scheduling.capabilities import wants
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import parameters_of
 from oasis.simulator import Workload, replay
@@ -418,7 +418,10 @@ def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], 
     """The numbers of a run of `policy` and whether it is ``told`` durations; its jobs."""
     ran = run(scenario, policy)
     found = figures(ran, scenario.gpus)
-    return found | {"told": is_told(policy), "parameters": parameters_of(policy)}, ran.jobs
+    return found | {
+        "told": wants(policy, "told_remaining"),
+        "parameters": parameters_of(policy),
+    }, ran.jobs
 
 
 def all_jobs(jobs: pd.DataFrame, runs: dict[str, pd.DataFrame]) -> pd.DataFrame:

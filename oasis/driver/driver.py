@@ -28,8 +28,7 @@ from oasis.scheduling.capabilities import (
     PlanningAround,
     Promising,
     Withdrawing,
-    is_told,
-    knows_forms,
+    wants,
 )
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import Room
@@ -51,8 +50,8 @@ class Driver(Generic[Spec]):
     site : Site
         The machines.
     minimum_run : int
-        Slots for which a policy leaves a job as it is after it was started or changed, if it is
-        `KeepingRunTimes`; 0: it may be changed at every boundary. Lost machines come before that.
+        Slots for which a policy that `keeps_run_times` leaves a job as it is after it was started
+        or changed; 0: it may be changed at every boundary. Lost machines come before that.
 
     Attributes
     ----------
@@ -246,7 +245,7 @@ class Driver(Generic[Spec]):
             specs = {uid: spec for uid, spec in facts.specs.items() if uid not in failed}
             # To the policy a job that failed looks as if its owner had deleted it.
             facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
-        view = BooksView(self, self.policy.name, is_told(self.policy))
+        view = BooksView(self, self.policy.name, wants(self.policy, "told_remaining"))
         try:
             # Completions before losses before arrivals: a job that is done is not evicted from a
             # machine that went down, and what arrives meets neither.
@@ -492,9 +491,9 @@ class Driver(Generic[Spec]):
         """Set the job as the policy sees it: without its work, unless the policy is told."""
         entry.left = job.work
         entry.works = tuple(form.work for form in job.forms)
-        entry.job = job if is_told(self.policy) else job.untold(self.policy.name)
+        entry.job = job if wants(self.policy, "told_remaining") else job.untold(self.policy.name)
         entry.forms = entry.job.forms
-        entry.whole = entry.job if entry.forms and knows_forms(self.policy) else None
+        entry.whole = entry.job if entry.forms and wants(self.policy, "knows_forms") else None
         if entry.forms:
             entry.be_in(entry.form)
 
@@ -511,7 +510,8 @@ class Driver(Generic[Spec]):
 
     def _ask_in_forms(self, view: BooksView, outcome: Decided[Spec]) -> None:
         """Ask the policy; one without forms is asked again while waiting jobs fit in others."""
-        if knows_forms(self.policy) or not any(entry.forms for entry in self.entries.values()):
+        has_forms = any(entry.forms for entry in self.entries.values())
+        if not has_forms or wants(self.policy, "knows_forms"):
             self._ask(view, outcome)
             return
         once = isinstance(self.policy, PlanningAhead)
@@ -519,7 +519,7 @@ class Driver(Generic[Spec]):
         self._ask(view, outcome)
         while not once:
             # Each time some job goes on to a later form, so this comes to an end.
-            view = BooksView(self, self.policy.name, is_told(self.policy))
+            view = BooksView(self, self.policy.name, wants(self.policy, "told_remaining"))
             choose_forms(view, self, self._empty, again=True)
             if not view.arrived:
                 break

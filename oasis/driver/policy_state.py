@@ -1,21 +1,22 @@
-"""Convert the state of any policy to plain data and back, without running code from the data.
+"""Keep the state of any policy as text and read it back, without running code from the text.
 
-A policy is written down attribute by attribute. It is read back into a fresh one of the same
-making: functions are those of the fresh one, and classes are only those of this project and of the
-module that the policy itself is from, which is imported already. What cannot be read back as it was
-is refused when it is to be written.
+The text is a `pickle`. Its reader knows the few names in `_PLAIN` and its own five methods, and no
+class or function of anybody else: objects are made empty and filled attribute by attribute. What a
+fresh policy of the same making has, its functions too, stays and is brought into the saved state.
 """
 
 from __future__ import annotations
 
 import base64
+import io
 import pickle
-from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Container, Mapping
+import pickletools
+import sys
+import zlib
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
-from functools import partial
-from importlib import import_module
+from functools import cache, partial
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
@@ -23,88 +24,25 @@ import numpy as np
 
 from oasis.model.errors import InputError, OasisError, located_at
 from oasis.scheduling.capabilities import Persistent
-from oasis.scheduling.job import Allocation, PolicyJob
+from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy_check import in_words
 from oasis.scheduling.site import Site
 
-PACKAGES = ("oasis.", "baselines.")
-_SEQUENCES: dict[str, type[Any]] = {
-    "list": list,
-    "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
-    "deque": deque,
+PACKAGES = ("oasis.model.", "oasis.scheduling.", "baselines.")
+GIVEN = "_given"  # what a policy was made with, which a fresh one has
+_PLAIN = {
+    "builtins": ("bool", "dict", "float", "int", "list", "set", "str", "tuple"),
+    "collections": ("Counter", "OrderedDict", "defaultdict", "deque"),
 }
-_MAPPINGS: dict[str, type[Any]] = {
-    "dict": dict,
-    "OrderedDict": OrderedDict,
-    "Counter": Counter,
-    "defaultdict": defaultdict,
-}
-_NAMES = {kind: name for name, kind in (_SEQUENCES | _MAPPINGS).items()}
 _FUNCTIONS = (BuiltinFunctionType, FunctionType, MethodType, partial, type, np.ufunc)
-# what a `defaultdict` may make by itself; another factory is that of the fresh policy
-_FACTORIES: dict[str, Callable[[], Any]] = {
-    made.__name__: made for made in (bool, dict, float, int, list, set, str, tuple)
-}
 _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")  # of numpy.random
-
-
-def encode(policy: Any, live: Container[int]) -> Any:
-    """The state of `policy` as plain data for JSON.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy; it is not changed.
-    live : container of int
-        Indices of the live jobs: whoever reads the state has them. Others are written out.
-
-    Raises
-    ------
-    InputError
-        If an attribute cannot be saved; names the attribute.
-
-    Examples
-    --------
-    >>> from baselines import FIFO
-    >>> from oasis.scheduling import Machine
-    >>> site = Site(("gpu",), (Machine("n0", (4.0,)),))
-    >>> one, other = FIFO(3), FIFO(3)
-    >>> one.reset(site), other.reset(site)
-    (None, None)
-    >>> decode(encode(one, live=()), other, {}, site)
-    """
-    with located_at("policy"):
-        return _Encoder(type(policy).__module__, live).value(policy)
-
-
-def decode(data: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
-    """Bring `fresh` into the state that `encode` wrote.
-
-    Parameters
-    ----------
-    data : object
-        From `encode`.
-    fresh : Policy
-        Of the same making and on the same machines; changed.
-    jobs : mapping of int to PolicyJob
-        Live jobs by index.
-    site : Site
-        The machines.
-
-    Raises
-    ------
-    OasisError
-        If `data` do not belong to such a policy.
-    """
-    if not isinstance(data, dict) or data.get("is") != "object":
-        raise OasisError("policy state: expected the state of a policy")
-    _Decoder(jobs, site, type(fresh).__module__).value(data, fresh)
+# The writer writes none of these: they change machines and live jobs, or allocate without a limit.
+_FORBIDDEN = frozenset(("BUILD", "PUT", "BINPUT", "LONG_BINPUT"))
 
 
 def policy_state(policy: Policy, live: Container[int]) -> Any:
-    """The state of a policy: its own way of writing it, or attribute by attribute (`encode`).
+    """The state of a policy for JSON: its own way of writing it, or `encode`.
 
     What the policy does afterwards does not change it.
     """
@@ -116,23 +54,44 @@ def policy_state(policy: Policy, live: Container[int]) -> Any:
 
 
 def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
-    """Bring a policy that has just been reset into the state that `policy_state` gave.
-
-    Parameters
-    ----------
-    policy : Policy
-        A policy made in the same way; it is changed.
-    state : object
-        From `policy_state`.
-    jobs : mapping of int to PolicyJob
-        Live jobs by index.
-    site : Site
-        The machines, those that the policy was reset on.
-    """
+    """Bring a policy that has just been reset on `site` into the state of `policy_state`."""
     if isinstance(policy, Persistent):
         policy.restore(state)
     else:
         decode(state, policy, jobs, site)
+
+
+def encode(policy: Any, live: Container[int]) -> str:
+    """The state of `policy`; whoever reads it has the live jobs, and others are written out."""
+    content = io.BytesIO()
+    writer = _StateWriter(content, policy, live)
+    with located_at("policy"):
+        try:
+            writer.dump(policy)
+        except InputError:
+            for name, item in attributes(policy).items():  # which of them it is
+                if name != GIVEN and not isinstance(item, _FUNCTIONS):
+                    with located_at(name):
+                        _StateWriter(io.BytesIO(), policy, live).dump(item)
+            raise
+        saved = writer.memo.copy()  # by id
+        for function, held in _held(writer.parts):
+            # The function of a fresh policy would go on with what was not brought into this state.
+            if id(held) in saved and id(held) not in writer.paths:
+                raise _unwritable(function)
+    return base64.b64encode(zlib.compress(content.getvalue())).decode("ascii")
+
+
+def decode(text: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
+    """Bring `fresh`, of the same making and machines, into the state that `encode` wrote."""
+    try:
+        content = zlib.decompress(base64.b64decode(text, validate=True))
+        _StateReader(content, fresh, jobs, site).bring()
+    except OasisError:
+        raise
+    except Exception as error:
+        expected = "expected the state of such a policy, undamaged"
+        raise OasisError(f"policy state: {expected}: {in_words(error)}") from error
 
 
 def site_text(site: Site) -> list[Any]:
@@ -140,225 +99,199 @@ def site_text(site: Site) -> list[Any]:
     return [[m.id, list(m.amounts), sorted(m.hosts)] for m in site.machines]
 
 
-class _Encoder:
-    def __init__(self, own: str, live: Container[int]) -> None:
-        self._own, self._live = own, live
-        self._seen: dict[int, int] = {}
-        self._kept: list[Any] = []  # so that no id is used twice
+class _StateWriter(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, policy: Any, live: Container[int]) -> None:
+        super().__init__(file, protocol=5)
+        self._own, self._live = type(policy).__module__, live
+        self.parts = _parts(policy, self._own)
+        self.paths = {id(part): path for path, part in self.parts.items()}
 
-    def value(self, value: Any) -> Any:
-        # Exact types: np.float64 is a float and an enum may be a str, and
-        # each would come back as one of Python's.
-        if value is None or type(value) in (bool, float, int, str):
-            return value
-        leaf = self._leaf(value)
-        if leaf is not None:
-            return leaf
-        # Two names for one object stay two names for one object, and a cycle ends.
-        if id(value) in self._seen:
-            return {"is": "again", "number": self._seen[id(value)]}
-        number = self._seen[id(value)] = len(self._kept)
-        self._kept.append(value)
-        return {**self._compound(value), "number": number}
-
-    def _leaf(self, value: Any) -> dict[str, Any] | None:
-        """Encode an object without parts; None for objects with parts."""
-        # Live jobs, machines and functions are the driver's or the code's: they are named.
-        if isinstance(value, PolicyJob) and value.index in self._live:
-            return {"is": "job", "index": value.index}
+    def persistent_id(self, value: Any) -> Any:
+        # Live jobs and machines are the driver's: they are named.
         if isinstance(value, Site):
-            return {"is": "site"}
-        if isinstance(value, Enum):
-            name = self._class(type(value))
-            if "." in type(value).__qualname__:  # the reader takes no part of a part
-                raise _unwritable(name)
-            return {"is": "member", "class": name, "name": value.name}
-        if isinstance(value, np.generic) and isinstance(value.item(), (bool, float, int, str)):
-            return {"is": "number", "type": value.dtype.str, "value": value.item()}
-        if isinstance(value, _FUNCTIONS):
-            return {"is": "function", "name": _called(value)}
-        return None
+            return "site"
+        is_live = isinstance(value, PolicyJob) and value.index in self._live
+        return value.index if is_live else None
 
-    def _compound(self, value: Any) -> dict[str, Any]:
+    def reducer_override(self, value: Any) -> Any:
         kind = type(value)
-        name = _NAMES.get(kind)
-        if name in _SEQUENCES:
-            # The order of a set differs from process to process; a checkpoint must not.
-            items = sorted(value, key=repr) if kind in (set, frozenset) else value
-            most = {"most": value.maxlen} if kind is deque else {}
-            return {"is": name, **most, "items": [self.value(item) for item in items]}
-        if name in _MAPPINGS:
-            pairs = [[self.value(key), self.value(item)] for key, item in value.items()]
-            found: dict[str, Any] = {"is": "dict", "type": name, "items": pairs}
-            if kind is defaultdict:
-                known = _FACTORIES.get(_called(value.default_factory))
-                found["makes"] = known.__name__ if known is value.default_factory else None
-            return found
-        if kind is np.ndarray:
-            return _written(value)
-        if kind is np.random.Generator:
+        if isinstance(value, _FUNCTIONS):
+            if value in _MAKERS or (isinstance(value, type) and _is_plain(value)):
+                return NotImplemented
+            raise _unwritable(_called(value))
+        if _is_plain(kind):
+            return NotImplemented
+        if kind is np.ndarray and not (value.dtype.hasobject or value.dtype.names):
+            data = value.tobytes() if not value.flags.writeable else bytearray(value.tobytes())
+            return _StateReader.array, (value.dtype.str, value.shape, data)
+        if isinstance(value, np.generic) and isinstance(value.item(), (bool, float, int, str)):
+            return _StateReader.number, (value.dtype.str, value.item())
+        if kind is np.random.Generator and type(value.bit_generator).__name__ in _BIT_GENERATORS:
             source = value.bit_generator
-            if type(source).__name__ not in _BIT_GENERATORS:
-                raise _unwritable(name_of(type(source), self._own))
-            state = self.value(source.state)
-            return {"is": "random", "type": type(source).__name__, "state": state}
-        name = self._class(kind)
-        if isinstance(value, Allocation) and not value.form:
-            value = value.by_group  # as a job of one form has it
-        if isinstance(value, tuple):
-            return {"is": "named", "class": name, "items": [self.value(item) for item in value]}
-        if isinstance(value, (dict, float, frozenset, int, list, np.ndarray, set, str)):
-            raise _unwritable(name)  # what it holds as one of these is no attribute
-        return {
-            "is": "object",
-            "class": name,
-            # by name, as a checkpoint sorts its keys: what is seen again comes after the first time
-            "items": {
-                key: self._part(key, item) for key, item in sorted(attributes(value).items())
-            },
-        }
+            return _StateReader.generator, (type(source).__name__, source.state)
+        return self._record(value)
 
-    def _part(self, name: str, value: Any) -> Any:
-        with located_at(name):
-            return self.value(value)
-
-    def _class(self, kind: type[Any]) -> str:
+    def _record(self, value: Any) -> tuple[Any, ...]:
+        kind, path = type(value), self.paths.get(id(value))
         name = name_of(kind, self._own)
-        # What could not be read back is refused now, not when the state is needed.
-        if not name.startswith((*PACKAGES, ":")):
+        # What could not be read back is refused now, not when the state is needed; what
+        # an object holds as one of Python's collections is no attribute.
+        is_collection = isinstance(value, (dict, float, frozenset, int, list, set, str))
+        is_unknown = path is None and _found(name, self._own) is not kind
+        if is_unknown or (is_collection and not isinstance(value, Enum)):
             raise _unwritable(name)
-        return name
+        if isinstance(value, Enum):
+            return _StateReader.made, (name, None, value.name)
+        if isinstance(value, tuple):
+            return _StateReader.made, (name, None, *value)
+        found = attributes(value)
+        found.pop(GIVEN, None)
+        functions = {key: _called(f) for key, f in found.items() if isinstance(f, _FUNCTIONS)}
+        if path is None and functions:
+            raise _unwritable(*functions.values())
+        state = {key: item for key, item in found.items() if key not in functions}
+        return _StateReader.made, (name, path, functions), state, None, None, _StateReader.filled
 
 
-def _unwritable(name: str) -> InputError:
-    return InputError("", "expected plain data", name.replace(":", ".").lstrip("."))
+class _StateReader(pickle.Unpickler):
+    """It calls nothing but its own methods and `_PLAIN`, whatever it reads."""
+
+    def __init__(
+        self, content: bytes, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site
+    ) -> None:
+        super().__init__(io.BytesIO(content))
+        self._content, self._fresh = content, fresh
+        self._own, self._jobs, self._site = type(fresh).__module__, jobs, site
+        self._parts = _parts(fresh, self._own)
+        self._made: dict[int, Any] = {}
+
+    def bring(self) -> None:
+        """Bring the fresh policy into the state."""
+        for code, _, _ in pickletools.genops(self._content):
+            if code.name in _FORBIDDEN:
+                raise OasisError(f"policy state: expected plain data, got {code.name}")
+        if self.load() is not self._fresh:
+            raise OasisError("policy state: expected the state of a policy")
+        kept = {id(part) for part in _parts(self._fresh, self._own).values()}
+        replaced = {id(part) for part in self._parts.values()} - kept
+        for function, held in _held(self._parts):
+            if id(held) in replaced:
+                raise OasisError(f"policy state: the function {function} is of a part that is gone")
+
+    def persistent_load(self, name: Any) -> Any:
+        return self._site if name == "site" else self._jobs[name]
+
+    def find_class(self, module: str, name: str) -> Any:
+        if name in _PLAIN.get(module, ()):
+            return vars(sys.modules[module])[name]
+        for maker in _MAKERS:
+            if (module, name) == (maker.__module__, maker.__qualname__):
+                return getattr(self, maker.__name__)
+        raise OasisError(f"policy state: expected plain data, got {module}.{name}")
+
+    def array(self, kind: str, shape: tuple[int, ...], data: bytes | bytearray) -> Any:
+        return np.frombuffer(data, np.dtype(kind)).reshape(shape)  # writable if `data` are
+
+    def number(self, kind: str, value: Any) -> Any:
+        return np.dtype(kind).type(value)
+
+    def generator(self, kind: str, state: Any) -> np.random.Generator:
+        source = getattr(np.random, _BIT_GENERATORS[_BIT_GENERATORS.index(kind)])()
+        source.state = state
+        return np.random.Generator(source)
+
+    def made(self, name: str, path: str | None, *parts: Any) -> Any:
+        """An object without its attributes: that of the fresh policy, or a new one."""
+        made: Any = None if path is None else self._parts.get(path)
+        if made is None or name_of(type(made), self._own) != name:
+            kind: Any = _found(name, self._own)
+            if kind is None:
+                raise OasisError(f"policy state: expected a class of this project, got {name}")
+            if issubclass(kind, Enum):
+                return kind.__members__[parts[0]]
+            if issubclass(kind, tuple):
+                return tuple.__new__(kind, parts)
+            made = object.__new__(kind)
+        (functions,), before = parts, attributes(made)
+        for key, called in functions.items():
+            if not isinstance(before.get(key), _FUNCTIONS) or _called(before[key]) != called:
+                function = f"the function {called}"
+                raise OasisError(f"policy state: {function} has no counterpart in a fresh policy")
+        self._made[id(made)] = made
+        return made
+
+    def filled(self, made: Any, state: Mapping[str, Any]) -> None:
+        """Set attributes past every `__setattr__` and property: a frozen class refuses them."""
+        slots = _slots(self._made[id(made)].__class__)  # neither the machines nor a live job
+        for name, value in state.items():
+            if name in slots:
+                slots[name].__set__(made, value)
+            else:
+                vars(made)[name] = value
 
 
-def _written(array: np.ndarray[Any, Any]) -> dict[str, Any]:
-    if array.dtype.hasobject or array.dtype.names:
-        raise _unwritable(f"an array of {array.dtype}")
-    content = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
-    shape, fixed = list(array.shape), not array.flags.writeable
-    kind = array.dtype.str
-    return {"is": "array", "type": kind, "shape": shape, "fixed": fixed, "data": content}
+_MAKERS = [vars(_StateReader)[name] for name in ("array", "number", "generator", "made", "filled")]
+
+
+def _unwritable(*names: str) -> InputError:
+    got = ", ".join(name.replace(":", ".").lstrip(".") for name in names)
+    return InputError("", "expected plain data", got)
+
+
+def _is_plain(kind: type[Any]) -> bool:
+    return kind.__qualname__ in _PLAIN.get(kind.__module__, ())
 
 
 def _called(function: Any) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
-def attributes(value: Any) -> dict[str, Any]:
-    """Attributes of an object, in its dictionary and its slots."""
-    found = dict(getattr(value, "__dict__", {}))
-    for cls in type(value).__mro__:
-        for name, slot in cls.__dict__.items():
-            if isinstance(slot, MemberDescriptorType):
-                # the slot itself: an `UntoldJob` has none of what it is asked for in vain
-                with suppress(AttributeError):
-                    found[name] = slot.__get__(value)
+def _held(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each function that is an attribute of a part, with each object that it works on."""
+    for part in parts.values():
+        for function in attributes(part).values():
+            if isinstance(function, _FUNCTIONS):
+                cells = getattr(function, "__closure__", None) or ()
+                held = [getattr(function, "__self__", None), *(c.cell_contents for c in cells)]
+                if isinstance(function, partial):
+                    held += [*function.args, *function.keywords.values()]
+                for value in held:
+                    if not isinstance(value, (*_FUNCTIONS, Enum, frozenset, str, tuple)):
+                        yield _called(function), value
+
+
+def _parts(
+    value: Any, own: str, path: str = "policy", found: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The policy and the objects that are attributes of it, and so on, by where they are."""
+    found = {} if found is None else found
+    is_new = all(value is not other for other in found.values())
+    is_part = not found or _found(name_of(type(value), own), own) is type(value)
+    if is_new and is_part and not isinstance(value, (Enum, PolicyJob, Site, tuple)):
+        found[path] = value
+        for name, item in sorted(attributes(value).items()):
+            _parts(item, own, f"{path}.{name}", found)
     return found
 
 
-class _Decoder:
-    def __init__(self, jobs: Mapping[int, PolicyJob], site: Site, own: str) -> None:
-        self._jobs, self._site, self._own = jobs, site, own
-        self._made: dict[int, Any] = {}
-        self._kinds: dict[str, Callable[[dict[str, Any], Any], Any]] = {
-            "job": lambda data, _: self._jobs.get(data["index"]),
-            "site": lambda _, __: self._site,
-            "number": lambda data, _: np.dtype(data["type"]).type(data["value"]),
-            "member": lambda data, _: self._class(data["class"], None)[data["name"]],
-            "again": lambda data, _: self._made[data["number"]],
-            "function": _function,
-            "array": _array,
-            "random": self._generator,
-            "dict": self._mapping,
-            "list": self._row,
-            "deque": self._row,
-            "tuple": self._fixed,
-            "set": self._fixed,
-            "frozenset": self._fixed,
-            "named": self._named,
-            "object": self._object,
-        }
+def attributes(value: Any) -> dict[str, Any]:
+    """Attributes of an object, in its dictionary and its slots."""
+    found = dict(getattr(value, "__dict__", {}))
+    for name, slot in _slots(value.__class__).items():
+        # the slot itself: an `UntoldJob` has none of what it is asked for in vain
+        with suppress(AttributeError):
+            found[name] = slot.__get__(value)
+    return found
 
-    def value(self, data: Any, fresh: Any = None) -> Any:
-        if not isinstance(data, dict):
-            return data
-        made = self._kinds[data["is"]](data, fresh)
-        if data["is"] != "again" and "number" in data:
-            self._made[data["number"]] = made
-        return made
 
-    def _generator(self, data: dict[str, Any], _: Any) -> np.random.Generator:
-        kind = _BIT_GENERATORS[_BIT_GENERATORS.index(data["type"])]  # nothing else is made
-        source = getattr(np.random, kind)()
-        source.state = self.value(data["state"])
-        return np.random.Generator(source)
-
-    def _mapping(self, data: dict[str, Any], fresh: Any) -> dict[Any, Any]:
-        kind = _MAPPINGS[data["type"]]
-        made: dict[Any, Any] = fresh if type(fresh) is kind else kind()
-        if isinstance(made, defaultdict):
-            if data["makes"] is not None:
-                made.default_factory = _FACTORIES[data["makes"]]
-            elif made is not fresh:
-                raise OasisError("policy state: a defaultdict has no counterpart in a fresh policy")
-        before = dict(made)
-        made.clear()
-        # Noted before its parts are read: a part may refer back to the whole.
-        self._made[data["number"]] = made
-        for key, item in data["items"]:
-            name = self.value(key)
-            made[name] = self.value(item, before.get(name))
-        return made
-
-    def _row(self, data: dict[str, Any], fresh: Any) -> Any:
-        kind = _SEQUENCES[data["is"]]
-        made = fresh if type(fresh) is kind else kind()
-        if isinstance(made, deque) and made.maxlen != data["most"]:
-            made = deque(maxlen=data["most"])
-        before = list(made)
-        made.clear()
-        self._made[data["number"]] = made
-        for k, item in enumerate(data["items"]):
-            made.append(self.value(item, before[k] if k < len(before) else None))
-        return made
-
-    def _fixed(self, data: dict[str, Any], fresh: Any) -> Any:
-        before = list(fresh) if type(fresh) is tuple else []
-        return _SEQUENCES[data["is"]](
-            self.value(item, before[k] if k < len(before) else None)
-            for k, item in enumerate(data["items"])
-        )
-
-    def _named(self, data: dict[str, Any], fresh: Any) -> Any:
-        cls: Any = self._class(data["class"], fresh)
-        items = [self.value(item) for item in data["items"]]
-        return Allocation(*items) if cls is Allocation else tuple.__new__(cls, items)
-
-    def _object(self, data: dict[str, Any], fresh: Any) -> Any:
-        cls = self._class(data["class"], fresh)
-        made: Any = fresh if type(fresh) is cls else object.__new__(cls)
-        self._made[data["number"]] = made
-        before = attributes(made)
-        for name, item in data["items"].items():
-            # A frozen dataclass refuses assignments, so its own setter is passed by.
-            object.__setattr__(made, name, self.value(item, before.get(name)))
-        return made
-
-    def _class(self, name: str, fresh: Any) -> type[Any]:
-        """A class of this project, or of the policy's own module."""
-        if name == name_of(type(fresh), self._own):
-            return type(fresh)
-        module, _, qualified = name.partition(":")
-        found = None
-        # what is read imports nothing but parts of this project, and takes no part of a part
-        if name.startswith((*PACKAGES, ":")) and "." not in qualified:
-            found = getattr(import_module(module or self._own), qualified, None)
-        if not isinstance(found, type):
-            raise OasisError(f"policy state: expected a class of this project, got {name}")
-        return found
+@cache
+def _slots(kind: Any) -> dict[str, MemberDescriptorType]:
+    return {
+        name: slot
+        for cls in kind.__mro__
+        for name, slot in vars(cls).items()
+        if isinstance(slot, MemberDescriptorType)
+    }
 
 
 def name_of(kind: type[Any], own: str) -> str:
@@ -367,15 +300,11 @@ def name_of(kind: type[Any], own: str) -> str:
     return f"{module}:{kind.__qualname__}"
 
 
-def _function(data: dict[str, Any], fresh: Any) -> Any:
-    if not callable(fresh) or _called(fresh) != data["name"]:
-        function = f"the function {data['name']}"
-        raise OasisError(f"policy state: {function} has no counterpart in a fresh policy")
-    return fresh
-
-
-def _array(data: dict[str, Any], _: Any) -> Any:
-    content = base64.b64decode(data["data"])
-    made = np.frombuffer(content, dtype=np.dtype(data["type"])).reshape(data["shape"]).copy()
-    made.flags.writeable = not data["fixed"]
-    return made
+def _found(name: str, own: str) -> type[Any] | None:
+    """A class of this project or of the policy's own module; nothing is imported for it."""
+    module, _, qualified = name.partition(":")
+    if not name.startswith((*PACKAGES, ":")):
+        return None
+    found = vars(sys.modules.get(module or own, object)).get(qualified)
+    is_there = isinstance(found, type) and found.__module__ == (module or own)
+    return found if is_there else None

@@ -15,31 +15,16 @@ from oasis.model.job import Job
 from oasis.scheduling.job import Allocation, PolicyJob
 
 
-@runtime_checkable
-class Declaring(Protocol):
-    """Says whether it is told how much work jobs have; a policy without this attribute is not.
+def wants(policy: object, attribute: str) -> bool:
+    """Whether `policy` has one of the attributes of `BasePolicy` that are no by default.
 
     Examples
     --------
     >>> from baselines import FIFO, SRTF
-    >>> is_told(FIFO()), is_told(SRTF())
+    >>> wants(FIFO(), "told_remaining"), wants(SRTF(), "told_remaining")
     (False, True)
     """
-
-    told_remaining: bool
-
-
-def is_told(policy: object) -> bool:
-    """Return whether `policy` declares `told_remaining`."""
-    return isinstance(policy, Declaring) and bool(policy.told_remaining)
-
-
-@runtime_checkable
-class Demanding(Protocol):
-    """Says what it needs that traces lack, and whether it is slow; a policy without: neither."""
-
-    needs: str
-    is_slow: bool
+    return bool(getattr(policy, attribute, False))
 
 
 def left_out(policy: object) -> str:
@@ -51,52 +36,8 @@ def left_out(policy: object) -> str:
     >>> left_out(FIFO), left_out(DRF), left_out(ElasticFlow)
     ('', 'slow with many jobs', 'need deadlines')
     """
-    if not isinstance(policy, Demanding):
-        return ""
-    return f"need {policy.needs}" if policy.needs else "slow with many jobs" * policy.is_slow
-
-
-@runtime_checkable
-class ChoosingForms(Protocol):
-    """Says whether it chooses the form in which a job of several runs (`PolicyJob.forms`).
-
-    A policy that says nothing does not: to it, every job has one form, which the driver chooses
-    (`oasis.driver.books.choose_forms`).
-
-    Examples
-    --------
-    >>> from baselines import FIFO
-    >>> knows_forms(FIFO())
-    False
-    """
-
-    knows_forms: bool
-
-
-def knows_forms(policy: object) -> bool:
-    """Return whether `policy` sees the forms of jobs and chooses among them."""
-    return isinstance(policy, ChoosingForms) and bool(policy.knows_forms)
-
-
-@runtime_checkable
-class KeepingRunTimes(Protocol):
-    """Says whether it keeps a minimum run time: it changes no job before `View.kept_until`.
-
-    A policy that says nothing does not. One that never changes a job that runs does so by itself.
-
-    Examples
-    --------
-    >>> from baselines import DRF, SRTF
-    >>> keeps_run_times(SRTF()), keeps_run_times(DRF())
-    (True, False)
-    """
-
-    keeps_run_times: bool
-
-
-def keeps_run_times(policy: object) -> bool:
-    """Return whether `policy` changes no job before `View.kept_until`."""
-    return isinstance(policy, KeepingRunTimes) and bool(policy.keeps_run_times)
+    needs = getattr(policy, "needs", "")
+    return f"need {needs}" if needs else "slow with many jobs" * wants(policy, "is_slow")
 
 
 @runtime_checkable
@@ -106,21 +47,6 @@ class Deciding(Protocol):
     def decide(self, view: Any) -> Any:
         """Return a `Plan`."""
         ...
-
-
-@runtime_checkable
-class PlanningInModel(Protocol):
-    """A policy that plans in the model of OASiS, with disjoint groups of machines.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from baselines import FIFO
-    >>> isinstance(oasis.Recourse(), PlanningInModel), isinstance(FIFO(), PlanningInModel)
-    (True, False)
-    """
-
-    plans_in_model: bool
 
 
 @runtime_checkable

@@ -109,6 +109,11 @@ class BasePolicy:
         What it goes by that traces lack, in words, such as deadlines; nothing.
     is_slow : bool
         Whether many jobs take it long; no. With either, a replay runs it only where it is named.
+    knows_forms : bool
+        Whether it chooses the form in which a job of several runs (`PolicyJob.forms`); no, then the
+        driver chooses.
+    keeps_run_times : bool
+        Whether it changes no job before `View.kept_until`; no.
     site : Site
         The machines of the present run, from `reset` on.
 
@@ -133,6 +138,8 @@ class BasePolicy:
     told_remaining: bool = False
     needs: str = ""
     is_slow: bool = False
+    knows_forms: bool = False
+    keeps_run_times: bool = False
 
     def __new__(cls, *given: Any, **named: Any) -> Any:
         """Make the object, and keep what its constructor is given for `parameters`."""

@@ -15,7 +15,7 @@ from oasis.driver.books import BooksView, check_plan, choose_forms
 from oasis.model import rounding
 from oasis.model.errors import InputError, PolicyError, describe
 from oasis.scheduling.book import EmptyCluster
-from oasis.scheduling.capabilities import PlanningAhead, is_told, knows_forms
+from oasis.scheduling.capabilities import PlanningAhead, wants
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line, own_error
@@ -92,7 +92,8 @@ class Engine:
         self._observation = observation
         # Most runs look at no training and lose no work: their jobs are made without both.
         self._plain = observation is None and self.costs.checkpoint_interval is None
-        self._told_remaining, self._knows_forms = is_told(policy), knows_forms(policy)
+        self._told_remaining = wants(policy, "told_remaining")
+        self._knows_forms = wants(policy, "knows_forms")
         # Most workloads have jobs of one form alone: nothing is to be chosen for a policy.
         self._chooses = not self._knows_forms and any(job.forms for job in workload.jobs)
         self._once = isinstance(policy, PlanningAhead)

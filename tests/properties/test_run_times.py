@@ -13,7 +13,7 @@ from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
-from oasis.scheduling.capabilities import keeps_run_times
+from oasis.scheduling.capabilities import wants
 from oasis.scheduling.job import NOTHING, Allocation
 from tests.properties.test_recourse_stays import cluster_of_equals
 from tests.unit.kubernetes.fakes import site_for, specs_of
@@ -21,7 +21,7 @@ from tests.unit.kubernetes.fakes import site_for, specs_of
 KEEPING = [
     name
     for name in sorted(POLICIES)
-    if name != "oasis" and keeps_run_times(cluster_policy(name, {}, lookahead=40)())
+    if name != "oasis" and wants(cluster_policy(name, {}, lookahead=40)(), "keeps_run_times")
 ]
 
 

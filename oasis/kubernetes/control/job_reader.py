@@ -26,7 +26,7 @@ from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import HOLDING, TERMINAL
 from oasis.model.errors import InstanceError
-from oasis.scheduling.capabilities import PlanningInModel
+from oasis.scheduling.capabilities import wants
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -218,7 +218,7 @@ class JobReader:
 
 def check_plannable(spec: JobSpec, policy: Policy) -> None:
     """Raise `InstanceError` if a policy that plans ahead cannot plan such a job."""
-    if not isinstance(policy, PlanningInModel):
+    if not wants(policy, "plans_in_model"):
         return
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"

@@ -31,7 +31,7 @@ from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
 from oasis.model.errors import InputError
-from oasis.scheduling.capabilities import PlanningInModel, keeps_run_times
+from oasis.scheduling.capabilities import wants
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
@@ -184,8 +184,8 @@ def check_policy(policy: Policy, site: Site, minimum_run: int = 0) -> None:
 
     With a minimum run time, refuse a policy that does not keep it.
     """
-    if minimum_run and not keeps_run_times(policy):
+    if minimum_run and not wants(policy, "keeps_run_times"):
         expected = f"expected none with policy {policy.name}, which may change a job in every slot"
         raise InputError("minimum_run_time", expected)
-    if isinstance(policy, PlanningInModel):
+    if wants(policy, "plans_in_model"):
         check_groups(site)

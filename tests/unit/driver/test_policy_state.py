@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import copyreg
 import json
+import os
+import pickle
+import zlib
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from enum import Enum, IntEnum
@@ -15,7 +20,7 @@ import pytest
 import oasis
 from experiments.evaluation.policies import POLICIES
 from oasis.driver.driver import Driver
-from oasis.driver.policy_state import decode, encode
+from oasis.driver.policy_state import _StateReader, decode, encode
 from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.objects.oasis_job import as_it_was
 from oasis.model.errors import OasisError
@@ -25,6 +30,7 @@ from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 from tests.unit.kubernetes.test_driver import live_oasis
 
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/congested.json"
+SITE = site_for(oasis.read(EXAMPLE), 10)
 
 
 def fresh(name: str, instance: oasis.Instance) -> Any:
@@ -65,14 +71,88 @@ def test_a_restart_at_every_boundary_changes_nothing(name: str) -> None:
     assert killed.rejected == steady.rejected
 
 
-@pytest.mark.parametrize("name", ["builtins:eval", "os:system", "oasis.model.files:os.system"])
-def test_only_classes_of_the_project_are_made(name: str) -> None:
-    policy, site = POLICIES["fifo"].make(), site_for(oasis.read(EXAMPLE), 10)
-    policy.reset(site)
-    data = encode(policy, ())
-    data["items"]["_line"] = {"is": "object", "class": name, "items": {}, "number": 999}
-    with pytest.raises(OasisError, match="expected a class of this project"):
-        decode(data, policy, {}, site)
+class Evil:
+    """A pickle of it calls a function as it is read."""
+
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self.called = function, arguments
+
+    def __reduce__(self) -> Any:
+        return self.called
+
+
+def ran(*_: Any) -> None:
+    raise SystemExit("code of a state was run")
+
+
+def text_of(content: bytes) -> str:
+    return base64.b64encode(zlib.compress(content)).decode()
+
+
+MADE = ("os:system", "oasis.model.files:os", ":ran")
+EVIL = [
+    Evil(os.system, f"kill {os.getpid()}"),
+    Evil(eval, "__import__('sys').exit()"),
+    Evil(getattr, Evil(__import__, "os"), "system"),
+    Evil(ran),
+    Evil(oasis.read, EXAMPLE),
+    Evil(TaskGroup, "ps"),
+    Evil(copyreg._reconstructor, PolicyJob, object, None),  # type: ignore[attr-defined]
+    Evil(np.ndarray, (1,), "O", b"12345678"),
+    Evil(pickle.loads, pickle.dumps(Evil(ran))),
+    *(Evil(_StateReader.made, name, None, {}) for name in MADE),
+    PolicyJob("a", 0.0, 1.0, ()),
+    [],
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [text_of(pickle.dumps(evil, protocol)) for evil in EVIL for protocol in (2, 5)]
+    + [None, 3, {}, "", "é", "AAAA", {"is": "object"}],
+    ids=lambda _: "",
+)
+def test_what_no_policy_wrote_is_refused_and_calls_nothing(text: Any) -> None:
+    policy = Holding()
+    policy.reset(SITE)
+    with pytest.raises(OasisError, match=r"^policy state: expected [^\n]+$"):
+        decode(text, policy, {}, SITE)
+
+
+@pytest.mark.parametrize("target", ["site", 0])
+def test_a_state_changes_neither_machines_nor_live_jobs(target: Any) -> None:
+    policy, live = Holding(), {0: PolicyJob("a", 0.0, 1.0, ())}
+    policy.reset(SITE)
+    by_name = pickle.dumps(target, 4)[:-1] + b"Q"  # the persistent id, and the object of it
+    filled = pickle.dumps(_StateReader.filled, 4)[:-1]
+    for content in (by_name + b"}b.", filled + by_name + b"}\x86R."):
+        with pytest.raises(OasisError, match=r"BUILD|undamaged: KeyError"):
+            decode(text_of(content), policy, live, SITE)
+
+
+@pytest.mark.parametrize("inner", [True, False])
+def test_a_damaged_state_is_refused_or_read(inner: bool) -> None:
+    """Whatever bits flip, in the text or in what is packed: one line, and nothing is called."""
+    rng, held = np.random.default_rng(5), [called_twice(), Mood.CALM, np.arange(3), deque([1.5])]
+    policy = Holding(
+        [*held, np.random.default_rng(1), policy_job(oasis.read(EXAMPLE).jobs[0], SITE, 3)]
+    )
+    policy.reset(SITE)
+    text = encode(policy, ())
+    whole = zlib.decompress(base64.b64decode(text)) if inner else text.encode()
+    said = []
+    for _ in range(300):
+        content = bytearray(whole)
+        content[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+        fresh = Holding()
+        fresh.reset(SITE)
+        damaged = text_of(bytes(content)) if inner else content.decode("latin-1")
+        try:
+            decode(damaged, fresh, {}, SITE)
+        except OasisError as error:
+            said.append(str(error))
+    assert len(said) >= (100 if inner else 290)
+    assert all(line.startswith("policy state: ") and "\n" not in line for line in said)
 
 
 class Mood(Enum):
@@ -111,10 +191,9 @@ def called_twice() -> Counting:
 
 
 def read_back(held: Any, live: dict[int, PolicyJob] | None = None, fresh: Any = None) -> Any:
-    site, jobs = site_for(oasis.read(EXAMPLE), 10), live or {}
-    one, other = Holding(held), Holding(fresh)
-    one.reset(site), other.reset(site)
-    decode(json.loads(json.dumps(encode(one, jobs))), other, jobs, site)
+    one, other, jobs = Holding(held), Holding(fresh), live or {}
+    one.reset(SITE), other.reset(SITE)
+    decode(json.loads(json.dumps(encode(one, jobs))), other, jobs, SITE)
     return other.held
 
 
@@ -156,16 +235,6 @@ def test_an_object_that_can_be_called_keeps_its_state() -> None:
     assert read_back(called_twice())() == 3
 
 
-def test_a_defaultdict_of_its_own_making_takes_the_factory_of_a_fresh_policy() -> None:
-    def made() -> int:
-        return 7
-
-    found = read_back(defaultdict(made, {1: 2}), fresh=defaultdict(made))
-    assert (found[1], found["new"]) == (2, 7)
-    with pytest.raises(OasisError, match="a defaultdict has no counterpart"):
-        read_back(defaultdict(made, {1: 2}))
-
-
 def first() -> None: ...
 def second() -> None: ...
 
@@ -174,6 +243,26 @@ def test_another_function_than_that_of_a_fresh_policy_is_refused() -> None:
     assert read_back(first, fresh=first) is first
     with pytest.raises(OasisError, match="the function second has no counterpart"):
         read_back(second, fresh=first)
+
+
+class Ranked:
+    """It holds a function of what it holds."""
+
+    def __init__(self, own: bool) -> None:
+        self.most = Counting()
+        self.rank: Any = self.most.__call__ if own else [Counting()][0].__call__
+        self.line = [self.rank.__self__] if not own else []
+
+
+def test_functions_of_a_part_go_on_with_its_state() -> None:
+    held, fresh = Ranked(own=True), Ranked(own=True)
+    held.rank()
+    assert read_back(held, fresh=fresh).rank() == 2
+    with pytest.raises(OasisError, match=r"expected plain data, got 'Counting\.__call__'"):
+        read_back(Ranked(own=False), fresh=Ranked(own=False))
+    held.best = held.most  # type: ignore[attr-defined]
+    with pytest.raises(OasisError, match=r"Counting\.__call__ is of a part that is gone"):
+        read_back(held, fresh=Ranked(own=True))
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -210,7 +299,8 @@ class Outer:
         lambda: np.datetime64("2020-01-01"),
         lambda: Sub([1]),
         lambda: Outer.Inner.ONE,
-        lambda: b"bytes",
+        lambda: defaultdict(lambda: 7),
+        lambda: [first],
         lambda: iter([1]),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -33,13 +32,6 @@ class Moody(FIFO):
 
     def state_of(self, job: PolicyJob) -> str | None:
         return self.word
-
-    def state(self) -> dict[str, Any]:
-        """For the checkpoint, which knows only the classes of the project."""
-        return {}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        assert state == {}
 
 
 def reconciler_of(

@@ -5,42 +5,32 @@ from __future__ import annotations
 import pytest
 
 import oasis
-from baselines import FIFO, SRTF, Kod2
+from baselines import FIFO, Kod2
 from oasis.scheduling import capabilities
 from oasis.scheduling.capabilities import (
-    Bounded,
-    Deciding,
     Forecasting,
     NamingStates,
     Persistent,
-    PlanningInModel,
     Promising,
     Withdrawing,
-    is_told,
+    wants,
 )
 
 
 def test_abilities_of_the_policies_are_those_that_they_have() -> None:
     assert isinstance(Kod2(), NamingStates)
-    assert isinstance(oasis.Recourse(), PlanningInModel)
-    for ability in (NamingStates, PlanningInModel, Promising, Withdrawing, Forecasting, Persistent):
+    for ability in (NamingStates, Promising, Withdrawing, Forecasting, Persistent):
         assert not isinstance(FIFO(), ability)
-    assert isinstance(FIFO(), Deciding)
 
 
-def test_oasis_has_bounds_and_its_rivals_have_none() -> None:
-    instance = oasis.generate("testbed", jobs=3, seed=1)
-    assert isinstance(oasis.OASiS.from_instance(instance), Bounded)
-    assert not isinstance(FIFO(), Bounded)
-
-
-def test_a_policy_that_declares_nothing_is_not_told() -> None:
+def test_a_policy_that_declares_nothing_wants_nothing() -> None:
     class Silent:
         name = "silent"
 
-    assert not is_told(Silent())
-    assert is_told(SRTF())
-    assert not is_told(FIFO())
+    for attribute in ("told_remaining", "knows_forms", "keeps_run_times", "plans_in_model"):
+        assert not wants(Silent(), attribute)
+        assert wants(oasis.Recourse(), attribute)
+    assert not wants(FIFO(), "told_remaining")
 
 
 @pytest.mark.parametrize("name", [n for n in vars(capabilities) if n[0].isupper()])
