@@ -242,7 +242,7 @@ class Fairness:
         most = {index: job.max_workers for index, job in jobs.items()}
         fair = fair_shares(workers, most, portions.supply(capacity))
         per_worker = {index: float(portion.max()) for index, portion in workers.items()}
-        return cls(per_worker, fair, np.count_nonzero(sum(workers.values())))
+        return cls(per_worker, fair, int(np.count_nonzero(sum(workers.values()))))
 
     def loss(self, index: int, workers: int) -> float:
         """Distance of a job with this many workers from its fair share."""

@@ -54,7 +54,6 @@ def test_a_job_that_asks_for_nothing_has_no_share() -> None:
 def test_cores_of_workers_and_of_parameter_servers_are_two_resources() -> None:
     portions = Portions(SITE)
     assert portions.totals.tolist() == [8.0, 16.0, 0.0, 8.0]
-    assert portions.kinds == 3
     assert portions.of_task(job(), TaskGroup.WORKER).tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
     assert portions.of_task(job(), TaskGroup.PS).tolist() == [0.0, 0.0, 0.0, 2 / 8]
 
@@ -70,6 +69,11 @@ def test_a_worker_comes_with_its_part_of_a_parameter_server() -> None:
 
 def test_what_no_machine_has_counts_for_nothing() -> None:
     assert Portions(SITE).of_task(job(ps=((0, 1),)), TaskGroup.PS).tolist() == [0.0] * 4
+
+
+def test_a_resource_that_no_job_demands_is_none_of_the_limit_on_unfairness() -> None:
+    for each, kinds in ((job(), 3), (job(ps=(), ps_per_worker=0.0), 2)):
+        assert Fairness.among({0: each}, Portions(SITE), FULL).kinds == kinds
 
 
 def test_supply_is_the_share_of_machines_that_are_there() -> None:
