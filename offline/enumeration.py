@@ -172,13 +172,7 @@ def _minus(remaining: Counts, counts: Counts) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class SlotPlacement:
-    """Placement of the workers and parameter servers of each job in one slot.
-
-    Parameters
-    ----------
-    workers, ps : tuple of tuple of int
-        Units of each job on each server of the group.
-    """
+    """Placement of the workers and parameter servers of each job in one slot."""
 
     workers: Units
     ps: Units
@@ -187,17 +181,7 @@ class SlotPlacement:
 def fitting_counts(
     jobs: Sequence[Job], most: Sequence[int], cluster: Cluster
 ) -> dict[Counts, SlotPlacement]:
-    """Every vector of worker counts that fits the empty servers, with one way to place it.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-        Jobs whose workers are counted.
-    most : sequence of int
-        Most workers of each job in a slot.
-    cluster : Cluster
-        The servers.
-    """
+    """Every vector of worker counts that fits the empty servers, with one way to place it."""
     fitting: dict[Counts, SlotPlacement] = {}
     for counts in product(*(range(n + 1) for n in most)):
         # fewer workers always fit where more do, and product() counts upwards

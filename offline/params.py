@@ -17,15 +17,7 @@ from oasis.model.errors import InputError, located_at
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers that a parameter may take.
-
-    Parameters
-    ----------
-    least, most : float
-        Both included; `most` may be infinite, the number itself may not.
-    is_integer : bool
-        Whether only integers count.
-    """
+    """The numbers that a parameter may take."""
 
     least: float
     most: float = math.inf

@@ -27,11 +27,7 @@ LIFTING_TRACE = 3e-3
 
 
 def classes(capacity: FloatArray, most: int | None) -> tuple[FloatArray, IntArray]:
-    """Servers (S, R) in at most `most` classes: largest capacities (C, R) and numbers (C,).
-
-    The class whose servers are furthest below its largest capacity is split in two, again and
-    again, at the middle of the resource in which they are. None: only identical ones together.
-    """
+    """Servers (S, R) in at most `most` classes: largest capacities (C, R) and numbers (C,)."""
     kinds, kind = np.unique(capacity, axis=0, return_inverse=True)
     number = np.bincount(kind.ravel())
     if most is None or len(kinds) <= most:
@@ -83,26 +79,7 @@ LIMIT = 1.0 + CAPACITY_TOLERANCE  # of the shares of a capacity, as `oasis.model
 
 @dataclass(slots=True)
 class PatternPool:
-    """Servers of one group in classes, and the patterns known of each class.
-
-    Parameters
-    ----------
-    capacity : (C, R) float array
-        Largest capacity in each class.
-    number : (C,) int array
-        Servers of each class.
-    demand : (I, R) float array
-        Demands of one unit of each item.
-    most : (I,) int array
-        Most units of each item in a slot.
-
-    Attributes
-    ----------
-    room : (C, I) int array
-        Most units of each item alone on an empty server of each class.
-    patterns : list of dict of bytes to (I,) int array
-        Known patterns of each class, by their bytes.
-    """
+    """Servers of one group in classes, and the patterns known of each class."""
 
     capacity: FloatArray
     number: IntArray
@@ -165,10 +142,7 @@ class PatternPool:
         return best
 
     def best(self, weights: FloatArray, budget: Budget) -> list[tuple[float, IntArray]]:
-        """The best pattern of each class, and an upper bound of what it weighs.
-
-        What fits on a smaller server is best there too.
-        """
+        """The best pattern of each class, and an upper bound of what it weighs."""
         found: list[tuple[float, IntArray]] = []
         for k, above in enumerate(self._above):
             fitting = [found[j] for j in above if (found[j][1] <= self.room[k]).all()]
@@ -233,13 +207,7 @@ VIOLATED = 1e-6  # relative excess from which a known cut counts as violated
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """``weights @ counts <= 1`` for the counts of every slot.
-
-    Parameters
-    ----------
-    weights : (I,) float array
-        Non-negative weight of a unit of each job of the master.
-    """
+    """``weights @ counts <= 1`` for the counts of every slot."""
 
     weights: FloatArray
 
@@ -249,15 +217,7 @@ class Cut:
 
 
 class CutGenerator:
-    """Finds cuts for the servers of one group.
-
-    Parameters
-    ----------
-    pool : PatternPool
-        The servers and their patterns; it grows.
-    params : CutParams
-        Parameters of the search for patterns.
-    """
+    """Finds cuts for the servers of one group."""
 
     def __init__(self, pool: PatternPool, params: CutParams) -> None:
         self.pool, self.params = pool, params
@@ -287,12 +247,9 @@ class CutGenerator:
         return self.pool.maximal()
 
     def _lifted(self, cut: Cut, counts: FloatArray, budget: Budget) -> Cut:
-        """`cut`, or one as deep that has weights for items that `counts` have none of.
-
-        The search gives no weight to items that are absent from the counts, and so says nothing
-        about them. Here a small amount of each of these is added to the counts, too little to
-        change the cut, enough for a weight.
-        """
+        """`cut`, or one as deep that has weights for items that `counts` have none of."""
+        # The search gives no weight to items that are absent: a trace of them is added to the
+        # counts, too little to change the cut, enough for a weight.
         pool, params = self.pool, self.params
         most = pool.number @ pool.room
         absent = np.flatnonzero((counts <= FEWEST) & (most > 0))
@@ -307,10 +264,7 @@ class CutGenerator:
         return cut if lifted is None or lifted.weights @ counts < least else lifted
 
     def _deepest(self, counts: FloatArray, enough: float, most: int, budget: Budget) -> Cut | None:
-        """The cut that `counts` (I,) violate most, or a share `enough` of that, if they do.
-
-        None if patterns cover the counts, or without time. At most `most` rounds of knapsacks.
-        """
+        """The cut that `counts` (I,) violate most, or a share `enough` of that, if they do."""
         pool, params = self.pool, self.params
         items = np.flatnonzero(counts > FEWEST)
         lp = self._covering_lp(items, counts)

@@ -63,17 +63,7 @@ LEVELS = (
 
 
 class Decomposition:
-    """A solve by masters and subproblems.
-
-    Parameters
-    ----------
-    parts : Parts
-        The master, its cuts, and the searches for schedules.
-    params : BendersParams
-        Division of the time.
-    stop : Budget
-        Time or work that may be spent.
-    """
+    """A solve by masters and subproblems."""
 
     def __init__(self, parts: Parts, params: BendersParams, stop: Budget) -> None:
         self.parts, self.params, self.budget = parts, params, stop
@@ -92,10 +82,7 @@ class Decomposition:
         return self.budget.passed or self.best.is_proven
 
     def run(self, helper: Helper | None = None) -> Status:
-        """Solve until the optimum is proven or the budget spent; return why it ended.
-
-        With a `helper`, a second process looks for schedules as long as that works.
-        """
+        """Solve until the optimum is proven or the budget spent; return why it ended."""
         self._helper = helper
         if helper is not None:
             self.separation.share(helper.partner)
@@ -125,10 +112,7 @@ class Decomposition:
             self._helper.partner.tell(message)
 
     def cut_the_relaxation(self) -> Mapping[str, float]:
-        """Solve the master's relaxation repeatedly, and cut off counts that cannot be placed.
-
-        Returns the values of the last solution, none if there was no time for any.
-        """
+        """Solve the master's relaxation repeatedly, and cut off counts that cannot be placed."""
         self.state.enter(Phase.CUTTING_PLANES)
         params = self.params.root
         budget = self.budget.share(params.share)
@@ -154,10 +138,7 @@ class Decomposition:
         return values
 
     def bound_by_periods(self) -> None:
-        """Lower the bound of a long horizon period by period.
-
-        Where no other process looks for schedules, this one does after each round, for as long.
-        """
+        """Lower the bound of a long horizon period by period."""
         params = self.params.periods
         periods = PeriodBound(self.model, self.separation, self.best, params)
         periods.relax(self.budget.share(params.share))
@@ -168,11 +149,7 @@ class Decomposition:
                 self._take_a_turn(self.budget.within(self.budget.elapsed - before))
 
     def cycle(self) -> None:
-        """Solve one master, look for schedules meanwhile, and cut off what its plan violates.
-
-        The master has fractions, so that what its plan violates becomes cuts first. Where there
-        was nothing to cut, or cuts hardly lower the bound, the next master has fewer fractions.
-        """
+        """Solve one master, look for schedules meanwhile, and cut off what its plan violates."""
         params = self.params.master
         is_last_level = self._level == len(LEVELS) - 1
         before = self.state.bound
@@ -198,10 +175,7 @@ class Decomposition:
         self._tolerance = 0.0
 
     def _master_and_meanwhile(self, tolerance: float) -> Solution:
-        """Solve a master, and look for schedules as long as it runs or that pays.
-
-        Where another process looks for them, this one waits as long as that works.
-        """
+        """Solve a master, and look for schedules as long as it runs or that pays."""
         params = self.params.master
         limit = self.budget.limit or 0.0
         is_last = self.budget.left < LAST_SHARE * limit
@@ -230,11 +204,7 @@ class Decomposition:
             self.look_around()
 
     def search_near_plan(self) -> int:
-        """Look for schedules close to the last plan; return the number of cuts found on the way.
-
-        Nothing is tried where another process looks for schedules, or on a large problem, where
-        whole counts close to a plan take too long and `Replanning` finds more.
-        """
+        """Look for schedules close to the last plan; return the number of cuts found on the way."""
         if self._is_helped or self.replanning is not None:
             return 0
         near, self._near = self._near, {}
@@ -255,11 +225,7 @@ class Decomposition:
         self._level = 0
 
     def _place(self, solution: Solution, budget: Budget) -> None:
-        """Place a plan of whole counts; forbid the counts that do not fit.
-
-        Cuts hold in every slot and are placed in all: else the same counts come back a slot later.
-        Only then do jobs look for the work that they lack, which takes long where jobs are many.
-        """
+        """Place a plan of whole counts; forbid the counts that do not fit."""
         plan = self.model.schedules_of(solution.values)
         slots = range(self.model.arrays.horizon)
         misfits = self.primal.place(plan, budget, math.inf)
@@ -327,13 +293,7 @@ class Decomposition:
         return solution
 
     def _check(self, solution: Solution) -> None:
-        """Check a plan against the bounds of earlier masters, whose rows the present one has.
-
-        Raises
-        ------
-        SolverError
-            If the plan is worth more: HiGHS has then proved a bound that does not hold.
-        """
+        """Check a plan against the bounds of earlier masters, whose rows the present one has."""
         least = min(self._least_bounds[: self._level + 1])
         if solution.objective is not None and solution.objective > least * (1 + REFUTED):
             text = f"a plan is worth {solution.objective:.12g}"

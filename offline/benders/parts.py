@@ -22,23 +22,7 @@ from offline.state import Phase
 
 
 class Parts(NamedTuple):
-    """Objects shared by the masters and the search for schedules.
-
-    Parameters
-    ----------
-    model : CountModel
-        The master.
-    separation : Separation
-        Finds what it does not know yet.
-    primal : PrimalHeuristic
-        Makes schedules of its plans.
-    replanning : Replanning or None
-        The search over plans; None where whole counts are tried before any master.
-    searches : Alternation
-        The searches that improve the best schedules, in turn.
-    best : BestSolution
-        The best schedules, which all of these share.
-    """
+    """Objects shared by the masters and the search for schedules."""
 
     model: CountModel
     separation: Separation

@@ -27,12 +27,7 @@ def whole_plan(
     known: Mapping[str, float] | None = None,
     radius: float | None = None,
 ) -> Solution:
-    """Find a good plan in whole numbers by relax-and-fix, from the first slots to the last.
-
-    In each step the counts of a few more slots must be whole, while those of later slots may be
-    fractions; what a step has found for its slots is an upper limit on them in all later steps.
-    Each step is a `close_plan`. Only the counts of `slots` are open within `near`.
-    """
+    """Find a good plan in whole numbers by relax-and-fix, from the first slots to the last."""
     for first in slots[:: params.slots_at_once]:
         last = min(first + params.slots_at_once, slots.stop)
         # Earlier slots stay whole, too: they may still give way, but not into fractions.
@@ -54,36 +49,7 @@ def close_plan(
     known: Mapping[str, float] | None = None,
     radius: float | None = None,
 ) -> Solution:
-    """Find the best plan of the master within limits and rows, or the closest to a known one.
-
-    HiGHS gets what the limits leave open, and no more.
-
-    Parameters
-    ----------
-    model : CountModel
-        The master; it is not changed.
-    near : mapping of str to (float, float)
-        Limits of variables, by name, that keep the plan close to another one.
-    budget : Budget
-        When to stop; no plan takes longer than ``params.plan_limit``.
-    params : PrimalParams
-        Limits of a plan.
-    rows : sequence of RowArrays
-        Further rows: what the plan must be worth, or how much room it may use.
-    gap : float
-        Difference of bound and plan at which to stop, in utility.
-    known : mapping of str to float, optional
-        Values of a plan. The plan that is found then changes the fewest counts, weighed by what a
-        unit takes; the rows say what it must be worth.
-    radius : float, optional
-        With `known`, the share of its counts, weighed in the same way, that may change: of such
-        plans the best one is found, and HiGHS starts from `known`.
-
-    Returns
-    -------
-    Solution
-        With the values of all variables of the master, or none.
-    """
+    """Find the best plan of the master within limits and rows, or the closest to a known one."""
     within = model.read(rows).limited(near)
     if known is not None:
         compared = PlanComparison.of(within, known, model.size_of)
@@ -108,22 +74,7 @@ def close_plan(
 
 
 class PlanComparison(NamedTuple):
-    """A model that knows how much a plan changes of known counts.
-
-    Each unit more or less than in the known plan, in any slot, counts as its size.
-
-    Parameters
-    ----------
-    model : ArrayModel
-        With more variables, the changes of counts above 0, each of which is 0 at the known plan.
-    sizes : (N,) float array
-        What a unit of each variable counts: 0 for fixed variables, and for counts above 0 in the
-        known plan, whose changes have variables of their own.
-    moved : float
-        Size of the changes that the limits enforce.
-    scale : float
-        What all units of the known plan count together.
-    """
+    """A model that knows how much a plan changes of known counts."""
 
     model: ArrayModel
     sizes: FloatArray
@@ -134,17 +85,7 @@ class PlanComparison(NamedTuple):
     def of(
         cls, model: ArrayModel, known: Mapping[str, float], size_of: Mapping[str, float]
     ) -> PlanComparison:
-        """Compare the plans of a model with a known one.
-
-        Parameters
-        ----------
-        model : ArrayModel
-            A model; it is not changed.
-        known : mapping of str to float
-            Values of the variables, by name, for whole counts.
-        size_of : mapping of str to float
-            Size of a unit of each count, by its name.
-        """
+        """Compare the plans of a model with a known one."""
         sizes = np.array([size_of.get(name, 0.0) for name in model.names])
         now = np.array([round(known.get(name, 0.0)) for name in model.names], float)
         scale, is_fixed = float(sizes @ now), model.is_fixed

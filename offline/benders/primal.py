@@ -52,25 +52,7 @@ class Misfit:
 
 
 class PrimalHeuristic:
-    """From plans of the master to schedules.
-
-    Parameters
-    ----------
-    model : CountModel
-        The master.
-    separation : Separation
-        Finds and adds its cuts.
-    best : BestSolution
-        Receives better schedules.
-    duals : DualValues
-        For jobs that no plan wants, or that found no place.
-    rng : numpy.random.Generator
-        Generator of their random order.
-    params : PrimalParams
-        Limits of plans and placements.
-    shortfall : ShortfallParams, optional
-        What steers the search for places of the work that a plan's jobs lack.
-    """
+    """From plans of the master to schedules."""
 
     def __init__(
         self,
@@ -98,33 +80,7 @@ class PrimalHeuristic:
         slots: range | None = None,
         radius: float | None = None,
     ) -> int:
-        """Plan within the limits `near` and place the plan; repeat until all of it fits.
-
-        Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
-
-        Parameters
-        ----------
-        near : mapping of str to (float, float)
-            Which plans are close enough: limits of variables of the master, by name.
-        budget : Budget
-            Time or work that may be spent.
-        gain : float, optional
-            How much more than the best schedules a plan must be worth; without a `radius`, it is
-            then the one that changes the fewest of their counts. By default, it is the best plan,
-            and may be worth less than they are.
-        params : PrimalParams, optional
-            How often to plan, and how; by default, those of the heuristic.
-        slots : range, optional
-            Outside of these `near` leaves nothing open.
-        radius : float, optional
-            With a `gain`, the share of the counts of the best schedules, weighed by what a unit
-            takes, that a plan may change; it is the best of these.
-
-        Returns
-        -------
-        int
-            Number of new cuts.
-        """
+        """Plan within the limits `near` and place the plan; repeat until all of it fits."""
         params = self.params if params is None else params
         slots = range(self.model.arrays.horizon) if slots is None else slots
         room: dict[tuple[str, int], float] = {}
@@ -175,18 +131,7 @@ class PrimalHeuristic:
     def place(
         self, plan: Mapping[str, Schedule], budget: Budget, seconds: float | None = None
     ) -> list[Misfit]:
-        """Place every slot of a plan and offer the schedules; return what did not fit and matters.
-
-        A slot with the counts of the best schedules has the places that it has there. With
-        `seconds`, any other is placed for so long, or until what it holds is proven to be most.
-        Without, it is placed by few changes of what the best schedules have there, otherwise by
-        patterns alone, and jobs that lack work look for it in other slots.
-
-        Returns
-        -------
-        list of Misfit
-            Empty if all counts found a place, or schedules that are worth as much as the plan.
-        """
+        """Place every slot of a plan and offer the schedules; return what did not fit."""
         known = self._known_units()
         units = [dict(here) for here in known]
         misfits: dict[tuple[str, bytes], Misfit] = {}

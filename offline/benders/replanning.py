@@ -54,31 +54,7 @@ CUTS_LIMIT = 8.0
 
 
 class Replanning:
-    """A search over plans close to the best schedules; it remembers how many jobs to free.
-
-    Parameters
-    ----------
-    model : CountModel
-        The master.
-    separation : Separation
-        Finds and adds its cuts.
-    primal : PrimalHeuristic
-        Plans in whole numbers, and places the plans.
-    best : BestSolution
-        Where to start, and where better schedules go.
-    duals : DualValues
-        Payoff of each job at the prices of the bound.
-    rng : numpy.random.Generator
-        Generator of all random choices.
-    params : ReplanningParams
-        Sizes and times.
-
-    Attributes
-    ----------
-    gives_way : callable
-        Returns whether something better to do has come up, so that a search ends between two of its
-        steps; never at first.
-    """
+    """A search over plans close to the best schedules; it remembers how many jobs to free."""
 
     def __init__(
         self,
@@ -105,12 +81,7 @@ class Replanning:
         self._near = narrowed(near, self._outside())
 
     def search(self, budget: Budget) -> bool:
-        """Improve the best schedules until the budget or the bound is reached.
-
-        There are a few tries at least, if there is time for any and the search need not give way,
-        and each may take `limit`, as long as the solve has time, even if that is beyond the budget.
-        Returns whether there was anything to try: a job that can be worth something.
-        """
+        """Improve the best schedules until the budget or the bound is reached."""
         solve = self.best.state.budget
         for number in count():
             has_begun = 0 < number < self.params.least_tries
@@ -146,12 +117,7 @@ class Replanning:
             self._mix(plan, budget)
 
     def _walk(self, plan: Mapping[int, int], value: float, budget: Budget) -> None:
-        """Look for better schedules in steps towards a plan worth `value`.
-
-        The plan of a step completes its jobs where this plan does, or soon after, and gains a share
-        of what is left to gain: more after a step that led to better schedules, less after another
-        one.
-        """
+        """Look for better schedules in steps towards a plan worth `value`."""
         params, ambition, failures = self.params, AMBITION, 0
         while failures < params.failures and not self._is_over(budget):
             before = self.best.value
@@ -167,26 +133,14 @@ class Replanning:
                 failures += 1
 
     def mix(self, plan: Mapping[int, int], budget: Budget) -> None:
-        """Mix the best schedules with a plan of a master, where the whole horizon can be open.
-
-        Parameters
-        ----------
-        plan : mapping of int to int
-            Completion slots of the jobs that run, by form.
-        budget : Budget
-            Time or work that may be spent.
-        """
+        """Mix the best schedules with a plan of a master, where the whole horizon can be open."""
         if self.is_whole:
             self._slots = range(self.model.arrays.horizon)
             self.best.state.enter(Phase.PLANS)
             self._mix(plan, budget.within(self.params.limit))
 
     def _mix(self, plan: Mapping[int, int], budget: Budget) -> None:
-        """Better schedules between the best ones and a plan, as long as there are any.
-
-        Each job completes as it does now, or where the plan completes it, or soon after, and only a
-        small share of the counts may change: a larger one after a step that led nowhere.
-        """
+        """Better schedules between the best ones and a plan, as long as there are any."""
         params, radius = self.params, self.params.radius
         while 0 < radius <= params.most_radius and not self._is_over(budget):
             before = self.best.value
@@ -201,10 +155,7 @@ class Replanning:
         return budget.passed or self.best.is_proven or self.gives_way()
 
     def _completions(self, *, only_outside: bool = False) -> dict[int, int]:
-        """Completions of jobs in the best schedules, by form.
-
-        With `only_outside`, those alone that run outside the open slots.
-        """
+        """Completions of jobs in the best schedules, by form."""
         found = {}
         for form, schedule in self.best.solution.by_form.items():
             slots = schedule.workers[:, SLOT]
@@ -218,11 +169,7 @@ class Replanning:
         return self.model.fixed_outside(self.model.values_of(self.best.solution.by_id), self._slots)
 
     def place(self, near: Limits, budget: Budget, gain: float) -> None:
-        """Better schedules by whole plans within these limits.
-
-        A plan is worth at least `gain` more than the best schedules, and changes as little as that
-        takes.
-        """
+        """Better schedules by whole plans within these limits."""
         gain = max(self._gain, gain)
         self.primal.search(near, budget, gain, self.params.primal, self._slots)
 
@@ -289,10 +236,7 @@ class Replanning:
         return range(first, min(horizon, first + span))
 
     def _limits_around(self, free: Collection[int], slots: range) -> Limits:
-        """Limits that keep all but the free jobs from completing later than they do now.
-
-        Completions after `slots` stay as they are.
-        """
+        """Limits that keep all but the free jobs from completing later than they do now."""
         running, completing = self.best.solution.by_form, {}
         known = self.best.solution.schedules.items()
         # Their work after the window is fixed, so they cannot complete within it.
@@ -307,10 +251,7 @@ class Replanning:
         return self.model.completing(completing)
 
     def _chosen(self) -> tuple[set[int], range]:
-        """Choose the jobs with free completions and the slots with free counts.
-
-        Some of the jobs do not run yet and arrive in these slots, the others run in them.
-        """
+        """Choose the jobs with free completions and the slots with free counts."""
         rng, params, current = self.rng, self.params, self.best.solution
         jobs = current.arrays.jobs
         owners = dict.fromkeys(c.owner for c in self.model.jobs)

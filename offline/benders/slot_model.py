@@ -31,15 +31,7 @@ Units = Mapping[str, IntArray]  # by group, units (I, S) of each job of the mast
 
 
 class SlotModel:
-    """The servers of any slot, for the jobs of a master.
-
-    Parameters
-    ----------
-    model : CountModel
-        The master.
-    params : CutParams
-        Parameters of the search for patterns.
-    """
+    """The servers of any slot, for the jobs of a master."""
 
     def __init__(self, model: CountModel, params: CutParams) -> None:
         self.model, self.params = model, params
@@ -68,26 +60,7 @@ class SlotModel:
     def best(
         self, most: IntArray, weights: FloatArray, known: Units, budget: Budget, gap: float
     ) -> Units | None:
-        """The heaviest workers of a slot, with their parameter servers.
-
-        Parameters
-        ----------
-        most : (I,) int array
-            Most workers of each job, at most its ``parallel``.
-        weights : (I,) float array
-            Weight of one worker of each job, positive.
-        known : mapping of str to (I, S) int array
-            Units that fit, the start.
-        budget : Budget
-            Time or work that may be spent.
-        gap : float
-            Share of the lightest worker's weight by which heavier workers may be missed.
-
-        Returns
-        -------
-        Units or None
-            None if the budget is spent before any were found.
-        """
+        """The heaviest workers of a slot, with their parameter servers."""
         if not most.any():
             return self.empty()
         # What runs there now is feasible, so HiGHS only improves on it.
@@ -152,10 +125,7 @@ class SlotModel:
         return Filling.of(capacity, pool, CutGenerator(pool, self.params).covering(wanted, budget))
 
     def consistent(self, units: Units) -> Units:
-        """Units with as many workers as the parameter servers serve, and no more of these.
-
-        A gang of fewer workers than its minimum does not run at all.
-        """
+        """Units with as many workers as the parameter servers serve, and no more of these."""
         served = units["ps"].sum(axis=1)
         workers = units["worker"].sum(axis=1)
         for i in np.flatnonzero(self.ps_of(workers) > served).tolist():
@@ -171,17 +141,7 @@ HEAVIEST = 1e3  # factor on the first weight of a worker, at most: HiGHS sees no
 
 @dataclass(slots=True)
 class Fill:
-    """Content of the slots, and the due slot of each job.
-
-    Parameters
-    ----------
-    units : list of mapping of str to (I, S) int array
-        Units in each slot, by group.
-    due : (I,) int array
-        The slot by which a job is to complete, -1 for jobs that do not run.
-    workers : (T, I) int array
-        Workers of each job in each slot.
-    """
+    """Content of the slots, and the due slot of each job."""
 
     units: list[Units]
     due: IntArray
@@ -205,19 +165,7 @@ class Fill:
 
 
 class Shortfall:
-    """A search for places of the work that jobs lack.
-
-    Parameters
-    ----------
-    model : CountModel
-        The master.
-    slots : SlotModel
-        Fills a slot.
-    rng : numpy.random.Generator
-        Of the order of slots, and of small differences between weights.
-    params : ShortfallParams
-        Limits of the search, and the growth of weights.
-    """
+    """A search for places of the work that jobs lack."""
 
     def __init__(
         self, model: CountModel, slots: SlotModel, rng: np.random.Generator, params: ShortfallParams
@@ -234,22 +182,7 @@ class Shortfall:
         return math.fsum(c.utility[slot] for c, slot in pairs if slot >= 0)
 
     def search(self, start: Fill, least: float, budget: Budget) -> Fill:
-        """Refill slots until no job lacks work, or no gain is possible.
-
-        Parameters
-        ----------
-        start : Fill
-            The placed part of a plan; not changed.
-        least : float
-            What the jobs that are due must be worth more than together.
-        budget : Budget
-            When to stop; no search takes longer than ``params.limit``.
-
-        Returns
-        -------
-        Fill
-            The one whose finished jobs are worth most.
-        """
+        """Refill slots until no job lacks work, or no gain is possible."""
         params, fill, best = self.params, start.copy(), start
         weights = sizes = self.weights
         value = self.value(start, finished=True)
@@ -303,10 +236,7 @@ class Shortfall:
                 fill.units[slot], fill.workers[slot] = found, workers
 
     def _relent(self, fill: Fill, lacking: IntArray, least: float) -> None:
-        """Postpone completions by a slot for jobs that lack work, where that costs little.
-
-        One for which the next slot would be worth nothing leaves.
-        """
+        """Postpone completions by a slot for jobs that lack work, where that costs little."""
         room = self.params.concession * (self.value(fill) - least)
         losses: list[tuple[float, int, int]] = []
         for i in np.flatnonzero(lacking).tolist():

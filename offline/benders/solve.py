@@ -32,11 +32,7 @@ from offline.state import Phase
 
 
 class Benders(Method[BendersParams]):
-    """Method "benders": the decomposition, exact without a limit.
-
-    ``result.parameters`` has ``processes`` where a second one looked for schedules, and
-    ``schedule_search_failed`` with the reason if that failed and this process went on alone.
-    """
+    """Method "benders": the decomposition, exact without a limit."""
 
     name, kind, needs_prices = "benders", BendersParams, True
 
@@ -58,13 +54,7 @@ class Benders(Method[BendersParams]):
     def prepared(
         self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator
     ) -> Decomposition:
-        """The decomposition with all its parts, after the bound and the heuristics that guide it.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            After Ctrl-C.
-        """
+        """The decomposition with all its parts, after the bound and heuristics that guide it."""
         params, state, arrays = self.params, problem.state, problem.arrays
         assert problem.start.prices is not None
         best = BestSolution.of(problem.instance, arrays, state)
@@ -98,17 +88,7 @@ class Benders(Method[BendersParams]):
 
 
 class ScheduleSearch:
-    """Searches in turn, and mixes of the best schedules with the plans of the other process.
-
-    Parameters
-    ----------
-    parts : Parts
-        The searches, and what they work with.
-    params : BendersParams
-        Division of the time.
-    partner : Partner
-        The other process.
-    """
+    """Searches in turn, and mixes of the best schedules with the plans of the other process."""
 
     def __init__(self, parts: Parts, params: BendersParams, partner: Partner) -> None:
         self.parts, self.params = parts, params

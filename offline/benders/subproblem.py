@@ -30,19 +30,7 @@ PLACING_LIMIT = 1.0
 
 
 class Filling(NamedTuple):
-    """Servers of one group, each of which holds one pattern at most, as a part of a model.
-
-    Its variables say how many servers have each pattern.
-
-    Parameters
-    ----------
-    hosts : list of (n,) int array
-        The identical servers of each class.
-    kind : (P,) int array
-        The class that a pattern is for.
-    patterns : (P, I) int array
-        Units of each item.
-    """
+    """Servers of one group, each of which holds one pattern at most, as a part of a model."""
 
     hosts: list[IntArray]
     kind: IntArray
@@ -78,10 +66,7 @@ class Filling(NamedTuple):
         return at_most(units, counts)
 
     def chosen(self, units: IntArray) -> IntArray:
-        """Number of servers per pattern (P,), by the first pattern that holds their units (I, S).
-
-        A server with units that no pattern holds has none.
-        """
+        """Servers per pattern (P,): the first pattern that holds what a server has of (I, S)."""
         chosen = np.zeros(len(self.kind), dtype=np.int64)
         for k, servers in enumerate(self.hosts):
             for here in units[:, servers].T:
@@ -91,13 +76,7 @@ class Filling(NamedTuple):
 
 
 def solved(model: ArrayModel, budget: Budget, **options: Any) -> IntArray | None:
-    """The variables of a good solution as whole numbers, None if there is none.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After Ctrl-C.
-    """
+    """The variables of a good solution as whole numbers, None if there is none."""
     solution = highs.solve(model, budget=budget, proof=False, **options)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -113,30 +92,7 @@ def place(
     params: CutParams,
     worth: FloatArray | None = None,
 ) -> tuple[IntArray, bool]:
-    """Place as many of the counts as fit on the servers together.
-
-    Parameters
-    ----------
-    capacity : (S, R) float array
-        Capacities of each server.
-    demand : (I, R) float array
-        Demands of one unit of each item.
-    counts : (I,) int array
-        Units wanted.
-    budget : Budget
-        Time or work that may be spent.
-    params : CutParams
-        Parameters of the search for patterns.
-    worth : (I,) float array, optional
-        What one unit of each item is worth, positive: where not all fit, which should; 1 each.
-
-    Returns
-    -------
-    units : (I, S) int array
-        A placement.
-    is_proven : bool
-        Whether no placement is worth more.
-    """
+    """Place as many of the counts as fit on the servers together."""
     worth = np.ones(len(counts)) if worth is None else worth
     part = budget.within(PLACING_LIMIT)
     units, is_proven = place_by_patterns(capacity, demand, counts, part, params, worth)
@@ -237,10 +193,7 @@ def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntAr
 def adjusted(
     capacity: FloatArray, demand: FloatArray, known: IntArray, counts: IntArray
 ) -> IntArray | None:
-    """Counts (I,) on the servers by few changes of known units (I, S); None if greed fails.
-
-    What is known of them stays where it is, and the rest is placed where there is room.
-    """
+    """Counts (I,) on the servers by few changes of known units (I, S); None if greed fails."""
     kept = at_most(known, counts)
     # Tasks that stay cost no search, and the schedules of other slots agree with them.
     left = np.maximum(capacity - kept.T @ demand, 0.0)
@@ -256,15 +209,7 @@ def at_most(units: IntArray, most: IntArray) -> IntArray:
 
 
 class Separation:
-    """Cuts of a master, from the patterns of its servers.
-
-    Parameters
-    ----------
-    model : CountModel
-        The master; every new row is added to it.
-    params : CutParams
-        Parameters of the search for cuts.
-    """
+    """Cuts of a master, from the patterns of its servers."""
 
     def __init__(self, model: CountModel, params: CutParams) -> None:
         self.model, self.params = model, params
@@ -288,11 +233,7 @@ class Separation:
         slots: range | None = None,
         new: range | None = None,
     ) -> list[Row]:
-        """Add rows that a solution of the master violates: of known cuts, otherwise of new ones.
-
-        With `slots`, rows are looked for in these slots alone. With `new`, new cuts are looked for
-        in those alone, while known cuts count in all of `slots`.
-        """
+        """Add rows that a solution of the master violates: of known cuts, otherwise of new ones."""
         self._take_up()
         slots = range(self.model.arrays.horizon) if slots is None else slots
         new = slots if new is None else new
@@ -335,11 +276,7 @@ class Separation:
     def cut_off(
         self, group: str, counts: IntArray | FloatArray, slots: Iterable[int], budget: Budget
     ) -> bool:
-        """Return whether patterns cut off counts (I,) of a group.
-
-        If so, the cut has rows for these slots. For all others it is noted, and has a row as soon
-        as `cut` meets a solution that breaks it.
-        """
+        """Return whether patterns cut off counts (I,) of a group."""
         self._take_up()
         cut = self._generators[group].separate(counts.astype(float), budget)
         if cut is not None:
@@ -352,11 +289,8 @@ class Separation:
             self.model.forbid(group, self._shrunk(group, counts, budget), slots)
 
     def _shrunk(self, group: str, counts: IntArray, budget: Budget) -> IntArray:
-        """Find fewer of these counts that still do not fit: a stronger cut.
-
-        One job after the other gets the fewest units with which they do not fit, by bisection: the
-        less the others leave of a misfit, the more counts lie above it and are forbidden with it.
-        """
+        """Find fewer of these counts that still do not fit: a stronger cut."""
+        # The less the others leave of a misfit, the more counts lie above it and are forbidden too.
         least = counts.copy()
         for i in np.flatnonzero(counts).tolist():
             fits, misfits = -1, int(least[i])

@@ -25,20 +25,7 @@ NOTHING = 1e-9  # weight of a column that counts as none
 
 
 class CutSearch:
-    """Finds cuts that average counts violate; what it has found for one slot is tried in all.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    params : CuttingParams
-        Parameters of the search for cuts.
-
-    Attributes
-    ----------
-    is_complete : bool
-        Whether the last search, or several that went on from each other, looked at all slots.
-    """
+    """Finds cuts that average counts violate; what it has found for one slot is tried in all."""
 
     def __init__(self, arrays: OfflineArrays, params: CuttingParams) -> None:
         self.arrays, self.params = arrays, params
@@ -60,11 +47,7 @@ class CutSearch:
         self.is_complete = True
 
     def cuts(self, averages: dict[str, FloatArray], budget: Budget) -> list[SlotCut]:
-        """Return cuts that the average units (T, F) of each group violate: known ones, or new ones.
-
-        Once there are some, the search for new ones ends after `search_limit`. The next one goes on
-        in the first slot that this one did not reach.
-        """
+        """Return cuts that the average units (T, F) of each group violate: known or new ones."""
         places = [(group, slot) for group in GROUPS for slot in range(len(averages[group]))]
         by_place = {place: self._violated(*place, averages) for place in places}
         found = [cut for cuts in by_place.values() for cut in cuts]
@@ -129,26 +112,7 @@ def cut_configuration_lp(
     budget: Budget,
     params: CuttingParams,
 ) -> SlotCuts:
-    """Lower the bound of `state` by cuts until they do not pay; return these cuts.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    bound : ConfigurationBound
-        The configuration LP without cuts; it is not changed.
-    state : SolveState
-        Receives every better bound.
-    budget : Budget
-        Time or work that may be spent.
-    params : CuttingParams
-        Parameters of the procedure.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After Ctrl-C.
-    """
+    """Lower the bound of `state` by cuts until they do not pay; return these cuts."""
     generation = ColumnGeneration(arrays, budget, state, params.pricing)
     generation.columns = list(bound.columns)
     prices = bound.worker_prices, bound.ps_prices

@@ -22,17 +22,7 @@ from offline.model.arrays import GroupArrays, OfflineArrays
 
 @dataclass(frozen=True, slots=True)
 class GroupRows:
-    """Rows of one server group: (slot, class of servers, resource), all with right-hand side 1.
-
-    Parameters
-    ----------
-    horizon : int
-        T.
-    capacity : (S, R) float array
-        Capacities of the servers.
-    member : (S,) int array
-        Class of each server, 0 .. C - 1.
-    """
+    """Rows of one server group: (slot, class of servers, resource), all with right-hand side 1."""
 
     horizon: int
     capacity: FloatArray
@@ -78,15 +68,7 @@ class GroupRows:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Rows (15) of the worker servers, then (16) of the hosts of parameter servers.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    worker, ps : GroupRows
-        The rows of each group.
-    """
+    """Rows (15) of the worker servers, then (16) of the hosts of parameter servers."""
 
     arrays: OfflineArrays
     worker: GroupRows
@@ -94,10 +76,7 @@ class Grouping:
 
     @classmethod
     def of(cls, arrays: OfflineArrays, classes: int | None = None) -> Grouping:
-        """Classes of similar servers, at most `classes` a group; None: of identical ones.
-
-        Those of a class admit the same forms, even if there are more classes then.
-        """
+        """Classes of similar servers, at most `classes` a group; None: of identical ones."""
         groups = [
             GroupRows(arrays.horizon, group.priced, similar(group, classes))
             for group in (arrays.worker, arrays.ps)
@@ -129,23 +108,17 @@ class Grouping:
 
 
 def levels(arrays: OfflineArrays, classes: tuple[int, ...]) -> list[Grouping]:
-    """Groupings into at most `classes`, then by identical servers; each is finer than the last.
-
-    Where two have as many rows, only the finer one is kept.
-    """
+    """Groupings into at most `classes`, then by identical servers; each is finer than the last."""
     groupings = [Grouping.of(arrays, most) for most in (*classes, None)]
     finer = [*(grouping.size for grouping in groupings[1:]), None]
     return [g for g, size in zip(groupings, finer, strict=True) if g.size != size]
 
 
 def similar(group: GroupArrays, classes: int | None) -> IntArray:
-    """Class of each server, shape (S,): at most `classes`, of servers with a similar mix.
-
-    Servers that admit different forms are never in one class, so there may be more. Beyond that
-    only the proportions between resources matter: servers with the same proportions are worth
-    as much together as one. Classes are split in two, the widest first, along the resource in
-    whose share they differ most, so that finer groupings refine coarser ones.
-    """
+    """Class of each server, shape (S,): at most `classes`, of servers with a similar mix."""
+    # Servers that admit different forms are never in one class, so there may be more. Otherwise
+    # servers with the same proportions of resources are worth as much together as one. Classes are
+    # split in two, the widest first, so that finer groupings refine coarser ones.
     capacity = group.priced
     alike = np.column_stack([capacity, group.kinds])
     kinds, kind = np.unique(alike, axis=0, return_inverse=True)
@@ -170,17 +143,7 @@ def similar(group: GroupArrays, classes: int | None) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A schedule l of job i in L_i.
-
-    Parameters
-    ----------
-    job : int
-        Index i into the jobs of the instance.
-    schedule : Schedule
-        Its placements.
-    utility : float
-        f_i(t_il - a_i).
-    """
+    """A schedule l of job i in L_i."""
 
     job: int
     schedule: Schedule
@@ -209,19 +172,7 @@ def columns_of(arrays: OfflineArrays, schedules: Mapping[str, Schedule]) -> list
 
 @dataclass(frozen=True, slots=True)
 class MasterSolution:
-    """Optimal solution of a restricted master.
-
-    Parameters
-    ----------
-    value : float
-        Its objective: at most the configuration LP's.
-    duals : (rows,) float array
-        Dual value of each row of the grouping, price times capacity, then of each cut.
-    payoffs : (I,) float array
-        mu_i, dual of (14).
-    weights : (columns,) float array
-        x_il of each column, in the order of ``RestrictedMaster.columns``.
-    """
+    """Optimal solution of a restricted master."""
 
     value: float
     duals: FloatArray
@@ -230,20 +181,7 @@ class MasterSolution:
 
 
 class RestrictedMaster:
-    """Columns, and the linear program over them.
-
-    Parameters
-    ----------
-    grouping : Grouping
-        The rows.
-
-    Attributes
-    ----------
-    columns : list of Column
-        The schedules.
-    cuts : SlotCuts
-        Rows after those of the grouping.
-    """
+    """Columns, and the linear program over them."""
 
     def __init__(self, grouping: Grouping) -> None:
         self.grouping = grouping
@@ -319,10 +257,7 @@ class RestrictedMaster:
         return MasterSolution(solution.objective * self._scale, duals, payoffs, solution.values)
 
     def keep_best(self, solution: MasterSolution, most: int) -> None:
-        """Drop the columns that are furthest from use, down to `most` columns.
-
-        Furthest by their reduced cost: utility minus price minus mu_i, 0 in the basis.
-        """
+        """Drop the columns that are furthest from use, down to `most` columns."""
         if len(self.columns) <= most:
             return
         reduced = [

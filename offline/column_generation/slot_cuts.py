@@ -25,26 +25,14 @@ from offline.patterns import Cut
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotCut:
-    """One cut in one slot.
-
-    Parameters
-    ----------
-    slot : int
-        The slot whose counts the cut limits.
-    weights : mapping of int to (N_i + 1,) float array
-        phi_i(0..N_i) of the forms that have any weight: 0 at first, never falling.
-    """
+    """One cut in one slot."""
 
     slot: int
     weights: Mapping[int, FloatArray]
 
     @classmethod
     def of_counts(cls, arrays: OfflineArrays, group: str, cut: Cut, slot: int) -> SlotCut:
-        """A cut on the counts of a group, ``cut.weights @ counts <= 1``, by workers.
-
-        n workers of a form need at least ``ps_needed(n)`` parameter servers, whose count is what a
-        cut of the hosts of these is about.
-        """
+        """A cut on the counts of a group, ``cut.weights @ counts <= 1``, by workers."""
         weights = {}
         for form in np.flatnonzero(cut.weights > 0).tolist():
             units = np.arange(arrays.forms[form].chunks + 1)
@@ -61,13 +49,7 @@ def workers_by_slot(schedule: Schedule, horizon: int) -> IntArray:
 
 
 class SlotCuts:
-    """The cuts of a restricted master, in the order of their rows.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    """
+    """The cuts of a restricted master, in the order of their rows."""
 
     def __init__(self, arrays: OfflineArrays) -> None:
         self.arrays = arrays
@@ -99,10 +81,7 @@ class SlotCuts:
         return [self.surcharge(form, duals) for form in self.arrays.forms_of[job]]
 
     def surcharge(self, form: int, duals: FloatArray) -> FloatArray | None:
-        """Surcharge of each worker count of a form in each slot, shape (T, N_i + 1).
-
-        None if that is nothing. `duals` (cuts,) are the dual values of the rows.
-        """
+        """Surcharge of each worker count of a form in each slot, shape (T, N_i + 1)."""
         table: FloatArray | None = None
         for number, slot, weights in self._of_form[form]:
             if duals[number] > 0:

@@ -25,19 +25,7 @@ HELPED_LIMIT = 40.0
 
 
 class Heuristics:
-    """All heuristics of the method, around one best solution.
-
-    Parameters
-    ----------
-    problem : OfflineProblem
-        With an incumbent; its state receives better ones, and has those of another process.
-    params : ConfigurationParams
-        Division of the time.
-    stop : Budget
-        Time or work that may be spent.
-    rng : numpy.random.Generator
-        Generator of all random choices.
-    """
+    """All heuristics of the method, around one best solution."""
 
     def __init__(
         self,
@@ -67,12 +55,7 @@ class Heuristics:
 
 
 class Configuration(Method[ConfigurationParams]):
-    """Method "colgen": the configuration LP with cuts, and heuristics.
-
-    Without a limit it ends only with a proof, which it may never find. ``result.parameters`` has
-    ``processes`` where a second one looked for schedules, and ``heuristics_failed`` with the reason
-    if that failed and this process went on alone.
-    """
+    """Method "colgen": the configuration LP with cuts, and heuristics."""
 
     name, kind, needs_prices = "colgen", ConfigurationParams, True
 
@@ -101,10 +84,7 @@ class Configuration(Method[ConfigurationParams]):
     def _bound_and_improve(
         self, heuristics: Heuristics, start: OnlinePrices, helper: Helper | None = None
     ) -> Status:
-        """The configuration LP and its cuts, then heuristics.
-
-        Where the second process has ended by then, this one begins as it would have begun alone.
-        """
+        """The configuration LP and its cuts, then heuristics."""
         params, stop = self.params, heuristics.stop
         state, arrays = heuristics.state, heuristics.arrays
         state.enter(Phase.CONFIGURATION_LP)

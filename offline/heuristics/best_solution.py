@@ -23,17 +23,7 @@ NEARLY_FREE = 1e-4
 
 
 class PartialSolution:
-    """Schedules by job index with the resources they use, always feasible together.
-
-    A job runs in the form that its schedule says; there is no room for a second one.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    schedules : mapping of str to Schedule
-        A feasible solution by job id.
-    """
+    """Schedules by job index with the resources they use, always feasible together."""
 
     def __init__(
         self, arrays: OfflineArrays, schedules: Mapping[str, Schedule] | None = None
@@ -137,25 +127,7 @@ BETTER = 1e-12  # relative: what rounding may add to a total utility
 
 
 class BestSolution:
-    """The incumbent as a solution that heuristics can change.
-
-    Parameters
-    ----------
-    start : PartialSolution
-        A feasible solution.
-    state : SolveState
-        Receives every improvement.
-    verify : callable
-        Returns the value of schedules by job id, and raises `VerificationError` if they break a
-        constraint.
-
-    Attributes
-    ----------
-    solution : PartialSolution
-        The best so far; never changed in place.
-    is_own : bool
-        Whether it was offered here, rather than known at the start or taken up from elsewhere.
-    """
+    """The incumbent as a solution that heuristics can change."""
 
     def __init__(
         self,
@@ -181,13 +153,7 @@ class BestSolution:
         return self.solution.value
 
     def offer(self, solution: PartialSolution) -> bool:
-        """Keep a solution if it is better than the known one; return whether it was.
-
-        Raises
-        ------
-        VerificationError
-            If it is better, but not feasible.
-        """
+        """Keep a solution if it is better than the known one; return whether it was."""
         if not is_better(solution.value, self.value):
             return False
         # No heuristic is trusted: what it offers is checked before it counts.

@@ -24,17 +24,7 @@ TINY = 1e-12  # so that every job has some chance
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DualValues:
-    """Prices of a bound, and what jobs are worth at these.
-
-    Parameters
-    ----------
-    worker_prices, ps_prices : (T, H, R) and (T, K, R) float arrays
-        Prices of the bound.
-    payoffs : (I,) float array
-        Best payoff of each job at these prices on the empty cluster, mu_i; 0 if none is positive.
-    best : (I,) float array
-        Utility of each job at its earliest possible completion.
-    """
+    """Prices of a bound, and what jobs are worth at these."""
 
     worker_prices: FloatArray
     ps_prices: FloatArray
@@ -49,10 +39,7 @@ class DualValues:
         ps_prices: FloatArray,
         budget: Budget = NO_LIMIT,
     ) -> DualValues:
-        """Price every job at these prices, and at none, on the empty cluster.
-
-        `budget` raises `OutOfTimeError` once it has no time left.
-        """
+        """Price every job at these prices, and at none, on the empty cluster."""
         dear = empty(arrays, worker_prices, ps_prices)
         free = empty(arrays, worker_prices * 0.0, ps_prices * 0.0)
         payoffs, best = (

@@ -32,22 +32,7 @@ from offline.state import Phase
 
 @dataclass(slots=True)
 class Turn:
-    """A search, and how it did when it last had its turn.
-
-    Parameters
-    ----------
-    phase : str
-        Phase that users see while it runs.
-    search : callable
-        Improves the best solution until a budget is spent, and returns whether it had anything to
-        try.
-    amount : float
-        Seconds or units of work of its next turn.
-    gain_rate : float
-        Utility gained per second or unit of work in its last turn; inf before the first.
-    last_turn : int
-        Number of its last turn, counted over the turns of all searches; -1 before the first.
-    """
+    """A search, and how it did when it last had its turn."""
 
     phase: str
     search: Callable[[Budget], bool]
@@ -57,23 +42,7 @@ class Turn:
 
 
 class Alternation:
-    """Searches that share one best solution and take turns.
-
-    The search that gained most per second or unit of work in its last turn goes next; of two with
-    the same gain, the one that has waited longer. No search waits longer than `most_wait` turns.
-    After a turn that gained nothing, the next turn of the same search is longer.
-
-    Parameters
-    ----------
-    searches : sequence of (str, callable)
-        Phase and search. A search that had nothing to try gets no further turn.
-    best : BestSolution
-        The solution that the searches improve.
-    params : AlternationParams
-        Lengths of turns.
-    before_turn : callable, optional
-        Called before each turn, for example to take up what others have found.
-    """
+    """Searches that share one best solution and take turns."""
 
     def __init__(
         self,
@@ -120,25 +89,7 @@ Choice = tuple[int, Schedule, pulp.LpVariable]
 
 
 def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) -> PartialSolution:
-    """The best mix of two solutions, or the best that was found before the budget was spent.
-
-    Parameters
-    ----------
-    first, second : PartialSolution
-        Solutions of the same problem; they are not changed.
-    budget : Budget
-        Time or work of HiGHS.
-
-    Returns
-    -------
-    PartialSolution
-        Worth at least as much as either.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After Ctrl-C.
-    """
+    """The best mix of two solutions, or the best that was found before the budget was spent."""
     better = max((first, second), key=lambda solution: solution.value)
     mix = _common(first, second)
     problem = pulp.LpProblem("mix", pulp.LpMaximize)
@@ -170,15 +121,7 @@ def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) 
 
 
 def take_up(best: BestSolution, budget: Budget) -> None:
-    """Mix in better schedules that the state has from another process.
-
-    Parameters
-    ----------
-    best : BestSolution
-        What to mix them with, if that is from here; it becomes the mix.
-    budget : Budget
-        Time or work of the mix.
-    """
+    """Mix in better schedules that the state has from another process."""
     own, is_own = best.solution, best.is_own
     best.catch_up()
     if is_own and best.solution is not own and not budget.passed:
@@ -207,11 +150,7 @@ def _choices(
 
 
 def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limit]:
-    """Capacities (4) and (5), less what the common jobs use, where the choices may exceed them.
-
-    A choice that does not fit beside the common jobs by itself is none: the verification may have
-    accepted it, because what it forgives is a part of the whole capacity.
-    """
+    """Capacities (4) and (5), less what the common jobs use, where the choices may exceed them."""
     for group, free in zip(GROUPS, common.free(), strict=True):
         users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
         for k, schedule, chosen in choices:

@@ -47,19 +47,7 @@ def insertion_work(arrays: OfflineArrays) -> float:
 
 
 class WindowSearch:
-    """A resumable search over plans of all jobs.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    best : BestSolution
-        Where to start, and where better solutions go.
-    rng : numpy.random.Generator
-        Generator of all random choices.
-    params : WindowParams
-        Sizes of steps, and which of them are accepted.
-    """
+    """A resumable search over plans of all jobs."""
 
     def __init__(
         self,
@@ -106,13 +94,7 @@ class WindowSearch:
         self._offer(self._snapshot())
 
     def search(self, budget: Budget, patience: int | None = None) -> bool:
-        """Search from the best solution until the budget or the bound is reached.
-
-        Returns whether there is anything to try: a job that can be worth something.
-
-        With `patience`, it also ends once that many steps have found nothing better. The
-        temperature falls to 0 as the budget is spent; without a limit it is 0 throughout.
-        """
+        """Search from the best solution until the budget or the bound is reached."""
         self._take_over()
         value = highest = self._plan.value
         found, steps, last = self._snapshot(), 0, 0

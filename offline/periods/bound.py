@@ -75,26 +75,7 @@ SAFETY = 1e-9  # relative, on top of bounds, for rounding in sums
 
 
 class PeriodBound:
-    """Lowers the bound of a long horizon, round by round.
-
-    Parameters
-    ----------
-    master : CountModel
-        The jobs and the cuts.
-    separation : Separation
-        Finds further cuts.
-    best : BestSolution
-        Incumbent to exceed; its state receives the bounds.
-    params : PeriodParams
-        Division of the time.
-
-    Attributes
-    ----------
-    is_settled : bool
-        Whether another round is not worth its time.
-    prices : (L,) float array
-        Prices of the links.
-    """
+    """Lowers the bound of a long horizon, round by round."""
 
     def __init__(
         self,
@@ -138,10 +119,7 @@ class PeriodBound:
         self._begin()
 
     def round(self, budget: Budget) -> None:
-        """Solve each period at the prices of the links, and cut off what does not fit.
-
-        Prices stay the same, so that a period without new rows need not be solved again.
-        """
+        """Solve each period at the prices of the links, and cut off what does not fit."""
         state = self.best.state
         state.enter(Phase.PERIODS)
         before, left = state.bound, max(0.0, state.bound - self.best.value)
@@ -214,13 +192,7 @@ class PeriodBound:
 
 
 def split(horizon: int, slots: int) -> list[range]:
-    """Split into periods of about this number of slots, as equal as possible, at least two.
-
-    Examples
-    --------
-    >>> split(100, 33)
-    [range(0, 33), range(33, 67), range(67, 100)]
-    """
+    """Split into periods of about this number of slots, as equal as possible, at least two."""
     number = max(2, round(horizon / slots))
     ends = [round(k * horizon / number) for k in range(number + 1)]
     return [range(*pair) for pair in pairwise(ends) if pair[0] < pair[1]]

@@ -29,15 +29,7 @@ from offline.model.variables import JobVariables
 
 
 class Row(NamedTuple):
-    """``lower <= sum of coefficient times variable <= upper``.
-
-    Parameters
-    ----------
-    terms : mapping of int to float
-        Coefficients by the number of the variable.
-    lower, upper : float
-        Limits, infinite where there is none.
-    """
+    """``lower <= sum of coefficient times variable <= upper``."""
 
     terms: Mapping[int, float]
     lower: float
@@ -69,25 +61,7 @@ def as_arrays(rows: Sequence[Row], first: int = 0) -> RowArrays:
 
 @dataclass(frozen=True, slots=True)
 class PeriodPart:
-    """The variables of a job in one period, by number.
-
-    Parameters
-    ----------
-    job : int
-        Index into the jobs of the master.
-    done : mapping of int to int
-        Whether the job has completed in this period by the end of a slot; by slot, in order.
-    workers : mapping of int to int
-        Its workers, by slot.
-    enters, brought : int or None
-        Whether it enters the period unfinished, and the worker-slots that it brings along; None in
-        the period of its arrival.
-    leaves, taken : int or None
-        Whether it leaves the period unfinished, and the worker-slots that it takes along; None in
-        the last period in which it can be worth something.
-    most_brought : float
-        Most worker-slots that it can bring along.
-    """
+    """The variables of a job in one period, by number."""
 
     job: int
     done: Mapping[int, int]
@@ -115,15 +89,7 @@ class PeriodPart:
 
 
 def utility_steps(utility: Mapping[int, float], step: float) -> dict[int, float]:
-    """Utilities of completions that count as one: the last slot of each, and the first's utility.
-
-    Utilities that count as one differ by `step` times the best one at most.
-
-    Examples
-    --------
-    >>> utility_steps({4: 10.0, 5: 10.0, 6: 9.5, 7: 1.0}, 0.05)
-    {6: 10.0, 7: 1.0}
-    """
+    """Completions that count as one, within `step` of the best: last slot and first utility."""
     steps: dict[int, float] = {}
     allowed, value = step * max(utility.values()), 0.0
     last = None
@@ -176,26 +142,7 @@ BROKEN = 1e-6  # relative excess from which a cut counts as broken
 
 
 class PeriodModel:
-    """The variables and rows of all periods, and the links between them.
-
-    Parameters
-    ----------
-    master : CountModel
-        The jobs, and the cuts on what fits in a slot.
-    periods : sequence of range
-        Slots of each period, in order, all of the horizon.
-    step : float
-        Share of a job's best utility by which utilities of completions that count as one differ.
-
-    Attributes
-    ----------
-    parts : list of list of PeriodPart
-        Parts of jobs in each period.
-    links : list of (int, int)
-        Pairs of variables, the first of which is at most the second.
-    new : list of Row
-        Rows that were added since the list was cleared last; the caller does that.
-    """
+    """The variables and rows of all periods, and the links between them."""
 
     def __init__(self, master: CountModel, periods: list[range], step: float) -> None:
         self.master, self.periods = master, periods
@@ -241,11 +188,7 @@ class PeriodModel:
         return self._model(0, self.size, np.array(self._costs), rows)
 
     def period(self, number: int, prices: FloatArray) -> ArrayModel:
-        """Model of one period: jobs pay for work they bring in and are paid for work they take out.
-
-        `prices` (L,) are those of the links. At any prices, the best values of all periods add up
-        to a bound on the best value of the `whole`.
-        """
+        """Model of one period: jobs pay for work they bring in and are paid for what they take."""
         costs = np.array(self._costs)
         for (later, earlier), price in zip(self.links, prices.tolist(), strict=True):
             costs[later] -= price
