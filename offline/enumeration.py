@@ -23,31 +23,12 @@ from oasis.model.rounding import fits
 from oasis.model.schedule import Schedule, placements
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline.params import Number, Params
+from offline.params import EnumerationParams
 from offline.problem import Method, OfflineProblem
 from offline.state import Phase
 
 Counts = tuple[int, ...]
 Units = tuple[tuple[int, ...], ...]  # units of each job on each server
-
-
-@dataclass(frozen=True, slots=True)
-class EnumerationParams(Params):
-    """Limits on the size of instances that are enumerated.
-
-    Parameters
-    ----------
-    max_steps : int
-        Most steps, each a vector of counts that is tried.
-
-    Examples
-    --------
-    >>> from offline import EnumerationParams
-    >>> EnumerationParams(max_steps=1000).to_dict()
-    {'max_steps': 1000}
-    """
-
-    max_steps: Number = 2_000_000
 
 
 class Enumeration(Method[EnumerationParams]):

@@ -19,13 +19,24 @@ from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
 from oasis.solvers.running import RunningSolve
-from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
-from offline.benders.plans import close_plan
+from offline.benders.plans import PlanLimits, close_plan
+from offline.params import BendersParams
 from offline.periods.bound import PeriodBound
 from offline.processes import Helper, Message
 from offline.state import Phase
 
+# Cutting planes on the relaxation before any master: share of what is left, rounds over which the
+# bound must fall, and by how much, relatively, to go on; the same share for periods.
+ROOT_SHARE = 0.1
+ROOT_ROUNDS = 4
+ROOT_PROGRESS = 3e-4
+PERIODS_SHARE = 0.15
+# Shares of what is left for one master, and for schedules close to a plan.
+MASTER_SHARE = 0.5
+PRIMAL_SHARE = 0.4
+# A master that lowers the bound by less than this share of the open interval ends its level.
+SLOW = 0.01
 # Share of the open interval at which the first master may stop, halved after each: early masters
 # are there for their plans, whose cuts the next one has.
 FIRST_GAP = 0.3
@@ -39,8 +50,10 @@ REFINE_PROGRESS = 1e-5
 # No schedules close to a plan with less than this share of the limit left: other searches find
 # more.
 PRIMAL_UNTIL = 0.2
-# Share of what is left for whole counts before any other master.
+# Share of what is left for whole counts before any other master, and most seconds for that, or
+# units of work.
 WHOLE_SHARE = 0.3
+WHOLE_LIMIT = 60.0
 
 REFUTED = 1e-5  # relative; an allowance for what HiGHS forgives in rows
 SAFETY = 1e-9  # relative, on top of a relaxation's bound, for rounding in sums
@@ -95,7 +108,7 @@ class Decomposition:
             self.bound_by_periods()
         else:
             relaxed = self.cut_the_relaxation()
-            around = self.model.around(relaxed, self.params.master.window)
+            around = self.model.around(relaxed, self.params.window)
             self.replanning.begin(self.model.completing(around))
         while not self.is_done:
             self.cycle()
@@ -114,8 +127,7 @@ class Decomposition:
     def cut_the_relaxation(self) -> Mapping[str, float]:
         """Solve the master's relaxation repeatedly, and cut off counts that cannot be placed."""
         self.state.enter(Phase.CUTTING_PLANES)
-        params = self.params.root
-        budget = self.budget.share(params.share)
+        budget = self.budget.share(ROOT_SHARE)
         relaxation = Relaxation(self.model.read())
         bounds: list[float] = []
         values: Mapping[str, float] = {}
@@ -126,10 +138,10 @@ class Decomposition:
             values = solution.values
             self.state.proved(solution.bound * (1 + SAFETY))
             bounds.append(solution.bound)
-            if len(bounds) > params.patience:
-                progress = bounds[-1 - params.patience] - bounds[-1]
+            if len(bounds) > ROOT_ROUNDS:
+                progress = bounds[-1 - ROOT_ROUNDS] - bounds[-1]
                 # Cutting planes tail off: the same time in a master then gains more.
-                if progress < params.least_progress * bounds[-1]:
+                if progress < ROOT_PROGRESS * bounds[-1]:
                     break
             rows = self.separation.cut(values, budget)
             if not rows:
@@ -139,9 +151,8 @@ class Decomposition:
 
     def bound_by_periods(self) -> None:
         """Lower the bound of a long horizon period by period."""
-        params = self.params.periods
-        periods = PeriodBound(self.model, self.separation, self.best, params)
-        periods.relax(self.budget.share(params.share))
+        periods = PeriodBound(self.model, self.separation, self.best, self.params.period)
+        periods.relax(self.budget.share(PERIODS_SHARE))
         while not (self.is_done or periods.is_settled):
             before = self.budget.elapsed
             periods.round(self.budget)
@@ -150,24 +161,23 @@ class Decomposition:
 
     def cycle(self) -> None:
         """Solve one master, look for schedules meanwhile, and cut off what its plan violates."""
-        params = self.params.master
         is_last_level = self._level == len(LEVELS) - 1
         before = self.state.bound
         solution = self._master_and_meanwhile(0.0 if is_last_level else self._tolerance)
         if self.is_done or not solution.values:
             return
         if is_last_level:
-            self._place(solution, self.budget.share(params.primal_share))
+            self._place(solution, self.budget.share(PRIMAL_SHARE))
             return
         self._tolerance /= 2
         plan = self.model.completions(solution.values)
-        self._near = self.model.near(plan, params.window)
+        self._near = self.model.near(plan, self.params.window)
         self._tell({"plan": [*plan.items()]})
         refining = self.budget.share(REFINE_SHARE)
         # Only a plan that breaks no cut in fractions is worth whole counts.
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound
-        is_slow = lowered < params.slow * (before - self.best.value)
+        is_slow = lowered < SLOW * (before - self.best.value)
         if cuts and not (is_slow and solution.status is Status.OPTIMAL):
             return
         if solution.status is Status.OPTIMAL:
@@ -176,10 +186,9 @@ class Decomposition:
 
     def _master_and_meanwhile(self, tolerance: float) -> Solution:
         """Solve a master, and look for schedules as long as it runs or that pays."""
-        params = self.params.master
         limit = self.budget.limit or 0.0
         is_last = self.budget.left < LAST_SHARE * limit
-        part = self.budget.share(1.0 if is_last else params.share)
+        part = self.budget.share(1.0 if is_last else MASTER_SHARE)
         with self._start(tolerance, part) as master:
             while self._is_helped and not (self.is_done or master.wait()):
                 self._note(master)
@@ -209,13 +218,12 @@ class Decomposition:
             return 0
         near, self._near = self._near, {}
         self.state.enter(Phase.PLANS)
-        budget = self.budget.share(self.params.master.primal_share)
+        budget = self.budget.share(PRIMAL_SHARE)
         return self.primal.search(near, budget)
 
     def try_whole(self) -> None:
         """Try the best integer plans in turn, as long as that is quick."""
-        params = self.params.master
-        budget = self.budget.share(WHOLE_SHARE).within(params.whole_limit)
+        budget = self.budget.share(WHOLE_SHARE).within(WHOLE_LIMIT)
         self._level = len(LEVELS) - 1
         while not (budget.passed or self.is_done):
             with self._start(0.0, budget) as master:
@@ -258,7 +266,7 @@ class Decomposition:
             least = (1 - REFINE_PROGRESS) * bounds[-REFINE_ROUNDS]
             if not rows or bounds[-1] >= least < math.inf:
                 break
-            solution = close_plan(self.model, self._near, budget, self.params.primal)
+            solution = close_plan(self.model, self._near, budget.within(PlanLimits().limit))
             bounds.append(solution.bound)
         return cuts
 

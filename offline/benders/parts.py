@@ -9,7 +9,6 @@ import numpy as np
 
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
-from offline.benders.params import BendersParams
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
@@ -18,7 +17,10 @@ from offline.heuristics.dual_values import DualValues
 from offline.heuristics.recombination import Alternation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
+from offline.params import BendersParams
 from offline.state import Phase
+
+FIRST_TURN = 3.0  # of a search, in seconds or units of work
 
 
 class Parts(NamedTuple):
@@ -43,15 +45,14 @@ class Parts(NamedTuple):
     ) -> Parts:
         """Make them for a problem, with these prices and schedules to start from."""
         model = CountModel(arrays, best.state.budget)
-        separation = Separation(model, params.cuts)
+        separation = Separation(model)
         given = model, separation, best, duals, rng
-        primal = PrimalHeuristic(*given, params.primal, params.shortfall)
+        primal = PrimalHeuristic(*given)
         searches: list[tuple[Phase, Callable[[Budget], bool]]]
         searches = [(Phase.WINDOWS, windows.search)]
         replanning = None
-        if model.size > params.master.whole_size:
-            steering = params.replanning
-            replanning = Replanning(model, separation, primal, best, duals, rng, steering)
+        if model.size > params.whole_size:
+            replanning = Replanning(model, separation, primal, best, duals, rng, params.span)
             searches.insert(0, (Phase.REPLANNING, replanning.search))
-        turns = Alternation(searches, best, params.alternation)
+        turns = Alternation(searches, best, FIRST_TURN)
         return cls(model, separation, primal, replanning, turns, best)

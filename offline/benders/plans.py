@@ -13,14 +13,26 @@ from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import ArrayModel, Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
-from offline.benders.params import PrimalParams
+
+# For the closest plan: share of the known counts, weighed by what a unit takes, by which a closer
+# one may be missed.
+DISTANCE_GAP = 0.02
+
+
+class PlanLimits(NamedTuple):
+    """How plans are looked for."""
+
+    limit: float = 3.0  # for one plan, or one step towards a whole one; seconds or units of work
+    patience: int = 2  # plans in a row without a better schedule
+    slots_at_once: int = 5  # whose counts become whole together
+    gap: float = 0.1  # of the difference of bound and incumbent, at which a plan is good enough
 
 
 def whole_plan(
     model: CountModel,
     near: Limits,
     budget: Budget,
-    params: PrimalParams,
+    limits: PlanLimits,
     rows: Sequence[RowArrays],
     gap: float,
     slots: range,
@@ -28,11 +40,11 @@ def whole_plan(
     radius: float | None = None,
 ) -> Solution:
     """Find a good plan in whole numbers by relax-and-fix, from the first slots to the last."""
-    for first in slots[:: params.slots_at_once]:
-        last = min(first + params.slots_at_once, slots.stop)
+    for first in slots[:: limits.slots_at_once]:
+        last = min(first + limits.slots_at_once, slots.stop)
         # Earlier slots stay whole, too: they may still give way, but not into fractions.
         model.require_whole(range(last), range(last))
-        solution = close_plan(model, near, budget, params, rows, gap, known, radius)
+        solution = close_plan(model, near, budget.within(limits.limit), rows, gap, known, radius)
         if not solution.values:
             break
         near = narrowed(near, model.held(solution.values, range(first, last)))
@@ -43,7 +55,6 @@ def close_plan(
     model: CountModel,
     near: Limits,
     budget: Budget,
-    params: PrimalParams,
     rows: Sequence[RowArrays] = (),
     gap: float = 0.0,
     known: Mapping[str, float] | None = None,
@@ -54,13 +65,12 @@ def close_plan(
     if known is not None:
         compared = PlanComparison.of(within, known, model.size_of)
         if radius is None:
-            within, gap = compared.closest(), params.distance_gap * compared.scale
+            within, gap = compared.closest(), DISTANCE_GAP * compared.scale
         else:
             within = compared.within(radius)
-    part = budget.within(params.plan_limit)
     solution = highs.solve(
         within.without_fixed(),
-        budget=part,
+        budget=budget,
         gap=gap,
         proof=False,
         warm_start=None if radius is None else known,

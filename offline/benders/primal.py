@@ -18,8 +18,7 @@ from oasis.model.schedule import Schedule
 from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.benders.master import CountModel
-from offline.benders.params import PrimalParams, ShortfallParams
-from offline.benders.plans import whole_plan
+from offline.benders.plans import PlanLimits, whole_plan
 from offline.benders.slot_model import Fill, Shortfall, SlotModel, Units
 from offline.benders.subproblem import Separation, adjusted, place, place_by_patterns
 from offline.heuristics.best_solution import BestSolution, PartialSolution
@@ -27,6 +26,8 @@ from offline.heuristics.dual_values import DualValues
 from offline.model.arrays import GROUPS
 from offline.model.schedule_model import without_surplus
 
+MOST_PLANS = 12  # in a row
+PLACEMENT_LIMIT = 0.5  # for placing the counts of one slot by patterns
 # Least share of a slot's room that the next plan leaves free where counts did not fit.
 LEAST_SQUEEZE = 0.01
 # Where no more counts than this were cut off, the next plan has less room for them, too: cuts alone
@@ -61,13 +62,10 @@ class PrimalHeuristic:
         best: BestSolution,
         duals: DualValues,
         rng: np.random.Generator,
-        params: PrimalParams,
-        shortfall: ShortfallParams | None = None,
     ) -> None:
         self.model, self.separation, self.best = model, separation, best
-        self.duals, self.rng, self.params = duals, rng, params
-        slots = SlotModel(model, separation.params)
-        self.shortfall = Shortfall(model, slots, rng, shortfall or ShortfallParams())
+        self.duals, self.rng = duals, rng
+        self.shortfall = Shortfall(model, SlotModel(model), rng)
         self._worth = self._ranks()
         self._placements: dict[tuple[str, bytes], tuple[IntArray, bool]] = {}
 
@@ -76,25 +74,24 @@ class PrimalHeuristic:
         near: Limits,
         budget: Budget,
         gain: float | None = None,
-        params: PrimalParams | None = None,
+        limits: PlanLimits = PlanLimits(),  # noqa: B008 (a tuple)
         slots: range | None = None,
         radius: float | None = None,
     ) -> int:
         """Plan within the limits `near` and place the plan; repeat until all of it fits."""
-        params = self.params if params is None else params
         slots = range(self.model.arrays.horizon) if slots is None else slots
         room: dict[tuple[str, int], float] = {}
         added = idle = 0
-        for _ in range(params.plans):
-            if budget.passed or self.best.is_proven or idle >= params.patience:
+        for _ in range(MOST_PLANS):
+            if budget.passed or self.best.is_proven or idle >= limits.patience:
                 break
             known = self.best.value
             rows, start = [self.model.within(room)], None
             if gain is not None:
                 start = self.model.values_of(self.best.solution.by_id)
                 rows += [self.model.worth(known + gain)] if radius is None else []
-            gap = params.plan_gap * max(0.0, self.best.state.bound - known)
-            given = self.model, near, budget, params, rows, gap, slots
+            gap = limits.gap * max(0.0, self.best.state.bound - known)
+            given = self.model, near, budget, limits, rows, gap, slots
             values = whole_plan(*given, start, radius).values
             if not values:
                 break
@@ -215,9 +212,8 @@ class PrimalHeuristic:
         capacity, demand = self.model.capacity(group), self.model.demand(group)
         if key not in self._placements or not (seconds is None or self._placements[key][1]):
             search = place_by_patterns if seconds is None else place
-            part = budget.within(self.params.placement_limit if seconds is None else seconds)
-            cuts = self.separation.params
-            self._placements[key] = search(capacity, demand, counts, part, cuts, self._worth)
+            part = budget.within(PLACEMENT_LIMIT if seconds is None else seconds)
+            self._placements[key] = search(capacity, demand, counts, part, self._worth)
         return self._placements[key][0]
 
     def _ranks(self) -> FloatArray:

@@ -18,11 +18,10 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers.arrays import ArrayModel, blocks
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
-from offline.benders.params import ShortfallParams
 from offline.benders.subproblem import Filling, at_most, solved
 from offline.model.arrays import GROUPS
 from offline.model.constraints import ps_ratio
-from offline.patterns import CutGenerator, CutParams, PatternPool, classes
+from offline.patterns import CutGenerator, PatternPool, classes
 
 # For filling one slot, seconds or units of work: there are many slots, and many rounds.
 SLOT_LIMIT = 0.5
@@ -33,8 +32,8 @@ Units = Mapping[str, IntArray]  # by group, units (I, S) of each job of the mast
 class SlotModel:
     """The servers of any slot, for the jobs of a master."""
 
-    def __init__(self, model: CountModel, params: CutParams) -> None:
-        self.model, self.params = model, params
+    def __init__(self, model: CountModel) -> None:
+        self.model = model
         self._classes = {group: classes(model.capacity(group), None) for group in GROUPS}
         ratios = [ps_ratio(c.job, c.parallel) or (0, 0, 0) for c in model.jobs]
         self._ratios = np.array(ratios, np.float64).reshape(-1, 3).T
@@ -122,7 +121,7 @@ class SlotModel:
             same = (capacity == pool.capacity[k]).all(axis=1)
             # With the patterns in use, the start is a solution of this MILP.
             patterns |= {row.tobytes(): row for row in known[:, same].T.copy() if row.any()}
-        return Filling.of(capacity, pool, CutGenerator(pool, self.params).covering(wanted, budget))
+        return Filling.of(capacity, pool, CutGenerator(pool).covering(wanted, budget))
 
     def consistent(self, units: Units) -> Units:
         """Units with as many workers as the parameter servers serve, and no more of these."""
@@ -135,6 +134,16 @@ class SlotModel:
         return self._within(units, workers)
 
 
+LIMIT = 5.0  # of the repair of one plan; seconds or units of work
+ROUNDS = 40  # through the slots, at most
+PATIENCE = 3  # rounds after which jobs that still lack work may complete later, or leave
+HOPELESS = 8  # rounds in a row without a new least total shortfall that end the search
+# Share of what the plan is worth more than the best schedules that may be given up for that at
+# once, by all jobs together.
+CONCESSION = 0.3
+GROWTH = 1.5  # of the weight of a job in each round in which it lacks work
+NOISE = 0.02  # by which weights differ at random, so that a slot is not filled the same way again
+GAP = 0.5  # of the lightest worker's weight, by which heavier workers of a slot may be missed
 LIGHTEST = 1e-3  # of the heaviest worker: the weight of one that takes next to nothing
 HEAVIEST = 1e3  # factor on the first weight of a worker, at most: HiGHS sees no larger differences
 
@@ -167,10 +176,8 @@ class Fill:
 class Shortfall:
     """A search for places of the work that jobs lack."""
 
-    def __init__(
-        self, model: CountModel, slots: SlotModel, rng: np.random.Generator, params: ShortfallParams
-    ) -> None:
-        self.model, self.slots, self.rng, self.params = model, slots, rng, params
+    def __init__(self, model: CountModel, slots: SlotModel, rng: np.random.Generator) -> None:
+        self.model, self.slots, self.rng = model, slots, rng
         self.work = np.array([c.work for c in model.jobs], dtype=np.int64)
         self._parallel = np.array([c.parallel for c in model.jobs], dtype=np.int64)
         self._arrival = np.array([c.job.arrival for c in model.jobs], dtype=np.int64)
@@ -183,36 +190,36 @@ class Shortfall:
 
     def search(self, start: Fill, least: float, budget: Budget) -> Fill:
         """Refill slots until no job lacks work, or no gain is possible."""
-        params, fill, best = self.params, start.copy(), start
+        fill, best = start.copy(), start
         weights = sizes = self.weights
         value = self.value(start, finished=True)
-        budget = budget.within(params.limit)
+        budget = budget.within(LIMIT)
         fewest, idle = math.inf, 0
-        for number in range(params.rounds + 1):
+        for number in range(ROUNDS + 1):
             lacking = fill.shortfall(self.work)
             reached = self.value(fill, finished=True)
             if reached > value:
                 best, value = fill.copy(), reached
             idle = 0 if lacking.sum() < fewest else idle + 1
             fewest = min(fewest, lacking.sum())
-            if not lacking.any() or budget.passed or params.rounds == number:
+            if not lacking.any() or budget.passed or number == ROUNDS:
                 break
-            if idle >= params.hopeless:
+            if idle >= HOPELESS:
                 break
-            if number and number % params.patience == 0:
+            if number and number % PATIENCE == 0:
                 self._relent(fill, lacking, least)
             if self.value(fill) <= least:
                 break
             # A job that stays short becomes more important in every round, until it is served or
             # leaves: weights play the part of multipliers.
-            weights = np.where(lacking > 0, weights * params.growth, weights)
+            weights = np.where(lacking > 0, weights * GROWTH, weights)
             weights = np.minimum(weights, HEAVIEST * sizes)
             self._round(fill, weights, budget)
         return best
 
     def _round(self, fill: Fill, weights: FloatArray, budget: Budget) -> None:
         """Refill once every slot in which a job that lacks work may run."""
-        params, rng = self.params, self.rng
+        rng = self.rng
         # In a fixed order, the first slots would take all the work that is missing.
         for slot in rng.permutation(len(fill.units)).tolist():
             lacking = fill.shortfall(self.work)
@@ -225,9 +232,9 @@ class Shortfall:
             most = self.slots.at_least(most)
             if not ((lacking > 0) & (most > here)).any():
                 continue
-            noisy = weights * rng.uniform(1.0 - params.noise, 1.0 + params.noise, len(weights))
+            noisy = weights * rng.uniform(1.0 - NOISE, 1.0 + NOISE, len(weights))
             part = budget.within(SLOT_LIMIT)
-            found = self.slots.best(most, noisy, fill.units[slot], part, params.gap)
+            found = self.slots.best(most, noisy, fill.units[slot], part, GAP)
             if found is None:
                 continue
             workers = found["worker"].sum(axis=1)
@@ -237,7 +244,7 @@ class Shortfall:
 
     def _relent(self, fill: Fill, lacking: IntArray, least: float) -> None:
         """Postpone completions by a slot for jobs that lack work, where that costs little."""
-        room = self.params.concession * (self.value(fill) - least)
+        room = CONCESSION * (self.value(fill) - least)
         losses: list[tuple[float, int, int]] = []
         for i in np.flatnonzero(lacking).tolist():
             utility, due = self.model.jobs[i].utility, int(fill.due[i])

@@ -20,15 +20,21 @@ import numpy as np
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders.decomposition import Decomposition
-from offline.benders.params import BendersParams
 from offline.benders.parts import Parts
 from offline.column_generation.bound import solve_configuration_lp
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.dual_values import DualValues
 from offline.heuristics.window_search import WindowSearch
+from offline.params import BendersParams, ColumnGenerationParams
 from offline.problem import Method, OfflineProblem, seed_of
 from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
 from offline.state import Phase
+
+# Shares of what is left for the configuration LP, whose prices guide the searches, and for the
+# search in windows before it.
+PRICES_SHARE = 0.05
+SEARCH_SHARE = 0.03
+PRICING = ColumnGenerationParams(tolerance=1e-3)
 
 
 class Benders(Method[BendersParams]):
@@ -58,13 +64,11 @@ class Benders(Method[BendersParams]):
         params, state, arrays = self.params, problem.state, problem.arrays
         assert problem.start.prices is not None
         best = BestSolution.of(problem.instance, arrays, state)
-        windows = WindowSearch(arrays, best, rng, params.windows)
-        windows.start(stop.share(params.search_share).within(params.search_limit))
+        windows = WindowSearch(arrays, best, rng)
+        windows.start(stop.share(SEARCH_SHARE).within(params.search_limit))
         state.enter(Phase.CONFIGURATION_LP)
-        part, prices = stop.share(params.prices_share), problem.start.prices
-        bound = solve_configuration_lp(
-            problem.instance, arrays, prices, state, part, params.pricing
-        )
+        part, prices = stop.share(PRICES_SHARE), problem.start.prices
+        bound = solve_configuration_lp(problem.instance, arrays, prices, state, part, PRICING)
         if bound.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, state.budget)
@@ -81,7 +85,7 @@ class Benders(Method[BendersParams]):
         with problem.state.in_time():
             best = BestSolution.of(problem.instance, arrays, problem.state)
             duals = DualValues.of(arrays, prices.worker, prices.ps, problem.state.budget)
-            windows = WindowSearch(arrays, best, rng, self.params.windows)
+            windows = WindowSearch(arrays, best, rng)
             parts = Parts.of(arrays, duals, best, windows, rng, self.params)
             return ScheduleSearch(parts, self.params, partner).run(stop)
         return stop.status

@@ -22,7 +22,7 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel, Row
 from offline.model.arrays import GROUPS, units_that_fit
 from offline.model.capacities import Limit, limits_of_server, solve_within
-from offline.patterns import Cut, CutGenerator, CutParams, PatternPool, classes
+from offline.patterns import Cut, CutGenerator, PatternPool, classes
 from offline.processes import Message, Partner
 
 # For placing counts by the patterns that cover them, seconds or units of work.
@@ -89,13 +89,12 @@ def place(
     demand: FloatArray,
     counts: IntArray,
     budget: Budget,
-    params: CutParams,
     worth: FloatArray | None = None,
 ) -> tuple[IntArray, bool]:
     """Place as many of the counts as fit on the servers together."""
     worth = np.ones(len(counts)) if worth is None else worth
     part = budget.within(PLACING_LIMIT)
-    units, is_proven = place_by_patterns(capacity, demand, counts, part, params, worth)
+    units, is_proven = place_by_patterns(capacity, demand, counts, part, worth)
     if is_proven:
         return units, True
     found, status = _by_servers(capacity, demand, counts, budget, worth)
@@ -108,7 +107,6 @@ def place_by_patterns(
     demand: FloatArray,
     counts: IntArray,
     budget: Budget,
-    params: CutParams,
     worth: FloatArray,
 ) -> tuple[IntArray, bool]:
     """As `place`, without the last resort: it proves at most that all counts fit."""
@@ -117,7 +115,7 @@ def place_by_patterns(
     if (units.sum(axis=1) == counts).all():
         return units, True
     pool = PatternPool(*classes(capacity, None), demand, counts)
-    filling = Filling.of(capacity, pool, CutGenerator(pool, params).covering(counts, budget))
+    filling = Filling.of(capacity, pool, CutGenerator(pool).covering(counts, budget))
     # the units of each item, then the servers with each pattern
     table = blocks([[np.eye(len(counts)), -filling.patterns.T], [None, filling.of_class]])
     room = np.append(np.zeros(len(counts)), filling.number)
@@ -211,11 +209,11 @@ def at_most(units: IntArray, most: IntArray) -> IntArray:
 class Separation:
     """Cuts of a master, from the patterns of its servers."""
 
-    def __init__(self, model: CountModel, params: CutParams) -> None:
-        self.model, self.params = model, params
+    def __init__(self, model: CountModel) -> None:
+        self.model = model
         most = np.array([c.parallel for c in model.jobs], dtype=np.int64)
         self._generators = {
-            group: CutGenerator.of(model.capacity(group), model.demand(group), most, params)
+            group: CutGenerator.of(model.capacity(group), model.demand(group), most)
             for group in GROUPS
         }
         self._partner: Partner | None = None
@@ -307,5 +305,5 @@ class Separation:
 
     def _is_misfit(self, group: str, counts: IntArray, budget: Budget) -> bool:
         capacity, demand = self.model.capacity(group), self.model.demand(group)
-        units, is_proven = place(capacity, demand, counts, budget, self.params)
+        units, is_proven = place(capacity, demand, counts, budget)
         return is_proven and bool(units.sum() < counts.sum())

@@ -11,7 +11,6 @@ import numpy as np
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.pricing import StabilityCentre, in_time, merged, price, pricing_work
 from offline.column_generation.restricted_master import (
     Column,
@@ -22,6 +21,7 @@ from offline.column_generation.restricted_master import (
 )
 from offline.column_generation.slot_cuts import SlotCuts
 from offline.model.arrays import OfflineArrays
+from offline.params import ColumnGenerationParams
 from offline.state import OnlinePrices, SolveState, best_of_all
 
 # Relative difference of bound and master at which merged servers are split: the bound of a coarse
@@ -73,7 +73,6 @@ class ColumnGeneration:
         self.columns: list[Column] = []
         self.weights: FloatArray = np.empty(0)
         self.centre = StabilityCentre(
-            params,
             np.zeros((arrays.horizon, *arrays.worker.priced.shape)),
             np.zeros((arrays.horizon, *arrays.ps.priced.shape)),
         )

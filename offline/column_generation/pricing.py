@@ -18,13 +18,13 @@ from oasis.online.ledger import Ledger
 from oasis.online.search import Search
 from oasis.online.server_group import ServerGroup
 from oasis.solvers.budget import Budget
-from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.restricted_master import Grouping, GroupRows
 from offline.model.arrays import OfflineArrays
 
-# Weight of the stability centre in the next prices: at first, and at most.
+# Weight of the stability centre in the next prices: at first, at most, and its change in a round.
 FIRST_SMOOTHING = 0.5
 MOST_SMOOTHING = 0.95
+SMOOTHING_STEP = 0.1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,7 +170,6 @@ NO_CUTS: FloatArray = np.zeros(0)
 class StabilityCentre:
     """The best prices so far."""
 
-    params: ColumnGenerationParams
     worker_prices: FloatArray
     ps_prices: FloatArray
     bound: float = math.inf
@@ -195,13 +194,12 @@ class StabilityCentre:
         """Smooth less after prices that changed nothing, more after some beyond the minimum."""
         # The rule of Pessoa et al. (docs/theory): raise the weight of the centre by a share of what
         # is missing to 1, lower it by a constant.
-        step = self.params.smoothing_step
         if is_idle:
             # Twice as far from the centre: a few idle rounds reach the master's own prices, at
             # which a round that finds nothing is a proof.
             self.smoothing = max(0.0, 2 * self.smoothing - 1)
         elif is_beyond:
-            more = self.smoothing + step * (1 - self.smoothing)
+            more = self.smoothing + SMOOTHING_STEP * (1 - self.smoothing)
             self.smoothing = min(MOST_SMOOTHING, more)
         else:
-            self.smoothing = max(0.0, self.smoothing - step)
+            self.smoothing = max(0.0, self.smoothing - SMOOTHING_STEP)

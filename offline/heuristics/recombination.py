@@ -25,9 +25,11 @@ from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
-from offline.heuristics.params import AlternationParams
 from offline.model.capacities import Limit, limits_of_server, solve_within
 from offline.state import Phase
+
+GROWTH = 1.5  # how much longer the next turn of a search is after one that gained nothing
+MOST_WAIT = 5  # turns that a search waits
 
 
 @dataclass(slots=True)
@@ -48,11 +50,12 @@ class Alternation:
         self,
         searches: Sequence[tuple[str, Callable[[Budget], bool]]],
         best: BestSolution,
-        params: AlternationParams,
+        first_turn: float,
+        most_share: float = 1.0,
         before_turn: Callable[[], None] = lambda: None,
     ) -> None:
-        self.best, self.params, self._before_turn = best, params, before_turn
-        self._turns = [Turn(phase, search, params.first_turn) for phase, search in searches]
+        self.best, self._most_share, self._before_turn = best, most_share, before_turn
+        self._turns = [Turn(phase, search, first_turn) for phase, search in searches]
         self._number = 0
 
     def search(self, budget: Budget) -> None:
@@ -60,7 +63,7 @@ class Alternation:
         while self._turns and not (budget.passed or self.best.is_proven):
             self._before_turn()
             turn = self._next()
-            part = budget.share(self.params.most_share).within(turn.amount)
+            part = budget.share(self._most_share).within(turn.amount)
             before = self.best.value
             self.best.state.enter(turn.phase)
             had_a_try = turn.search(part)
@@ -74,12 +77,12 @@ class Alternation:
             self._number += 1
             if gain <= 0:
                 # A search may need more time than its turn has for its first gain.
-                turn.amount *= self.params.growth
+                turn.amount *= GROWTH
 
     def _next(self) -> Turn:
         # What gained nothing from the last schedules may gain from those that others found since.
         waited = max(self._turns, key=lambda turn: self._number - turn.last_turn)
-        if self._number - waited.last_turn > self.params.most_wait:
+        if self._number - waited.last_turn > MOST_WAIT:
             return waited
         return max(self._turns, key=lambda turn: (turn.gain_rate, -turn.last_turn))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,29 +16,9 @@ from offline.model import constraints
 from offline.model.arrays import OfflineArrays
 from offline.model.capacities import Limit, limits_of_empty_servers, solve_within
 from offline.model.schedule_model import ScheduleModel
-from offline.params import Params
+from offline.params import CompactParams
 from offline.problem import Method, OfflineProblem, seed_of
 from offline.state import Phase, SolveState
-
-
-@dataclass(frozen=True, slots=True)
-class CompactParams(Params):
-    """Parameters of HiGHS on the compact model.
-
-    Parameters
-    ----------
-    presolve : bool
-        Whether HiGHS may simplify the model first. False is for cross-checks.
-
-    Examples
-    --------
-    >>> from offline import CompactParams
-    >>> CompactParams().presolve
-    True
-    """
-
-    presolve: bool = True
-
 
 ROW_WORK = 3e-5  # of adding a row to the model, in units of about a second
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
@@ -28,47 +27,19 @@ from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution
 from offline.model.arrays import GROUPS
-from offline.params import Amount, Number, Params, Share
 from offline.periods.model import PeriodModel, as_arrays, keep_rates
 from offline.state import Phase
 
-
-@dataclass(frozen=True, slots=True)
-class PeriodParams(Params):
-    """Division of time in the bound from periods.
-
-    Parameters
-    ----------
-    slots : int
-        Approximate length of a period in slots. There are at least two periods.
-    step : float
-        Share of a job's best utility: completions whose utilities differ by no more than this
-        count as one.
-    share : float
-        Share of what is left of the limit for the linear relaxation and its cuts.
-    patience : int
-        Rounds of these cuts over which the bound must fall.
-    least_progress : float
-        Relative fall of the bound over these rounds below which the relaxation is good enough.
-    limit : float
-        For one period in a round; seconds or units of work.
-    gap : float
-        Share of the difference of bound and incumbent at which the solutions of all periods
-        together are good enough.
-    slow : float
-        A round of all periods that lowers the bound by less than this share of that difference is
-        the last one.
-    """
-
-    slots: Number = 33
-    step: Share = 2e-3
-    share: Share = 0.15
-    patience: Number = 2
-    least_progress: Amount = 3e-4
-    limit: Amount = 40.0
-    gap: Share = 0.02
-    slow: Share = 0.01
-
+# Share of a job's best utility: completions whose utilities differ by no more count as one.
+STEP = 2e-3
+# Rounds of cuts of the relaxation over which the bound must fall, and by how much, relatively.
+PATIENCE = 2
+LEAST_PROGRESS = 3e-4
+LIMIT = 40.0  # for one period in a round; seconds or units of work
+# Shares of the difference of bound and incumbent: at which the solutions of all periods together
+# are good enough, and by which a round must lower the bound for another one.
+GAP = 0.02
+SLOW = 0.01
 
 SOLVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 SAFETY = 1e-9  # relative, on top of bounds, for rounding in sums
@@ -82,10 +53,10 @@ class PeriodBound:
         master: CountModel,
         separation: Separation,
         best: BestSolution,
-        params: PeriodParams,
+        slots: int,
     ) -> None:
-        self.separation, self.best, self.params = separation, best, params
-        self.model = PeriodModel(master, split(master.arrays.horizon, params.slots), params.step)
+        self.separation, self.best = separation, best
+        self.model = PeriodModel(master, split(master.arrays.horizon, slots), STEP)
         self.is_settled = False
         self._relaxation = Relaxation(self.model.whole())
         self._relaxed_bound = math.inf
@@ -102,16 +73,16 @@ class PeriodBound:
     def relax(self, budget: Budget) -> None:
         """Solve the linear relaxation repeatedly, and cut off violated rows and cuts."""
         self.best.state.enter(Phase.CUTTING_PLANES)
-        params, bounds = self.params, list[float]()
+        bounds = list[float]()
         slots = range(self.model.master.arrays.horizon)
         while not (budget.passed or self.best.is_proven):
             values = self._relaxed(budget)
             if values is None:
                 break
             bounds.append(self._relaxed_bound)
-            if len(bounds) > params.patience:
-                progress = bounds[-1 - params.patience] - bounds[-1]
-                if progress <= params.least_progress * bounds[-1]:
+            if len(bounds) > PATIENCE:
+                progress = bounds[-1 - PATIENCE] - bounds[-1]
+                if progress <= LEAST_PROGRESS * bounds[-1]:
                     break
             rates = keep_rates(self.model, values)
             if self._cut(values, slots, budget) + rates == 0:
@@ -137,7 +108,7 @@ class PeriodBound:
         state.proved(math.fsum(self._bounds) * (1 + SAFETY))
         for number, slots in enumerate(self.model.periods):
             self._has_news[number] |= self._cut(self._found, slots, budget) > 0
-        is_worth_it = state.bound < before - self.params.slow * left
+        is_worth_it = state.bound < before - SLOW * left
         self.is_settled = not (is_worth_it and any(self._has_news))
 
     def _keep(self, number: int, solution: Solution) -> None:
@@ -150,9 +121,9 @@ class PeriodBound:
         left = max(0.0, self.best.state.bound - self.best.value)
         solution = highs.solve(
             self.model.period(number, self.prices),
-            budget=budget.within(self.params.limit),
+            budget=budget.within(LIMIT),
             # The gaps of all periods add up in the bound.
-            gap=self.params.gap * left / len(self.model.periods),
+            gap=GAP * left / len(self.model.periods),
             proof=False,
             is_relaxation=True,
         )

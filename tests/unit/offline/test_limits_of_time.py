@@ -16,7 +16,6 @@ from offline.benders.master import CountModel
 from offline.column_generation import generation, pricing
 from offline.heuristics import dual_values, window_search
 from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.params import WindowParams
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel
@@ -56,7 +55,7 @@ def built(what: str, arrays: OfflineArrays, budget: Budget) -> int:
     """Build a part of a solve; return what it consists of: variables and rows, or jobs."""
     if what == "window search":
         best = BestSolution.of(INSTANCE, arrays, SolveState(budget))
-        WindowSearch(arrays, best, np.random.default_rng(0), WindowParams())
+        WindowSearch(arrays, best, np.random.default_rng(0))
         return len(arrays.jobs)
     if what == "dual values":
         prices = (np.ones((arrays.horizon, 2, arrays.worker.resources)) for _ in range(2))
