@@ -8,9 +8,10 @@ in a second process if there is one (`offline.benders.solve`), here otherwise.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
 import pulp
 
 from oasis.model.errors import SolverError
@@ -19,12 +20,56 @@ from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
 from oasis.solvers.running import RunningSolve
-from offline.benders.parts import Parts
-from offline.benders.plans import PlanLimits, close_plan
+from offline.benders.master import CountModel
+from offline.benders.primal import PlanLimits, PrimalHeuristic, close_plan
+from offline.benders.replanning import Replanning
+from offline.benders.subproblem import Separation
+from offline.heuristics.best_solution import BestSolution, DualValues
+from offline.heuristics.recombination import Alternation
+from offline.heuristics.window_search import WindowSearch
+from offline.model.arrays import OfflineArrays
 from offline.params import BendersParams
-from offline.periods.bound import PeriodBound
+from offline.periods import PeriodBound
 from offline.processes import Helper, Message
 from offline.state import Phase
+
+FIRST_TURN = 3.0  # of a search, in seconds or units of work
+
+
+class Parts(NamedTuple):
+    """Objects shared by the masters and the search for schedules."""
+
+    model: CountModel
+    separation: Separation
+    primal: PrimalHeuristic
+    replanning: Replanning | None
+    searches: Alternation
+    best: BestSolution
+
+    @classmethod
+    def of(
+        cls,
+        arrays: OfflineArrays,
+        duals: DualValues,
+        best: BestSolution,
+        windows: WindowSearch,
+        rng: np.random.Generator,
+        params: BendersParams,
+    ) -> Parts:
+        """Make them for a problem, with these prices and schedules to start from."""
+        model = CountModel(arrays, best.state.budget)
+        separation = Separation(model)
+        given = model, separation, best, duals, rng
+        primal = PrimalHeuristic(*given)
+        searches: list[tuple[Phase, Callable[[Budget], bool]]]
+        searches = [(Phase.WINDOWS, windows.search)]
+        replanning = None
+        if model.size > params.whole_size:
+            replanning = Replanning(model, separation, primal, best, duals, rng, params.span)
+            searches.insert(0, (Phase.REPLANNING, replanning.search))
+        turns = Alternation(searches, best, FIRST_TURN)
+        return cls(model, separation, primal, replanning, turns, best)
+
 
 # Cutting planes on the relaxation before any master: share of what is left, rounds over which the
 # bound must fall, and by how much, relatively, to go on; the same share for periods.

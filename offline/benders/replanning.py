@@ -34,11 +34,9 @@ from oasis.solvers import Solution, Status
 from oasis.solvers.arrays import Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
-from offline.benders.plans import PlanLimits, close_plan
-from offline.benders.primal import PrimalHeuristic
+from offline.benders.primal import PlanLimits, PrimalHeuristic, close_plan
 from offline.benders.subproblem import Separation
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues
 from offline.state import Phase
 
 # For one try, of a plan in fractions, cuts and plans in whole numbers; seconds or units of work.

@@ -19,11 +19,9 @@ import numpy as np
 
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline.benders.decomposition import Decomposition
-from offline.benders.parts import Parts
+from offline.benders.decomposition import Decomposition, Parts
 from offline.column_generation.bound import solve_configuration_lp
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues
 from offline.heuristics.window_search import WindowSearch
 from offline.params import BendersParams, ColumnGenerationParams
 from offline.problem import Method, OfflineProblem, seed_of

@@ -14,8 +14,13 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.column_generation.bound import ConfigurationBound
 from offline.column_generation.generation import ColumnGeneration
-from offline.column_generation.restricted_master import Grouping, RestrictedMaster
-from offline.column_generation.slot_cuts import SlotCut, SlotCuts, workers_by_slot
+from offline.column_generation.restricted_master import (
+    Grouping,
+    RestrictedMaster,
+    SlotCut,
+    SlotCuts,
+    workers_by_slot,
+)
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.params import ColumnGenerationParams
 from offline.patterns import CLEAR, Cut, CutGenerator

@@ -16,10 +16,10 @@ from offline.column_generation.restricted_master import (
     Column,
     Grouping,
     RestrictedMaster,
+    SlotCuts,
     columns_of,
     levels,
 )
-from offline.column_generation.slot_cuts import SlotCuts
 from offline.model.arrays import OfflineArrays
 from offline.params import ColumnGenerationParams
 from offline.state import OnlinePrices, SolveState, best_of_all

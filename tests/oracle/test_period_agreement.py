@@ -1,6 +1,6 @@
 """The single periods of a horizon with HiGHS, with HiGHS without presolve, and with CBC.
 
-Their bounds add up to one of the instance (`offline.periods.bound`), so that a false optimum of one
+Their bounds add up to one of the instance (`offline.periods`), so that a false optimum of one
 of them would be a false bound.
 """
 
@@ -18,7 +18,7 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.periods.model import PeriodModel
+from offline.periods import PeriodModel
 from tests.oracle.test_milp_agreement import assert_solvers_agree
 from tests.oracle.tiny import seeded, tiny_instance
 

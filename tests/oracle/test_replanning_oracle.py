@@ -16,8 +16,7 @@ from offline.benders.master import CountModel
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
-from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests.oracle.odds import crossed, quarrels

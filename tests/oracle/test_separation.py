@@ -22,11 +22,11 @@ from oasis.solvers.budget import Budget
 from oasis.solvers.running import RunningSolve
 from offline import solve
 from offline.benders import decomposition as masters
-from offline.benders import plans, primal
+from offline.benders import primal
 from offline.benders import solve as benders
 from offline.benders.decomposition import Decomposition
 from offline.benders.master import CountModel
-from offline.benders.plans import PlanLimits, close_plan, whole_plan
+from offline.benders.primal import PlanLimits, close_plan, whole_plan
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.problem import OfflineProblem
@@ -199,7 +199,7 @@ def test_counts_become_whole_slot_after_slot_and_never_more(instance: Instance) 
         return stages[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plans, "close_plan", noted)
+        patch.setattr(primal, "close_plan", noted)
         given = model, near, Budget(), PlanLimits(slots_at_once=1), [], 0.0
         found = whole_plan(*given, range(instance.horizon))
     assert len(stages) == instance.horizon

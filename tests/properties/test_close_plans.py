@@ -17,9 +17,9 @@ from oasis import Instance
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget
-from offline.benders import plans
+from offline.benders import primal
 from offline.benders.master import CountModel
-from offline.benders.plans import close_plan
+from offline.benders.primal import close_plan
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
 from tests.linear import as_pulp
@@ -31,7 +31,7 @@ SLACK = 1e-6
 @pytest.fixture(autouse=True, scope="module")
 def _closest() -> Iterator[None]:
     """The closest plan is the closest one, with no gap."""
-    with mock.patch.object(plans, "DISTANCE_GAP", 0.0):
+    with mock.patch.object(primal, "DISTANCE_GAP", 0.0):
         yield
 
 

@@ -17,14 +17,13 @@ from oasis.model.schedule import COUNT, SLOT
 from oasis.solvers import highs
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget, WorkLimit
+from offline import periods as bounding
 from offline import solve
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
-from offline.periods import bound
-from offline.periods.bound import PeriodBound
-from offline.periods.model import PeriodModel, PeriodPart, rate_row
+from offline.periods import PeriodBound, PeriodModel, PeriodPart, rate_row
 from offline.state import SolveState
 from tests.strategies import crowded_instances, fewer
 
@@ -150,7 +149,7 @@ def test_rounds_never_end_below_the_optimum(instance: Instance, slots: int, step
     best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, instance))
     master = CountModel(arrays)
     assume(master.jobs and arrays.horizon > 1)
-    with mock.patch.multiple(bound, STEP=step, SLOW=0.0):
+    with mock.patch.multiple(bounding, STEP=step, SLOW=0.0):
         periods = PeriodBound(master, Separation(master), best, slots)
         periods.relax(state.budget)
         relaxed = state.bound

@@ -13,9 +13,8 @@ from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.solvers.budget import Budget
 from offline import solve
 from offline.benders import decomposition as module
-from offline.benders.decomposition import REFINE_ROUNDS, ROOT_ROUNDS, Decomposition
+from offline.benders.decomposition import REFINE_ROUNDS, ROOT_ROUNDS, Decomposition, Parts
 from offline.benders.master import CountModel
-from offline.benders.parts import Parts
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays

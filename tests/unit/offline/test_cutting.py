@@ -14,7 +14,7 @@ from offline import configuration_bound
 from offline.column_generation import cutting
 from offline.column_generation.cutting import CutSearch, _averages, cut_configuration_lp
 from offline.column_generation.generation import ColumnGeneration
-from offline.column_generation.slot_cuts import SlotCut
+from offline.column_generation.restricted_master import SlotCut
 from offline.model.arrays import OfflineArrays
 from offline.params import ColumnGenerationParams
 from offline.patterns import Cut, CutGenerator

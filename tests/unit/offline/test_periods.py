@@ -15,14 +15,14 @@ from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server,
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import WorkLimit
+from offline import periods as bounding
 from offline import solve
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
-from offline.periods import bound as bounding
-from offline.periods.bound import PeriodBound, split
-from offline.periods.model import (
+from offline.periods import (
+    PeriodBound,
     PeriodModel,
     Row,
     as_arrays,
@@ -31,6 +31,7 @@ from offline.periods.model import (
     broken_rates,
     keep_rates,
     rate_row,
+    split,
     utility_steps,
 )
 from offline.state import Phase, SolveState

@@ -20,15 +20,18 @@ from oasis.model.utility import Constant, Deadline
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget, WorkLimit
 from offline import solve
-from offline.benders import plans
 from offline.benders import primal as module
 from offline.benders.master import CountModel
-from offline.benders.plans import PlanComparison, PlanLimits, close_plan, whole_plan
-from offline.benders.primal import PrimalHeuristic
+from offline.benders.primal import (
+    PlanComparison,
+    PlanLimits,
+    PrimalHeuristic,
+    close_plan,
+    whole_plan,
+)
 from offline.benders.slot_model import Fill
 from offline.benders.subproblem import Separation, adjusted
-from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests import builders
@@ -137,7 +140,7 @@ def test_relax_and_fix_ends_with_a_step_that_finds_nothing(
         calls += 1
         return Solution(Status.TIME_LIMIT, None, 9.0, float("inf"), {})
 
-    monkeypatch.setattr(plans, "close_plan", nothing)
+    monkeypatch.setattr(module, "close_plan", nothing)
     made = model(*THREE, horizon=4)
     found = whole_plan(made, {}, Budget(), PlanLimits(slots_at_once=1), [], 0.0, range(4))
     assert found.status is Status.TIME_LIMIT
@@ -146,7 +149,7 @@ def test_relax_and_fix_ends_with_a_step_that_finds_nothing(
 
 def test_ctrl_c_while_planning_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: Any = SimpleNamespace(status=Status.INTERRUPTED, values={})
-    monkeypatch.setattr(plans.highs, "solve", lambda *_, **__: stopped)
+    monkeypatch.setattr(module.highs, "solve", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
         close_plan(model(*THREE), {}, Budget())
 

@@ -20,9 +20,8 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline import BendersParams, solve
 from offline import processes as helper
-from offline.benders.decomposition import UNFINISHED, Decomposition
+from offline.benders.decomposition import UNFINISHED, Decomposition, Parts
 from offline.benders.master import CountModel
-from offline.benders.parts import Parts
 from offline.benders.solve import Benders, ScheduleSearch
 from offline.benders.subproblem import Separation
 from offline.heuristics.window_search import WindowSearch

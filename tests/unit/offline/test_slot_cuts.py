@@ -20,8 +20,13 @@ from offline import configuration_bound, solve
 from offline.column_generation.bound import ConfigurationBound
 from offline.column_generation.cutting import CutSearch, cut_configuration_lp
 from offline.column_generation.pricing import merged, price
-from offline.column_generation.restricted_master import Grouping, RestrictedMaster
-from offline.column_generation.slot_cuts import SlotCut, SlotCuts, workers_by_slot
+from offline.column_generation.restricted_master import (
+    Grouping,
+    RestrictedMaster,
+    SlotCut,
+    SlotCuts,
+    workers_by_slot,
+)
 from offline.enumeration import fitting_counts
 from offline.model.arrays import OfflineArrays
 from offline.patterns import Cut
