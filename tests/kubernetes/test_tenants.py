@@ -21,14 +21,10 @@ from oasis.kubernetes.api.resources import (
     OASIS_JOBS,
     PODS,
     Objects,
-    kind_of,
 )
 from oasis.kubernetes.names import FIELD_MANAGER
-from oasis.kubernetes.objects.admission_policies import admission_policies
 from oasis.kubernetes.objects.existing import JOB
-from oasis.kubernetes.objects.manifests import rights, tenant_roles
-from oasis.kubernetes.objects.namespaced import namespaced
-from oasis.kubernetes.objects.utility_class import class_resource
+from oasis.kubernetes.objects.manifests import shared
 from tests.kubernetes.adapter import elastic, rigid, running_workers, scene_of, wait_phases
 from tests.kubernetes.cluster import Cluster, pod, report_rights
 from tests.kubernetes.controlplane.access import Account, apply
@@ -36,7 +32,7 @@ from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.existing import job_spec, make, marked, status
-from tests.kubernetes.scene import Scene
+from tests.kubernetes.scene import Scene, rights
 
 MERGE = "application/merge-patch+json"
 
@@ -54,15 +50,15 @@ def utility_class(name: str, **spec: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def installed(shared_plane: ControlPlane) -> Iterator[Objects]:
     """Install the objects for tenants, and remove them: the other tests know no policies."""
-    made = [*admission_policies(), *tenant_roles()]
-    apply(shared_plane.client, [class_resource()])
-    apply(shared_plane.client, made)
+    apply(shared_plane.client, shared())
     admin = Objects(Connection.open(str(shared_plane.admin.kubeconfig())))
     yield admin
-    for body in reversed(made):
-        found = admin.get(kind_of(body), body["metadata"]["name"])
-        assert found is not None
-        admin.delete(kind_of(body), found)
+    for body in shared():
+        if body["kind"] != "CustomResourceDefinition":
+            kind = shared_plane.client.resources.get(
+                api_version=body["apiVersion"], kind=body["kind"]
+            )
+            kind.delete(name=body["metadata"]["name"])
 
 
 @pytest.fixture
@@ -246,7 +242,7 @@ def test_rights_in_some_namespaces_are_enough_for_them(
             other.create_namespace()
         spaces = (cluster.namespace, others[0].namespace)
         account = plane.service_account(FIELD_MANAGER, system, ())
-        apply(plane.client, namespaced(rights(system), spaces))
+        apply(plane.client, rights(system, spaces))
         begin = plane.audit_position()
         scene.account = account
         made = rigid(scene, "job", 2, 1.0)
@@ -272,7 +268,7 @@ def test_rights_in_some_namespaces_are_enough_for_them(
         everywhere = {one.resource for one in asked if not one.namespace}
         known = {"nodes", "persistentvolumes", "utilityclasses", "capacitywindows"}
         assert everywhere == known  # there is no window to write a condition on
-        assert verbs(asked) <= granted(namespaced(rights(system), spaces))
+        assert verbs(asked) <= granted(rights(system, spaces))
     finally:
         for other in others:
             other.clear()

@@ -6,19 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oasis.kubernetes.names import (
-    CLASS_KIND,
-    CLASS_PLURAL,
-    CLASS_SINGULAR,
-)
+from oasis.kubernetes.names import CLASS_KIND
 from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, JobSpec
-from oasis.kubernetes.objects.schema import (
-    names_schema,
-    number_schema,
-    object_schema,
-    resource_definition,
-    text_schema,
-)
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.utility import Piecewise, Sigmoid, Utility
 from oasis.model.validation import check_keys, check_list, number, text
@@ -161,50 +150,3 @@ class Classes:
     def of(self, spec: JobSpec) -> UtilityClass | str:
         """The class of a job, or why it has none."""
         return self.find(spec.utility_class, spec.namespace)
-
-
-def class_resource() -> dict[str, Any]:
-    """The CustomResourceDefinition of ``UtilityClass``, as plain data.
-
-    Examples
-    --------
-    >>> class_resource()["spec"]["scope"]
-    'Cluster'
-    """
-    columns = [
-        ("Maximum", "number", ".spec.maximum"),
-        ("Default", "boolean", ".spec.default"),
-    ]
-    names = {"plural": CLASS_PLURAL, "singular": CLASS_SINGULAR, "kind": CLASS_KIND}
-    meaning = "What administrators let jobs claim."
-    return resource_definition(names, "Cluster", meaning, columns, _spec_schema())
-
-
-def _spec_schema() -> dict[str, Any]:
-    return object_schema(
-        "What a job may claim.",
-        {
-            "maximum": number_schema("The most that a job may claim."),
-            "kinds": {
-                "type": "array",
-                "minItems": 1,
-                "items": text_schema("A kind.", *UTILITY_FIELDS),
-                "description": "Kinds of utility that a job may have. Default: all.",
-            },
-            "namespaces": names_schema(
-                "Only jobs of these namespaces may be of this class. Default: all."
-            ),
-            "default": {
-                "type": "boolean",
-                "description": "Whether it is the class of jobs that name none.",
-                "default": False,
-            },
-            "overrunFactor": number_schema(
-                "A job that has held room for more than so many times the work that it declared "
-                "counts as worth nothing.",
-                minimum=1,
-            )
-            | {"default": OVERRUN},
-        },
-        ("maximum",),
-    )
