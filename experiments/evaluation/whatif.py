@@ -60,6 +60,13 @@ class Scenario:
     sha256: str = ""  # of the trace
     draws: ClassVar[bool] = False
 
+    @classmethod
+    def of(cls, jobs: pd.DataFrame, machines: tuple[int, ...], placement: str) -> Scenario:
+        """The jobs as they came."""
+        rows = pd.util.hash_pandas_object(jobs, index=False).to_numpy()
+        sha256 = hashlib.sha256(" ".join(jobs).encode() + rows.tobytes()).hexdigest()
+        return cls(jobs, machines, placement, sha256=sha256)
+
     @property
     def identity(self) -> dict[str, Any]:
         """Plain data that determine the jobs and the machines."""
@@ -164,12 +171,6 @@ def worth_of(jobs: pd.DataFrame) -> UtilityColumns | None:
     if WORTH[0] not in jobs:
         return None
     return UtilityColumns(*(jobs[name].to_numpy() for name in WORTH))
-
-
-def digest(jobs: pd.DataFrame) -> str:
-    """SHA-256 of all columns."""
-    rows = pd.util.hash_pandas_object(jobs, index=False).to_numpy()
-    return hashlib.sha256(" ".join(jobs).encode() + rows.tobytes()).hexdigest()
 
 
 def is_recorded(jobs: pd.DataFrame) -> bool:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from experiments.evaluation.limits import read_seconds
-from oasis.model.document import Reader, entry, list_of, mapping, object_of, optional, real, text
+from oasis.model.document import (
+    Reader,
+    count,
+    entry,
+    list_of,
+    mapping,
+    object_of,
+    optional,
+    real,
+    text,
+)
 from oasis.model.errors import InputError
 from oasis.model.summary import Facts, Summarised
 
@@ -129,27 +139,28 @@ class WhatIf(Summarised):
 
 
 def _setting(data: Any, owners: int) -> Setting:
+    row = ROW | {"by_size": _part(len(SIZES)), "by_owner": _part(owners)}
+    shape = {
+        **{"load": real, "machines": list_of(count), "bound": optional(real)},
+        "policies": object_of(partial(_shaped, shape=row)),
+    }
+    # Results of versions that did not know these have none of them.
     later = ("utility_bound", "wanted_gpu_hours", "gpu_hours")
-    shape = ROW | {"by_size": _part(len(SIZES)), "by_owner": _part(owners)}
-    return Setting(
-        entry(data, "load", real),
-        tuple(int(size) for size in entry(data, "machines", list_of(real))),
-        entry(data, "bound", optional(real)),
-        entry(data, "policies", object_of(partial(_shaped, shape=shape))),
-        **{name: entry(data, name, optional(real)) for name in later if name in data},
-    )
+    shape |= {name: optional(real) for name in later if name in mapping(data)}
+    read = _shaped(data, shape)
+    return Setting(**{name: read[name] for name in shape})
 
 
-def _numbers(data: Any, count: int | None = None) -> list[float | None]:
-    found = list_of(optional(real))(data)
-    if count is not None and len(found) != count:
-        raise InputError("", f"expected {count} numbers, got {len(found)}")
-    return list(found)
+def _numbers(data: Any, length: int | None = None) -> list[float | None]:
+    found = list(list_of(optional(real))(data))
+    if length not in (None, len(found)):
+        raise InputError("", f"expected {length} numbers, got {len(found)}")
+    return found
 
 
-def _part(count: int) -> Reader[dict[str, Any]]:
+def _part(parts: int) -> Reader[dict[str, Any]]:
     """Reads figures of so many parts of the jobs, and the utility where there is one."""
-    numbers = partial(_numbers, count=count)
+    numbers = partial(_numbers, length=parts)
     return lambda data: _shaped(data, dict.fromkeys((*PARTS, *mapping(data)), numbers))
 
 
@@ -159,7 +170,7 @@ ROW: dict[str, Any] = {
         ("completion", "waiting", "slowdown"),
         dict.fromkeys(("mean", "p50", "p95", "p99"), optional(real)),
     ),
-    "waiting_at": partial(_numbers, count=len(SHARES)),
+    "waiting_at": partial(_numbers, length=len(SHARES)),
     "series": {"begin": real, "end": real, "waiting": _numbers, "in_use": _numbers},
     **{"told": bool, "parameters": mapping},
 }
@@ -220,35 +231,13 @@ class Goal:
         return value < self.limit or (value == self.limit and not self.strict)
 
 
-@dataclass(slots=True)
-class Bisection:
-    """Bisection over numbers of machines from `least` to `most`, with what each tried one gave."""
+def next_count(goal: Goal, least: int, most: int, tried: Mapping[int, float | None]) -> int | None:
+    """The number of machines to try next, by bisection; None at the end.
 
-    goal: Goal
-    least: int
-    most: int
-    tried: dict[int, float | None] = field(default_factory=dict)
-
-    @property
-    def fewest(self) -> int | None:
-        """The fewest of the tried numbers that reach the goal."""
-        return min((n for n, v in self.tried.items() if self.goal.reached(v)), default=None)
-
-    @property
-    def next(self) -> int | None:
-        """The number to try next; None if the fewest stands, or `most` does not reach the goal.
-
-        It ends with one machine fewer tried too: what is not known is whether far fewer would do.
-        """
-        if self.most not in self.tried:
-            return self.most
-        high = self.fewest
-        if high is None:
-            return None
-        low = max((n for n in self.tried if n < high), default=self.least - 1)
-        return (low + high) // 2 if high - low > 1 else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        tried = [[n, self.tried[n]] for n in sorted(self.tried)]
-        return {"machines": self.fewest, "tried": tried}
+    It ends with one machine fewer tried too, or with `most`, if that does not reach the goal.
+    """
+    if most not in tried:
+        return most
+    high = min((n for n, value in tried.items() if goal.reached(value)), default=most + 1)
+    low = max((n for n in tried if n < high), default=least - 1)
+    return (low + high) // 2 if high - low > 1 else None

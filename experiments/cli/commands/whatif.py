@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,42 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import oasis
-from experiments.cli import console
-from experiments.cli.commands.replay import (
-    MACHINES,
-    MACHINES_HELP,
-    READING,
-    MaxGpus,
-    MaxJobs,
-    Placement,
-    Skip,
-    TraceFile,
-    TraceFormat,
-    VirtualCluster,
-    how_it_was_read,
-    read_jobs,
-    read_machines,
-    say_how_it_was_read,
-)
+from experiments.cli import console, files, options
+from experiments.cli.commands import replay
 from experiments.cli.commands.sweep import engine_of, quiet, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.files import CSV, DIRECTORY, PAGE, PAGE_OR_JSON, READ, written
-from experiments.cli.options import (
-    AsJson,
-    DaskScheduler,
-    Engine,
-    PolicyLine,
-    Processes,
-    Set,
-    Style,
-    choose_options,
-    comma_list,
-    is_given,
-    known,
-    known_policies,
-    naming_flags,
-    with_options,
-)
 from experiments.cli.results import again, deliver, write_page
 from experiments.evaluation import whatif_tables as texts
 from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
@@ -69,8 +37,9 @@ if TYPE_CHECKING:
     from experiments.sweep import Cell, CellResult, Executor
     from oasis.traces.plain_job import PlainJob
 
-WHOLE = "whole numbers"
 SIZE = 8  # GPUs of a machine, unless the user says otherwise
+FEWEST = f"the fewest of {SIZE} GPUs that hold the busiest moment"
+ALL = ",".join(CHOSEN)
 LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
@@ -86,97 +55,71 @@ TITLE = "Which scheduler would serve these jobs best?"
 NOT_AGAIN = ("as_json", "into", "processes", "engine", "scheduler", "table")
 
 
-def _csv_files(prefix: Path | None) -> tuple[Path, Path] | None:
+def _csv_files(prefix: Path) -> tuple[Path, Path]:
     """The files of jobs and of owners."""
-    if prefix is None:
-        return None
-    begin = "" if prefix.is_dir() else f"{prefix.name}-"
-    folder = prefix if prefix.is_dir() else prefix.parent
+    folder, begin = (prefix, "") if prefix.is_dir() else (prefix.parent, f"{prefix.name}-")
     return folder / f"{begin}jobs.csv", folder / f"{begin}owners.csv"
 
 
-CSV_FILES = written(CSV, lambda prefix, _: _csv_files(prefix) or ())
+CSV_FILES = files.written(files.CSV, lambda prefix, _: () if prefix is None else _csv_files(prefix))
 
 
-@with_options(READING, "reading", only_given=True)
+def _asked(text: str) -> Any:
+    return field(default=None, metadata={"help": text})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked beside how the jobs as they came fare on the machines that there are."""
+
+    loads: str | None = _asked(
+        "also at these loads: at 1.5, the times between submissions are divided by 1.5 "
+        "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]"
+    )
+    fewer: str | None = _asked("also with this many machines fewer, of the last ones, such as 1,2")
+    more: str | None = _asked("also with this many machines more, each like the last, such as 1,2")
+    goal: str | None = _asked(
+        f"find the fewest machines for each policy: {GOAL.removeprefix('expected ')}; wait: "
+        "without GPUs; turnaround: from submission to end"
+    )
+    utilities: str | None = _asked(
+        f"what jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and deadline of "
+        "a table (--map); drawn: the sigmoids that `oasis import` draws [default: given, where the "
+        "table has such a column]"
+    )
+
+
+@options.with_options(Asked, "asked")
+@options.with_options(replay.READING, "reading", only_given=True)
 def command(
     context: typer.Context,
-    file: TraceFile,
-    format: TraceFormat = None,
+    file: replay.TraceFile,
+    format: replay.TraceFormat = None,
     machines: Annotated[
         str | None,
-        typer.Option(
-            metavar=MACHINES,
-            help=MACHINES_HELP.format(f"the fewest of {SIZE} GPUs that hold the busiest moment"),
-        ),
-        READ,
+        typer.Option(metavar=replay.MACHINES, help=replay.MACHINES_HELP.format(FEWEST)),
+        files.READ,
     ] = None,
-    placement: Placement = "pooled",
-    policies: Annotated[
-        str, typer.Option(help=f"Separated by commas, of: {', '.join(PLAIN)}.")
-    ] = ",".join(CHOSEN),
-    line: PolicyLine = None,
-    assignments: Set = None,
-    loads: Annotated[
-        str | None,
-        typer.Option(
-            help="Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
-            "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]",
-        ),
-    ] = None,
-    utilities: Annotated[
-        str | None,
-        typer.Option(
-            help=f"What jobs are worth: {', '.join(UTILITIES)}. given: by the columns worth and "
-            "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
-            "given, where the table has such a column]",
-        ),
-    ] = None,
+    placement: replay.Placement = "pooled",
+    policies: replay.Policies = ALL,
+    line: options.PolicyLine = None,
+    assignments: options.Set = None,
     seed: Annotated[int, typer.Option(help="Seed of --utilities drawn.", min=0)] = 0,
-    fewer: Annotated[
-        str | None,
-        typer.Option(
-            help="Also with this many machines fewer, such as 1,2; the last of the list are "
-            "removed. [default: none]",
-        ),
-    ] = None,
-    more: Annotated[
-        str | None,
-        typer.Option(
-            help="Also with this many machines more, each like the last of the list. "
-            "[default: none]",
-        ),
-    ] = None,
-    goal: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GOAL",
-            help=f"Find the fewest machines for each policy: {GOAL.removeprefix('expected ')}. "
-            "Wait: without GPUs; turnaround: from submission to end.",
-        ),
-    ] = None,
-    virtual_cluster: VirtualCluster = "",
+    asked: Any = None,
+    virtual_cluster: replay.VirtualCluster = "",
     reading: Any = None,
-    max_gpus: MaxGpus = None,
-    skip: Skip = 0,
-    max_jobs: MaxJobs = None,
+    max_gpus: replay.MaxGpus = None,
+    skip: replay.Skip = 0,
+    max_jobs: replay.MaxJobs = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Also write a page (.html), or the JSON result to another file; -: print it "
-            "instead, as --json does.",
-        ),
-        PAGE_OR_JSON,
+        typer.Option("-o", "--output", help="Also write a page (.html), or JSON; -: print JSON."),
+        files.PAGE_OR_JSON,
     ] = None,
     table: Annotated[
         Path | None,
         typer.Option(
-            "--csv",
-            metavar="PREFIX",
-            help="Also write PREFIX-jobs.csv and PREFIX-owners.csv; in a directory, jobs.csv and "
-            "owners.csv.",
+            "--csv", metavar="PREFIX", help="Also write PREFIX-jobs.csv and PREFIX-owners.csv."
         ),
         CSV_FILES,
     ] = None,
@@ -188,13 +131,13 @@ def command(
             help="Keep each finished run here: the same command then continues after an "
             "interruption. Without it, only the printed result is kept.",
         ),
-        DIRECTORY,
+        files.DIRECTORY,
     ] = None,
-    processes: Processes = None,
-    engine: Engine = "local",
-    scheduler: DaskScheduler = None,
-    style: Style = None,
-    as_json: AsJson = False,
+    processes: options.Processes = None,
+    engine: options.Engine = "local",
+    scheduler: options.DaskScheduler = None,
+    style: options.Style = None,
+    as_json: options.AsJson = False,
 ) -> int:
     """Say which scheduler would serve the jobs of a trace best, and how much any could gain.
 
@@ -208,45 +151,51 @@ def command(
 
     Example: oasis whatif jobs.csv --machines 16x8 --loads 0.8,1.2,1.5 -o page.html
     """
-    names = known_policies(policies, "--policies", PLAIN)
-    chosen = choose_options(names, assignments, shared={LINE: line})
-    placement = known(placement, ("pooled", "whole"), "--placement")
-    format = None if format is None else known(format, FORMATS, "--format")
-    utilities = None if utilities is None else known(utilities, UTILITIES, "--utilities")
-    if is_given(context, "seed") and utilities != DRAWN:
+    names = options.known_policies(policies, "--policies", PLAIN)
+    chosen = options.choose_options(names, assignments, shared={LINE: line})
+    placement = options.known(placement, ("pooled", "whole"), "--placement")
+    format = None if format is None else options.known(format, FORMATS, "--format")
+    utilities = asked.utilities
+    if utilities is not None:
+        utilities = options.known(utilities, UTILITIES, "--utilities")
+    if options.is_given(context, "seed") and utilities != DRAWN:
         raise InputError("--seed", "expected --utilities drawn beside it")
-    is_page = output is not None and output.suffix.lower() in PAGE
+    is_page = output is not None and output.suffix.lower() in files.PAGE
     if style is not None and not is_page:
         raise InputError("--style", "expected -o PAGE.html beside it")
     with located_at("--goal"):
-        wanted = None if goal is None else Goal.read(goal)
-    numbers = [_numbers(loads, "--loads"), _counts(fewer, "--fewer"), _counts(more, "--more")]
-    files = _csv_files(table)
+        goal = None if asked.goal is None else Goal.read(asked.goal)
+    loads, fewer, more = (_numbers(asked, name) for name in ("loads", "fewer", "more"))
     executor = engine_of(engine, scheduler, processes)
     run = partial(_run, executor, into, processes is None and engine == "local")
     with located_at(source=file):
         source = source_of(file, read_trace(file))
     given = {"virtual_cluster": virtual_cluster, **reading}
     limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
-    trace = read_jobs(source, format, given, expected=EXPECTED, **limits)
-    jobs, worth = _valued(trace.jobs, utilities, seed)
-    sizes, how = _sizes(jobs, machines, placement)
-    scenarios = _scenarios(jobs, sizes, placement, *numbers, many=len(chosen))
-    say_how_it_was_read(trace, is_guessed=format is None)
-    if worth:
-        console.note(f"utility: {worth}")
-    if policies == ",".join(CHOSEN):
-        console.note(left_out_note(names))
+    trace = replay.read_jobs(source, format, given, expected=EXPECTED, **limits)
     from experiments.sweep import whatif as cells  # noqa: PLC0415 (needs an extra)
 
-    found, each = cells.compared(scenarios, chosen, run, each=bool(files))
-    if wanted is not None and not found.missing:
-        found = cells.with_goal(found, wanted, scenarios[0], chosen, run, console.note)
+    jobs, worth = _valued(trace.jobs, utilities, seed)
+    sizes, how = _sizes(jobs, machines, placement)
+    if not loads and len(jobs) * len(chosen) <= MANY_RUNS:
+        loads = list(LOADS)
+    elif not loads:
+        console.note(f"only at the load of the trace: {len(jobs):,} jobs (--loads)")
+    first = cells.Scenario.of(jobs, sizes, placement)
+    scenarios = _scenarios(first, loads, fewer, more)
+    replay.say_how_it_was_read(trace, is_guessed=format is None)
+    if worth:
+        console.note(f"utility: {worth}")
+    if policies == ALL:
+        console.note(left_out_note(names))
+    found, each = cells.compared(scenarios, chosen, run, each=table is not None)
+    if goal is not None and not found.missing:
+        found = cells.with_goal(found, goal, first, chosen, run, console.note)
     about = {
         "jobs": len(jobs),
         "format": trace.format,
         "kept": trace.kept,
-        "notes": [*how_it_was_read(trace), *how],
+        "notes": [*replay.how_it_was_read(trace), *how],
         "placement": placement,
         "utilities": worth,
         "trace": file_reference(file),
@@ -254,8 +203,8 @@ def command(
         "version": oasis.__version__,
     }
     found = replace(found, about={**about, **found.about})
-    if files is not None:
-        _write_csv(files, found, jobs, each)
+    if table is not None:
+        _write_csv(_csv_files(table), found, jobs, each)
     if output is not None and is_page:
         _write_page(found, output, style)
     rest = None if is_page else output
@@ -267,83 +216,62 @@ def _valued(
     plain: Sequence[PlainJob], utilities: str | None, seed: int
 ) -> tuple[pd.DataFrame, str | None]:
     """The jobs with what they are worth, and in words how that is known."""
-    from experiments.evaluation import whatif  # noqa: PLC0415 (needs an extra)
+    from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
 
-    jobs = whatif.jobs_frame(plain)
+    jobs = frames.jobs_frame(plain)
     if utilities == DRAWN:
-        return whatif.with_drawn_worth(jobs, seed), DRAWN_TEXT.format(seed=seed)
+        return frames.with_drawn_worth(jobs, seed), DRAWN_TEXT.format(seed=seed)
     if utilities == NONE:
-        return jobs.drop(columns=whatif.WORTH, errors="ignore"), None
-    if whatif.worth_of(jobs) is None:
-        if utilities == GIVEN:
-            raise InputError("--utilities", "expected a table with a column worth or deadline")
-        return jobs, None
-    return jobs, "what the table says each job is worth, if it ends by its deadline"
+        return jobs.drop(columns=frames.WORTH, errors="ignore"), None
+    if frames.worth_of(jobs) is not None:
+        return jobs, "what the table says each job is worth, if it ends by its deadline"
+    if utilities == GIVEN:
+        raise InputError("--utilities", "expected a table with a column worth or deadline")
+    return jobs, None
 
 
-def _numbers(text: str | None, option: str, kind: str = "numbers") -> list[float] | None:
-    """Positive numbers with commas between; None if nothing was given."""
-    if text is None:
-        return None
-    found = []
-    for part in comma_list(text, option):
+def _numbers(asked: Asked, name: str) -> list[float]:
+    """Positive numbers with commas between, whole ones of machines; none if nothing was given."""
+    text, found = getattr(asked, name), []
+    kind, most = ("numbers above 0", math.inf)
+    if name != "loads":
+        kind, most = f"whole numbers above 0, at most {MOST_MACHINES:,},", MOST_MACHINES
+    for part in () if text is None else options.comma_list(text, options.flag(name)):
         try:
             value = float(part)
         except ValueError:
             value = math.nan
-        if not 0 < value < math.inf or (kind == WHOLE and not value.is_integer()):
-            raise InputError(option, f"expected {kind} above 0 with commas between", text)
+        if not 0 < value <= most or (name != "loads" and not value.is_integer()):
+            raise InputError(options.flag(name), f"expected {kind} with commas between", text)
         found.append(value)
     return list(dict.fromkeys(found))
-
-
-def _counts(text: str | None, option: str) -> list[int]:
-    found = [int(value) for value in _numbers(text, option, WHOLE) or ()]
-    if max(found, default=0) > MOST_MACHINES:
-        raise InputError(option, f"expected at most {MOST_MACHINES:,} machines", text)
-    return found
 
 
 def _sizes(
     jobs: pd.DataFrame, machines: str | None, placement: str
 ) -> tuple[tuple[int, ...], list[str]]:
     """GPUs of each machine, and a note on them if they are not given."""
-    from experiments.evaluation import whatif  # noqa: PLC0415 (needs an extra)
+    from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
 
     if machines is not None:
-        return read_machines(machines), []
-    sizes = whatif.smallest_machines(jobs, SIZE, placement)
-    how = "what really happened" if whatif.is_recorded(jobs) else "runs that begin at submission"
-    note = f"machines: {machines_text(sizes)}, the fewest that hold the busiest moment of "
-    note += f"{how} (--machines)"
-    console.note(note)
-    return sizes, [note]
+        return replay.read_machines(machines), []
+    sizes = frames.smallest_machines(jobs, SIZE, placement)
+    how = "what really happened" if frames.is_recorded(jobs) else "runs that begin at submission"
+    note = f"machines: {machines_text(sizes)}, the fewest that hold the busiest moment of {how}"
+    console.note(f"{note} (--machines)")
+    return sizes, [f"{note} (--machines)"]
 
 
 def _scenarios(
-    jobs: pd.DataFrame,
-    sizes: tuple[int, ...],
-    placement: str,
-    loads: list[float] | None,
-    fewer: list[int],
-    more: list[int],
-    *,
-    many: int,
+    first: Scenario, loads: Sequence[float], fewer: Sequence[float], more: Sequence[float]
 ) -> list[Scenario]:
     """The jobs as they came on all machines; then other loads, then fewer machines, then more."""
-    from experiments.evaluation.whatif import Scenario, digest  # noqa: PLC0415 (needs an extra)
-
-    if loads is None:
-        loads = list(LOADS)
-        if len(jobs) * many > MANY_RUNS:
-            loads = []
-            console.note(f"only at the load of the trace: {len(jobs):,} jobs (--loads)")
-    first, there = Scenario(jobs, sizes, placement, sha256=digest(jobs)), len(sizes)
+    there, widest = len(first.machines), int(first.jobs.gpus.max())
     if max(fewer, default=0) >= there:
-        raise InputError("--fewer", f"expected fewer than the {_machines(sizes)}", max(fewer))
+        expected = f"expected fewer than the {_machines(first.machines)}"
+        raise InputError("--fewer", expected, int(max(fewer)))
     made = [first, *(replace(first, load=load) for load in loads if load != 1.0)]
-    made += [first.at(there + count) for count in (*(-count for count in fewer), *more)]
-    widest = int(jobs.gpus.max())
+    made += [first.at(there + int(count)) for count in (*(-count for count in fewer), *more)]
     for one in made:
         if widest > one.widest:
             hint = f"{_machines(one.machines)}; --max-gpus {one.widest} leaves larger jobs out"
@@ -374,7 +302,7 @@ def _run(
     elif is_alone:
         executor = Here()
     store = None if into is None else ResultStore(into)
-    with quiet(), sweep_progress() as show, naming_flags(("scheduler",)):
+    with quiet(), sweep_progress() as show, options.naming_flags(("scheduler",)):
         return run_until_interrupted(cells, executor, store, show, console.note)
 
 
@@ -403,13 +331,13 @@ def show(found: WhatIf) -> None:
 
 
 def _write_csv(
-    files: tuple[Path, Path], found: WhatIf, jobs: pd.DataFrame, each: dict[str, Any]
+    tables: tuple[Path, Path], found: WhatIf, jobs: pd.DataFrame, each: dict[str, Any]
 ) -> None:
     from experiments.evaluation.whatif import csv_tables  # noqa: PLC0415 (needs an extra)
 
-    for file, frame in zip(files, csv_tables(found, jobs, each), strict=True):
+    for file, frame in zip(tables, csv_tables(found, jobs, each), strict=True):
         write_text(file, frame.to_csv(index=False))
-    console.note(f"wrote {files[0]} and {files[1]}")
+    console.note(f"wrote {tables[0]} and {tables[1]}")
 
 
 def _write_page(found: WhatIf, output: Path, style: str | None) -> None:

@@ -267,7 +267,7 @@ def test_the_time_it_will_take_grows_with_the_queue(
     monkeypatch.setattr(whatif, "LONG", 0.0)
     for gap, text in ((0.0, "about 10\N{NO-BREAK SPACE}s"), (60.0, "about 0\N{NO-BREAK SPACE}s")):
         jobs = jobs_frame([PlainJob(f"j{k}", gap * k, 60.0, 8) for k in range(3)])
-        whatif.say_how_long([cells.run_cell(Scenario(jobs, (8,)), "fifo", {})], 1)
+        whatif.say_how_long([cells.cell_of(Scenario(jobs, (8,)), "fifo", {})], 1)
         err = capfd.readouterr().err
         assert f"1 runs, {text} on 1 core: an estimate" in err
 
@@ -354,7 +354,7 @@ def test_machines_are_named_alike_in_replay_and_import(
     for words, message in (
         (
             ("replay", trace, "--machines", "2x8", "--servers", 2),
-            "--servers: is said by --machines",
+            "--servers: expected no --machines beside it",
         ),
         (("import", "plain", trace, "-o", made, "--machines", "1x8,1x4"), "equally many GPUs"),
         (
