@@ -315,6 +315,13 @@ def test_wanted_gpu_hours_beside_those_there_are(gap: float, grows: bool) -> Non
     assert texts.tables(found)[-1][2][0][-1] == ("grows for ever" if grows else "does not grow")
 
 
+def test_goals_are_read_in_letters_of_any_case() -> None:
+    assert Goal.read("P95 Wait <= 10 MIN") == replace(
+        Goal.read("p95 wait <= 10 min"), text="P95 Wait <= 10 MIN"
+    )
+    assert Goal.read("Mean SLOWDOWN <= 1").reached(1.0)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("p95 wait", "such as 'p95 wait < 10 min'"), ("p80 wait < 1", "expected mean|p50|p90"),
@@ -324,13 +331,6 @@ def test_wanted_gpu_hours_beside_those_there_are(gap: float, grows: bool) -> Non
      ("p50 slowdown < 0.5", "no slowdown is below 1"), ("mean turnaround < 0", "is below 0"),
      ("mean slowdown < 1e400", "expected a finite limit"), ("p95 wait < inf", "finite limit")],
 )  # fmt: skip
-def test_goals_are_read_in_letters_of_any_case() -> None:
-    assert Goal.read("P95 Wait <= 10 MIN") == replace(
-        Goal.read("p95 wait <= 10 min"), text="P95 Wait <= 10 MIN"
-    )
-    assert Goal.read("Mean SLOWDOWN <= 1").reached(1.0)
-
-
 def test_goals_that_are_none_are_refused(text: str, message: str) -> None:
     with pytest.raises(InputError) as refused:
         Goal.read(text)
