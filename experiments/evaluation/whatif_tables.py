@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from experiments.evaluation.machines import machines_text
-from experiments.evaluation.tables import MARK, brief, duration_text, number, percent
+from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
 from experiments.evaluation.whatif_result import (
     RECORDED,
     SHORTEST,
@@ -295,7 +295,7 @@ def _absurd(setting: Setting) -> str:
     if slowest > MOST_SLOWDOWN:
         said = f"jobs take {slowest:,.0f} times their duration on average"
     check = "check the unit of durations (--duration-unit), --machines and the GPUs of jobs"
-    return f"Warning: {said}, which is hardly so; {check}." if said else ""
+    return f"Warning: {said}, which is unlikely; {check}." if said else ""
 
 
 def _best(found: WhatIf, best: str, reference: str) -> str:
@@ -416,6 +416,8 @@ def notes(found: WhatIf) -> list[str]:
         said.append(f"{TOLD}: is told how long each job will take, which real schedulers are not.")
     if any(row["preemptions"] for name, row in rows.items() if name != RECORDED):
         said.append("Preempting a job and moving it costs no time here.")
+    if "easy" in rows and about.get("placement") == "pooled":
+        said.append(EASY_PLACES)
     left = {name: row["unfinished"] for name, row in rows.items() if row["unfinished"]}
     if left:
         named = ", ".join(f"{called(name)} {count:,}" for name, count in left.items())
