@@ -109,6 +109,10 @@ class Books(Protocol):
         Free amounts of each machine, by resource, in grid units; nothing while it is down.
     down : set of int
         Machines that are not there.
+    kept : mapping of int to sequence of int
+        What a calendar keeps from all jobs now, by machine, in grid units.
+    closing : set of int
+        Machines on which nothing is to begin: what began there would be interrupted.
     """
 
     @property
@@ -121,6 +125,10 @@ class Books(Protocol):
     def free(self) -> list[tuple[int, ...]]: ...
     @property
     def down(self) -> Set[int]: ...
+    @property
+    def kept(self) -> Mapping[int, Sequence[int]]: ...
+    @property
+    def closing(self) -> Set[int]: ...
 
 
 class BooksView:
@@ -143,10 +151,6 @@ class BooksView:
         What happened at this instant; evicted jobs lost a server and hold nothing.
     lost, returned : list of int
         Machines that went down or came back at this instant.
-    kept : mapping of int to tuple of int
-        What a calendar keeps from all jobs now, by machine, in grid units.
-    closing : set of int
-        Machines on which nothing is to begin: what began there would be interrupted.
     """
 
     __slots__ = (
@@ -154,10 +158,8 @@ class BooksView:
         "_policy",
         "_told_remaining",
         "arrived",
-        "closing",
         "evicted",
         "finished",
-        "kept",
         "lost",
         "now",
         "returned",
@@ -171,8 +173,11 @@ class BooksView:
         self.evicted: list[PolicyJob] = []
         self.lost: list[int] = []
         self.returned: list[int] = []
-        self.kept: Mapping[int, Sequence[int]] = {}
-        self.closing: Set[int] = frozenset()
+
+    @property
+    def happened(self) -> bool:
+        """Whether anything did at this instant."""
+        return bool(self.arrived or self.finished or self.evicted or self.lost or self.returned)
 
     def jobs(self) -> Iterator[PolicyJob]:
         """Unfinished jobs in order of arrival."""
@@ -181,7 +186,7 @@ class BooksView:
     def free(self) -> list[tuple[int, ...]]:
         """Free capacity of each machine by resource, in grid units: a copy to plan on."""
         free = self._books.free.copy()
-        for k in self.closing:
+        for k in self._books.closing:
             free[k] = (0,) * len(free[k])
         return free
 
@@ -191,7 +196,7 @@ class BooksView:
         down = self._books.down
         machines = self._books.site.machines
         found = [nothing if k in down else m.capacity for k, m in enumerate(machines)]
-        for k, kept in self.kept.items():
+        for k, kept in self._books.kept.items():
             pairs = zip(found[k], kept, strict=True)
             found[k] = tuple(max(0, most - less) for most, less in pairs)
         return found

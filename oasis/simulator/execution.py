@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from oasis.driver.loop import INFINITY
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan
 from oasis.simulator.costs import Costs, GangChange
-from oasis.simulator.events import COMPLETION, INFINITY, SAVED, Agenda
+from oasis.simulator.events import COMPLETION, SAVED, Agenda
 from oasis.simulator.speed import Speed
 from oasis.simulator.state import JobProgress, State
 

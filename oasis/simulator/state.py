@@ -370,6 +370,8 @@ class State:
         self.used = [0] * (len(GROUPS) * len(site.resources))
         self.load = Load(site)
         self.saving = Saving(site)
+        self.kept: dict[int, tuple[int, ...]] = {}  # no calendar: nothing is kept, nothing closes
+        self.closing: frozenset[int] = frozenset()
 
     def hold(self, progress: JobProgress, allocation: Allocation, coupled: bool) -> None:
         """Exchange the allocation of a job."""
