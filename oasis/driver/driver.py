@@ -15,7 +15,7 @@ from typing import Any, Generic
 from oasis.driver.books import BooksView
 from oasis.driver.closures import Closures
 from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, form_begun_in, was_edited
-from oasis.driver.loop import INFINITY, Loop
+from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import Calendar
 from oasis.model.errors import OasisError
@@ -37,34 +37,15 @@ REACH = 1000  # delays, in slots, that the utility of a job that is planned anew
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
 
 
-class Driver(Generic[Spec]):
-    """Asks a policy at each boundary and keeps what it answered.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy that decides.
-    site : Site
-        The machines.
-    minimum_run : int
-        Slots for which a policy that `keeps_run_times` leaves a job as it is after it was started
-        or changed; 0: it may be changed at every boundary. Lost machines come before that.
-
-    Attributes
-    ----------
-    entries : dict of int to Entry
-        Live jobs by index, in order of arrival.
-    slot : int or None
-        The slot of the last boundary.
-    kept_policy : object
-        State of the policy after the last boundary, for a checkpoint; None if it cannot be written
-        down.
-    """
+class Driver(World, Generic[Spec]):
+    """Asks a policy at each boundary and keeps what it answered."""
 
     def __init__(self, policy: Policy, site: Site, minimum_run: int = 0) -> None:
+        # Slots for which a policy that `keeps_run_times` leaves a job as it is after it was started
+        # or changed; 0: it may be changed at every boundary. Lost machines come before that.
         self.policy, self.minimum_run = policy, minimum_run
-        self.slot: int | None = None
-        self.entries: dict[int, Entry[Spec]] = {}
+        self.slot: int | None = None  # of the last boundary
+        self.entries: dict[int, Entry[Spec]] = {}  # live jobs by index, in order of arrival
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
         self.away: set[int] = set()  # machines that are down
@@ -76,7 +57,7 @@ class Driver(Generic[Spec]):
         self._errors = 0  # boundaries in a row at which the policy failed
         self._arrive_again: list[Entry[Spec]] = []
         self._next = 0
-        # What the loop takes in next, and where it says what came of it.
+        # What the loop takes in next, and where this says what came of it.
         self._facts: Facts[Spec] = Facts({})
         self._outcome: Decided[Spec] = Decided()
         self._begin(site)
@@ -90,7 +71,7 @@ class Driver(Generic[Spec]):
         self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
         self._begins_anew = False
-        self._loop = Loop(self.policy, self)
+        self._loop = Loop(self.policy, self, self)
 
     @property
     def by_uid(self) -> dict[str, Entry[Spec]]:
@@ -154,13 +135,8 @@ class Driver(Generic[Spec]):
     def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> Decided[Spec]:
         """Take in what happened in or before `slot` and ask the policy; an error ends it.
 
-        With `ask` the policy is asked even if nothing happened.
-
-        Raises
-        ------
-        Exception
-            What the policy raised, or why its plan cannot be carried out, or why a job cannot be
-            described to it. What was taken in is then not taken back.
+        With `ask` the policy is asked even if nothing happened. After an error of the policy, of
+        its plan or of a job, what was taken in is not taken back.
         """
         # The caller of `step` ends on an error, so nothing is kept to come back to.
         self._pass(slot, facts)
@@ -267,7 +243,7 @@ class Driver(Generic[Spec]):
         made._arrive_again = [entry.copy() for entry in self._arrive_again]
         made.retries, made.settled = dict(self.retries), set(self.settled)
         made.away, made.closures = set(self.away), self.closures.copied()
-        made._loop = Loop(policy, made, self.wake_at)
+        made._loop = Loop(policy, made, made, self.wake_at)
         made._smaller, made._larger = set(self._smaller), set(self._larger)
         return made
 
@@ -289,7 +265,7 @@ class Driver(Generic[Spec]):
         before = [machine.amounts for machine in self.site.machines]
         self.policy.reset(site)
         self.site = site
-        self._loop = Loop(self.policy, self, self.wake_at)
+        self._loop = Loop(self.policy, self, self, self.wake_at)
         self.bring_policy(self.kept_policy)
         self.note_amounts(before)
 
@@ -303,17 +279,6 @@ class Driver(Generic[Spec]):
 
     # -- as a world: what happened ---------------------------------------------------------------
 
-    next_time = end = INFINITY  # whoever has the clock tells of a boundary
-    goes_on = False
-
-    @property
-    def books(self) -> Driver[Spec]:
-        """What the policy sees of it."""
-        return self
-
-    def pass_to(self, now: float) -> None:
-        """Let time pass: `_pass` did, once for all attempts."""
-
     def happen(self, view: BooksView) -> bool:
         """Take in what the facts tell."""
         facts, outcome = self._facts, self._outcome
@@ -323,9 +288,6 @@ class Driver(Generic[Spec]):
         self._machines(facts, view)
         self._arrive(facts, int(view.now), view, anew, outcome)
         return True
-
-    def settle(self, changed: bool) -> None:
-        """End the instant: whoever has the pods brings them to what was decided."""
 
     def _leave(
         self, facts: Facts[Spec], view: BooksView, outcome: Decided[Spec]
@@ -698,20 +660,12 @@ class Driver(Generic[Spec]):
         *,
         remake: bool = False,
     ) -> None:
-        """Restore the driver from the data of `state`.
+        """Restore the driver from the data of `state`, with the jobs that are there now, by uid.
 
-        Parameters
-        ----------
-        state : mapping
-            From `state`.
-        as_it_was : callable
-            Makes, of the state of an entry and of the spec that is there now, if there is one, the
-            spec that the policy knows.
-        specs : mapping of str to Spec
-            The jobs that are there, by uid. One that is gone, or that was edited, is taken over as
-            it was: at the next boundary it leaves like any other.
-        remake : bool
-            Whether the policy does not know these jobs: they arrive once more.
+        A job that is gone, or that was edited, is taken over `as_it_was`: at the next boundary it
+        leaves like any other. That makes, of the state of an entry and of the spec that is there
+        now, if there is one, the spec that the policy knows. `remake`: the policy does not know
+        these jobs, and they arrive once more.
         """
         self.slot, self._next = state["slot"], state["next"]
         self._loop.wake_at = state["wake_at"]

@@ -59,15 +59,7 @@ KNOWN: dict[str, type[Recourse] | type[OASiS]] = {Recourse.name: Recourse, OASiS
 
 
 def remembered(name: str, making: Mapping[str, Any], state: Mapping[str, Any]) -> OASiS | Recourse:
-    """Restore OASiS or recourse from the checkpoint of a cluster, for queries (`foresee`).
-
-    Parameters
-    ----------
-    name : str
-        Name of the policy, one of `KNOWN`.
-    making, state : mapping
-        Data of its `making` and `state`.
-    """
+    """Restore OASiS or recourse from the checkpoint of a cluster, for queries (`foresee`)."""
     policy = KNOWN[name].made(making)
     policy.reset(site_of(cluster_from_dict(state["cluster"])))
     policy.restore(state)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from array import array
 from time import perf_counter
-from typing import Protocol
 
 from oasis.driver.books import Books, BooksView, check_plan, choose_forms
 from oasis.model import rounding
@@ -21,68 +20,49 @@ INFINITY = float("inf")
 MOST_IDLE_CALLS = 100_000  # of a policy's timer, one after the other, while nothing else can happen
 
 
-class World(Protocol):
-    """Where jobs run: a simulation, the calls of a service, or the objects of a cluster.
+class World:
+    """Where jobs run: a simulation, the calls of a service, or the objects of a cluster."""
 
-    Attributes
-    ----------
-    books : Books
-        Live jobs, machines and what is free, as the policy may see them.
-    next_time : float
-        When something will happen by itself; infinity if nothing will.
-    end : float
-        The horizon; from there on nothing is started.
-    goes_on : bool
-        Whether there are jobs, or will be, for which slots are counted.
-    """
+    end = INFINITY  # the horizon; from there on nothing is started
 
     @property
-    def books(self) -> Books: ...
+    def next_time(self) -> float:
+        """When something will happen by itself."""
+        return INFINITY
+
     @property
-    def next_time(self) -> float: ...
-    @property
-    def end(self) -> float: ...
-    @property
-    def goes_on(self) -> bool: ...
+    def goes_on(self) -> bool:
+        """Whether there are jobs, or will be, for which slots are counted."""
+        return False
 
     def pass_to(self, now: float) -> None:
         """Let time pass: what is held does its work."""
-        ...
 
     def happen(self, view: BooksView) -> bool:
         """Take in completions, then machines, then arrivals; whether anything happened."""
-        ...
+        raise NotImplementedError
 
     def carry_out(self, plan: Plan, view: BooksView) -> bool:
         """Carry out a plan, which has been checked; whether anything changed."""
-        ...
+        raise NotImplementedError
 
     def settle(self, changed: bool) -> None:
         """End the instant."""
-        ...
 
 
 class Loop:
-    """Asks a policy at each instant at which something happened in a world.
+    """Asks a policy at each instant at which something happened in a world."""
 
-    Attributes
-    ----------
-    wake_at : float or None
-        When the policy asked to be called.
-    chooses : bool
-        Whether it may have to be shown jobs in one form each.
-    seconds : array of float or None
-        Seconds that it took for each call; None: nobody wants to know.
-    """
-
-    def __init__(self, policy: Policy, world: World, wake_at: float | None = None) -> None:
-        self.policy, self.world, self.wake_at = policy, world, wake_at
+    def __init__(
+        self, policy: Policy, world: World, books: Books, wake_at: float | None = None
+    ) -> None:
+        self.policy, self.world, self._books = policy, world, books
+        self.wake_at = wake_at  # when the policy asked to be called
         self.told_remaining = wants(policy, "told_remaining")
         self.knows_forms = wants(policy, "knows_forms")
-        self.chooses = not self.knows_forms
-        self.seconds: array[float] | None = None
-        site = world.books.site
-        self._slotted, self.empty = site.slotted, EmptyCluster(site)
+        self.chooses = not self.knows_forms  # whether jobs may have to be shown in one form each
+        self.seconds: array[float] | None = None  # of each call, if anybody wants to know
+        self._slotted, self.empty = books.site.slotted, EmptyCluster(books.site)
         self._once = isinstance(policy, PlanningAhead)
         self._idle_calls = 0
 
@@ -104,7 +84,7 @@ class Loop:
         world = self.world
         woken = self.wake_at is not None and now >= self.wake_at
         world.pass_to(now)
-        view = BooksView(world.books, self.policy.name, self.told_remaining)
+        view = BooksView(self._books, self.policy.name, self.told_remaining)
         anything = world.happen(view)
         if woken:
             self.wake_at = None  # it goes off once, also where the policy is not asked: the horizon
@@ -114,7 +94,7 @@ class Loop:
         try:
             # At the horizon nothing can be started any more.
             if now < world.end and (ask or woken or view.happened or self._has_withdrawn()):
-                if self.chooses and any(job.forms for job in world.books.jobs.values()):
+                if self.chooses and any(job.forms for job in self._books.jobs.values()):
                     changed |= self._ask_in_forms(view)
                 else:
                     changed |= self._ask(view)
@@ -127,7 +107,7 @@ class Loop:
 
     def _ask_in_forms(self, view: BooksView) -> bool:
         """Ask a policy without forms; ask again while waiting jobs fit in another form."""
-        books = self.world.books
+        books = self._books
         choose_forms(view, books, self.empty, once=self._once)
         changed = self._ask(view)
         while not self._once:
@@ -151,7 +131,7 @@ class Loop:
         # Checked whole before anything of it is carried out: a plan
         # is done or refused, never half done.
         try:
-            check_plan(plan, world.books, policy.name)
+            check_plan(plan, self._books, policy.name)
         except PolicyError as error:
             places = error.places() | {"time": view.now}
             raise PolicyError(error.policy, error.detail, **places) from None
@@ -172,7 +152,7 @@ class Loop:
     def _check_idle(self, now: float) -> None:
         """Refuse a policy that only wakes itself while no job runs and no event is due."""
         self._idle_calls = 0
-        jobs = self.world.books.jobs
+        jobs = self._books.jobs
         if self.world.next_time == INFINITY and not any(job.complete for job in jobs.values()):
             detail = f"was called {MOST_IDLE_CALLS} times while no job ran and no event was to come"
             raise PolicyError(self.policy.name, f"{detail}; {len(jobs)} jobs wait", time=now)

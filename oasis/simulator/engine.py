@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterable
 
 from oasis.driver.books import BooksView
-from oasis.driver.loop import INFINITY, Loop
+from oasis.driver.loop import INFINITY, Loop, World
 from oasis.model.errors import InputError, describe
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
@@ -26,7 +26,7 @@ from oasis.simulator.state import Checkpoints, JobProgress, State
 from oasis.simulator.workload import Workload
 
 
-class Engine:
+class Engine(World):
     """One run of a policy on a workload, instant by instant.
 
     Parameters
@@ -88,7 +88,7 @@ class Engine:
         self.end = INFINITY if workload.site.horizon is None else workload.site.horizon
         with naming_own_line(policy, "reset"):
             policy.reset(workload.site)
-        self._loop = Loop(policy, self)
+        self._loop = Loop(policy, self, self.state)
         # Most workloads have jobs of one form alone: nothing is to be chosen for a policy.
         self._loop.chooses &= any(job.forms for job in workload.jobs)
         self.policy_seconds = self._loop.seconds = array("d")
@@ -120,11 +120,6 @@ class Engine:
         return self._loop.step(self.end)
 
     # -- as a world --------------------------------------------------------------------------------
-
-    @property
-    def books(self) -> State:
-        """What the policy sees of it."""
-        return self.state
 
     @property
     def next_time(self) -> float:
