@@ -23,13 +23,7 @@ from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.book import EmptyCluster
-from oasis.scheduling.capabilities import (
-    PlanningAhead,
-    PlanningAround,
-    Promising,
-    Withdrawing,
-    wants,
-)
+from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Policy
@@ -86,7 +80,7 @@ class Driver(Generic[Spec]):
         self.site = site
         self._empty = EmptyCluster(site)
         self.away.clear()
-        self.closures = Closures(plans_around=isinstance(self.policy, PlanningAround))
+        self.closures = Closures(plans_around=isinstance(self.policy, Planner))
         self._smaller.clear()
         self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
@@ -319,7 +313,7 @@ class Driver(Generic[Spec]):
                 self._complete(entry, outcome)
                 view.finished.append(entry.seen)
             elif spec is None or edited:
-                if isinstance(self.policy, Withdrawing):
+                if isinstance(self.policy, Planner):
                     self.policy.withdraw(entry.seen)
                 else:
                     view.finished.append(entry.seen)
@@ -392,7 +386,7 @@ class Driver(Generic[Spec]):
         smaller, larger = set(self._smaller), set(self._larger)
         were_closed, slot = self.closures.closed, int(view.now)
         less, more = self.closures.come_to(facts.calendar, slot, self.site)
-        if isinstance(self.policy, PlanningAround):
+        if isinstance(self.policy, Planner):
             self.policy.plan_around(facts.calendar)
         else:
             # To a policy of the present slot a closed machine is one that is lost and comes back.
@@ -504,7 +498,7 @@ class Driver(Generic[Spec]):
         return bool(happened or woken or often)
 
     def _withdrawn(self) -> bool:
-        return isinstance(self.policy, Withdrawing) and bool(self.policy.withdrawn)
+        return isinstance(self.policy, Planner) and bool(self.policy.withdrawn)
 
     # -- what is decided ---------------------------------------------------------------------------
 
@@ -514,7 +508,7 @@ class Driver(Generic[Spec]):
         if not has_forms or wants(self.policy, "knows_forms"):
             self._ask(view, outcome)
             return
-        once = isinstance(self.policy, PlanningAhead)
+        once = isinstance(self.policy, Planner)
         choose_forms(view, self, self._empty, once=once)
         self._ask(view, outcome)
         while not once:
@@ -536,7 +530,7 @@ class Driver(Generic[Spec]):
         # is done or refused, never half done.
         check_plan(plan, self, self.policy.name)
         self._wake_at = plan.wake_at
-        late = self.policy.late if isinstance(self.policy, Promising) else frozenset[int]()
+        late = self.policy.late if isinstance(self.policy, Planner) else frozenset[int]()
         outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
         # Rejected jobs leave the books first, so that nothing below takes them for admitted.
         for index, reason in plan.rejected.items():

@@ -15,7 +15,7 @@ from oasis.driver.books import BooksView, check_plan, choose_forms
 from oasis.model import rounding
 from oasis.model.errors import InputError, PolicyError, describe
 from oasis.scheduling.book import EmptyCluster
-from oasis.scheduling.capabilities import PlanningAhead, wants
+from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line, own_error
@@ -96,7 +96,7 @@ class Engine:
         self._knows_forms = wants(policy, "knows_forms")
         # Most workloads have jobs of one form alone: nothing is to be chosen for a policy.
         self._chooses = not self._knows_forms and any(job.forms for job in workload.jobs)
-        self._once = isinstance(policy, PlanningAhead)
+        self._once = isinstance(policy, Planner)
         self._empty = EmptyCluster(workload.site)
         self._timer = self._idle_calls = 0
         self._slotted = workload.site.slotted
