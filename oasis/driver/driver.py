@@ -22,12 +22,7 @@ from oasis.model.errors import OasisError
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.capabilities import (
-    PlanningAround,
-    Promising,
-    Withdrawing,
-    wants,
-)
+from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Plan, Policy
@@ -66,7 +61,7 @@ class Driver(World, Generic[Spec]):
         self.policy.reset(site)
         self.site = site
         self.away.clear()
-        self.closures = Closures(plans_around=isinstance(self.policy, PlanningAround))
+        self.closures = Closures(plans_around=isinstance(self.policy, Planner))
         self._smaller.clear()
         self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
@@ -304,7 +299,7 @@ class Driver(World, Generic[Spec]):
                 self._complete(entry, outcome)
                 view.finished.append(entry.seen)
             elif spec is None or edited:
-                if isinstance(self.policy, Withdrawing):
+                if isinstance(self.policy, Planner):
                     self.policy.withdraw(entry.seen)
                 else:
                     view.finished.append(entry.seen)
@@ -377,7 +372,7 @@ class Driver(World, Generic[Spec]):
         smaller, larger = set(self._smaller), set(self._larger)
         were_closed, slot = self.closures.closed, int(view.now)
         less, more = self.closures.come_to(facts.calendar, slot, self.site)
-        if isinstance(self.policy, PlanningAround):
+        if isinstance(self.policy, Planner):
             self.policy.plan_around(facts.calendar)
         else:
             # To a policy of the present slot a closed machine is one that is lost and comes back.
@@ -487,7 +482,7 @@ class Driver(World, Generic[Spec]):
     def carry_out(self, plan: Plan, view: BooksView) -> bool:
         """Enter a checked plan in the books; return whether it changes anything."""
         outcome = self._outcome
-        late = self.policy.late if isinstance(self.policy, Promising) else frozenset[int]()
+        late = self.policy.late if isinstance(self.policy, Planner) else frozenset[int]()
         outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
         # Rejected jobs leave the books first, so that nothing below takes them for admitted.
         for index, reason in plan.rejected.items():

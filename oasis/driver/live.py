@@ -35,7 +35,6 @@ from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.model.validation import integer, number
 from oasis.online.answers import Change, Progress, Quote, Totals
-from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
@@ -44,7 +43,8 @@ from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.policy import Recourse
 from oasis.online.recourse.rules import RuleName
 from oasis.online.rolling import restricted
-from oasis.scheduling.capabilities import PlanningAhead, Promising
+from oasis.online.rolling_oasis import RollingOASiS
+from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, in_words, parameters_of
 from oasis.scheduling.site import site_of
@@ -55,10 +55,14 @@ INTERRUPTED = "a call was interrupted; reopen the journal"
 FORKED = "the journal belongs to the process that this was forked off from; close it here"
 TAKEN_OVER = "another scheduler of this process has opened the journal"
 FAILED = "the policy failed in a call; reopen the journal, or make another scheduler"
-KNOWN: dict[str, type[Recourse] | type[OASiS]] = {Recourse.name: Recourse, OASiS.name: OASiS}
+KNOWN: dict[str, type[Recourse] | type[RollingOASiS]] = {
+    kind.name: kind for kind in (Recourse, RollingOASiS)
+}
 
 
-def remembered(name: str, making: Mapping[str, Any], state: Mapping[str, Any]) -> OASiS | Recourse:
+def remembered(
+    name: str, making: Mapping[str, Any], state: Mapping[str, Any]
+) -> RollingOASiS | Recourse:
     """Restore OASiS or recourse from the checkpoint of a cluster, for queries (`foresee`)."""
     policy = KNOWN[name].made(making)
     policy.reset(site_of(cluster_from_dict(state["cluster"])))
@@ -202,7 +206,7 @@ class LiveScheduler:
             U and L, estimated from past jobs with the horizon `lookahead`.
         """
         expect_cluster(cluster)
-        return cls(OASiS.rolling(lookahead, bounds, patience=patience), cluster)
+        return cls(RollingOASiS(lookahead, bounds, patience=patience), cluster)
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -264,7 +268,7 @@ class LiveScheduler:
         """The slot by which a live job must complete; None if nothing was promised."""
         with self._own_turn():
             entry, policy = self.service.find(job_id), self.service.policy
-            return policy.promised(entry.seen) if isinstance(policy, Promising) else None
+            return policy.promised(entry.seen) if isinstance(policy, Planner) else None
 
     def quote(self, job: Job) -> Quote:
         """Quote `job`: the decision of `submit` now, and its effects on other jobs.
@@ -444,7 +448,7 @@ class LiveScheduler:
             state = {
                 "policy": policy.name,
                 "parameters": parameters_of(policy),
-                "making": policy.making() if isinstance(policy, PlanningAhead) else None,
+                "making": policy.making() if isinstance(policy, Planner) else None,
                 "cluster": cluster_to_dict(self.service.cluster),
                 "state": self.service.state(),
                 "totals": self.totals.to_dict(),

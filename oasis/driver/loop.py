@@ -10,7 +10,7 @@ from oasis.driver.books import Books, BooksView, check_plan, choose_forms
 from oasis.model import rounding
 from oasis.model.errors import PolicyError
 from oasis.scheduling.book import EmptyCluster
-from oasis.scheduling.capabilities import PlanningAhead, Withdrawing, wants
+from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import own_error
 
@@ -63,7 +63,7 @@ class Loop:
         self.chooses = not self.knows_forms  # whether jobs may have to be shown in one form each
         self.seconds: array[float] | None = None  # of each call, if anybody wants to know
         self._slotted, self.empty = books.site.slotted, EmptyCluster(books.site)
-        self._once = isinstance(policy, PlanningAhead)
+        self._once = isinstance(policy, Planner)
         self._idle_calls = 0
 
     def step(self, until: float = INFINITY) -> bool:
@@ -103,7 +103,7 @@ class Loop:
 
     def _has_withdrawn(self) -> bool:
         """Whether jobs were taken back, of which no view tells."""
-        return isinstance(self.policy, Withdrawing) and bool(self.policy.withdrawn)
+        return isinstance(self.policy, Planner) and bool(self.policy.withdrawn)
 
     def _ask_in_forms(self, view: BooksView) -> bool:
         """Ask a policy without forms; ask again while waiting jobs fit in another form."""

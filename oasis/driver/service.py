@@ -25,7 +25,7 @@ from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError, OasisError
+from oasis.model.errors import InstanceError
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
@@ -41,13 +41,7 @@ from oasis.online.answers import (
     Totals,
     change_between,
 )
-from oasis.scheduling.capabilities import (
-    Explaining,
-    PlanningAhead,
-    PlanningAround,
-    Quoting,
-    Repeating,
-)
+from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
 from oasis.scheduling.site import site_of
@@ -90,7 +84,7 @@ class Happened:
 class Service:
     """A policy, its machines, and jobs whose work is done as planned.
 
-    A policy that plans whole schedules (`PlanningAhead`) is asked at every call, and its plan runs
+    A policy that plans whole schedules (`Planner`) is asked at every call, and its plan runs
     between them. Any other policy is asked at every event: a call, a completion, its own timer, or
     every slot if it is `slotted`.
 
@@ -175,7 +169,7 @@ class Service:
 
     def planned(self) -> Planned:
         """Schedule and utility of every live job, by id; nothing if the policy does not plan."""
-        if not isinstance(self.policy, PlanningAhead):
+        if not isinstance(self.policy, Planner):
             return {}
         found = dict(self.policy.planned())
         for entry in self.live:
@@ -188,7 +182,7 @@ class Service:
 
     def schedules(self) -> dict[str, Schedule]:
         """Decided allocations from the present slot on, by job."""
-        if isinstance(self.policy, PlanningAhead):
+        if isinstance(self.policy, Planner):
             return {name: found for name, (found, _) in self.planned().items() if found is not None}
         first_ps, now = len(self.cluster.worker_ids), self.now
         return {
@@ -207,7 +201,7 @@ class Service:
         self.check_new(job)
         # Such a policy answers by itself; for any other the whole
         # service is copied and the call is made there.
-        if isinstance(self.policy, Quoting):
+        if isinstance(self.policy, Planner):
             found: Quote = self.policy.foresee(job, self.now)
             return found
         copy = self._copy()
@@ -292,7 +286,7 @@ class Service:
 
     def _advance(self, until: int) -> None:
         """Let everything that is planned before slot `until` happen."""
-        if isinstance(self.policy, PlanningAhead):
+        if isinstance(self.policy, Planner):
             # The plan holds until somebody calls, so that one step covers all slots in between.
             self._step(until, ends=self._run_plan(until))
             return
@@ -342,7 +336,7 @@ class Service:
         # The driver says when it arrives: the slot of its step.
         self._specs[uid] = Submission(uid, replace(job, arrival=0))
         self._step(self.now)
-        told = self.policy.last_decisions() if isinstance(self.policy, Explaining) else {}
+        told = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
         if index in told:
             return told[index]
         reason = self._happened.rejected.get(uid)
@@ -393,8 +387,6 @@ class Service:
         kept = self._kept_of(event.servers)
         window = CalendarEntry(text(event.name, "name"), begin, end, kept, users)
         others = tuple(other for other in self._calendar.windows if other.name != window.name)
-        if isinstance(self.policy, PlanningAhead) and not isinstance(self.policy, PlanningAround):
-            raise OasisError(f"policy {self.policy.name} plans ahead, but not around windows")
         self._calendar = Calendar((*others, window) if window.machines else others)
         self._step(self.now, ask=True)
 
@@ -436,16 +428,16 @@ class Service:
 
     @property
     def _cut_short(self) -> int:
-        return self.policy.cut_short if isinstance(self.policy, Repeating) else 0
+        return self.policy.cut_short if isinstance(self.policy, Planner) else 0
 
     @property
     def rounds_done(self) -> int:
         """Rounds of the search in the last call."""
-        return self.policy.rounds_done if isinstance(self.policy, Repeating) else 0
+        return self.policy.rounds_done if isinstance(self.policy, Planner) else 0
 
     def repeat_rounds(self, rounds: int | None) -> None:
         """Set the exact number of rounds of the next calls; None: as many as time allows."""
-        if isinstance(self.policy, Repeating):
+        if isinstance(self.policy, Planner):
             self.policy.rounds_given = rounds
 
     # -- what lasts --------------------------------------------------------------------------------

@@ -85,8 +85,7 @@ def test_patience_is_twice_the_lookahead_unless_given(make: Make) -> None:
         core = make(**given)
         core.take(Submit(replace(job("a", 0, 1, 5.0), utility=Constant(5.0))))
         policy: Any = core.policy
-        found = policy._commitments.live if isinstance(policy, OASiS) else policy.planner.plan.live
-        assert len(found[0].table) == most
+        assert len(policy.live[0].table) == most
 
 
 @BOTH

@@ -20,7 +20,7 @@ from experiments.figures.controllers import at_load, drawn
 from oasis.driver import loop
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Deadline
-from oasis.online.recourse.planner import Planner
+from oasis.online.recourse.planner import Replanner
 from oasis.simulator import (
     Outage,
     elastic_from_dict,
@@ -278,7 +278,7 @@ def test_instances_and_elastic_jobs_are_told_apart_in_one_reading(tmp_path):
 def test_recourse_plans_once_for_all_jobs_that_are_behind(monkeypatch):
     """At the beginning of a slot; their speed is not linear, so that many are."""
     revised, planned = [], []
-    revise, replan = Planner.revise, Planner.replan
+    revise, replan = Replanner.revise, Replanner.replan
 
     def noted(self, key, remaining):
         revised.append(self.now)
@@ -288,8 +288,8 @@ def test_recourse_plans_once_for_all_jobs_that_are_behind(monkeypatch):
         planned.append(self.now)
         return replan(self, arrivals, forms)
 
-    monkeypatch.setattr(Planner, "revise", noted)
-    monkeypatch.setattr(Planner, "replan", counted)
+    monkeypatch.setattr(Replanner, "revise", noted)
+    monkeypatch.setattr(Replanner, "replan", counted)
     made = at_load(drawn(0, 6), 2.0, 0)
     replay(made.workload, elastic_policy("recourse", {"rounds": 2}, made), **made.options)
     assert max(map(revised.count, revised)) >= 3
