@@ -84,7 +84,7 @@ def plain(schedules: Mapping[str, Schedule]) -> list[dict[str, Any]]:
     return [schedule.to_dict() for schedule in schedules.values()]
 
 
-class Exchange:
+class StateExchange:
     """Schedules and bounds that two processes tell each other; each begins with the same."""
 
     def __init__(
@@ -160,7 +160,9 @@ class Helper:
         self._outbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.partner = Partner(self._send)
         known = state.schedules, state.bound
-        self._exchange = Exchange(self.partner, instance, state, known, task.phase, TOLD_BEFORE)
+        self._exchange = StateExchange(
+            self.partner, instance, state, known, task.phase, TOLD_BEFORE
+        )
         for take in (self._take_status, self._take_error, self._take_ended):
             self.partner.on(take.__name__.removeprefix("_take_"), take)
         self._threads: list[threading.Thread] = []

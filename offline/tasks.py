@@ -30,7 +30,7 @@ from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.benders.solve import Benders
 from offline.column_generation.solve import Configuration
 from offline.problem import Method, OfflineProblem
-from offline.processes import Exchange, Partner
+from offline.processes import Partner, StateExchange
 from offline.state import OnlinePrices, SolveState, WarmStart
 
 OTHERS = "another process"  # found what this one was told of
@@ -55,7 +55,9 @@ class Child:
         self.seed, self.bound = int(problem["seed"]), float(problem.get("bound", "inf"))
         self.state, self.partner = SolveState(Budget(problem.get("seconds"))), Partner(say)
         known = schedules, self.bound
-        exchange = Exchange(self.partner, self.instance, self.state, known, OTHERS, SAID_BEFORE)
+        exchange = StateExchange(
+            self.partner, self.instance, self.state, known, OTHERS, SAID_BEFORE
+        )
         self.report = self.state.on_progress = exchange.report
         self.state.budget.stopping.listen = self.partner.listen
 
