@@ -357,29 +357,6 @@ def mean_completion_bound(made: ElasticWorkload) -> float:
 
     Changes, parameter servers, locality and jobs that share a machine only slow jobs down; and
     whoever switches forms does no share of the work in less time or area than in the best of them.
-
-    Parameters
-    ----------
-    made : ElasticWorkload
-        Jobs, machines and speeds.
-
-    Returns
-    -------
-    float
-        Seconds; infinity if a job can never be completed.
-
-    Examples
-    --------
-    Two jobs of 60 s of one GPU at the same time, and one GPU: 60 and 120 s.
-
-    >>> from oasis.simulator import elastic_from_dict
-    >>> def job(name):
-    ...     return {"id": name, "arrival": 0.0, "work": 60.0, "workers": 1, "worker": {"gpu": 1}}
-    >>> made = elastic_from_dict(
-    ...     {"format": "oasis-elastic-workload", "version": 1, "resources": ["gpu"],
-    ...      "machines": [{"id": "a", "capacity": {"gpu": 1}}], "jobs": [job("x"), job("y")]})
-    >>> round(mean_completion_bound(made), 3)
-    90.0
     """
     totals, demands = pool(made)
     jobs = made.workload.jobs

@@ -37,13 +37,7 @@ class Enumeration(Method[EnumerationParams]):
     name, kind, heeds_limits = "bruteforce", EnumerationParams, False
 
     def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
-        """Find the optimum.
-
-        Raises
-        ------
-        ValueError
-            If that would take more steps than the parameters allow.
-        """
+        """Find the optimum, unless that would take more steps than the parameters allow."""
         instance, state, most = problem.instance, problem.state, self.params.max_steps
         state.enter(Phase.ENUMERATION)
         steps = 0

@@ -466,7 +466,8 @@ class PeriodBound:
                 # A bound of fewer rows at the same prices holds as well.
                 self._bounds[number] = min(self._bounds[number], solution.bound)
                 if solution.objective is not None:
-                    self._keep(number, solution)
+                    first, end = self.model.columns(number)
+                    self._found[first:end] = list(solution.values.values())
                     self._has_news[number] = solution.status not in SOLVED
                 if budget.passed or self.best.is_proven:
                     break
@@ -475,11 +476,6 @@ class PeriodBound:
             self._has_news[number] |= self._cut(self._found, slots, budget) > 0
         is_worth_it = state.bound < before - SLOW * left
         self.is_settled = not (is_worth_it and any(self._has_news))
-
-    def _keep(self, number: int, solution: Solution) -> None:
-        """Record the values of a period."""
-        first, end = self.model.columns(number)
-        self._found[first:end] = list(solution.values.values())
 
     def _solved(self, number: int, budget: Budget) -> Solution:
         """One period as a MILP; the values of a solution are in the order of the variables."""

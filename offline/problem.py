@@ -41,17 +41,7 @@ class Method(ABC, Generic[P]):
 
     @abstractmethod
     def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
-        """Solve until nothing of `stop` is left or optimality is proven; why it ended.
-
-        Parameters
-        ----------
-        problem : OfflineProblem
-            The problem; its state receives incumbents and bounds.
-        stop : Budget
-            Time or work of the solve.
-        rng : numpy.random.Generator
-            Generator of all random choices.
-        """
+        """Solve until nothing of `stop` is left or optimality is proven; why it ended."""
 
     def assist(
         self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator, partner: Partner

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import multiprocessing
 import os
 import queue
@@ -22,19 +21,21 @@ from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_to_dict
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule, schedules_by_job
-from oasis.solvers import Status
+from oasis.solvers import SolveProgress, Status
 from offline.params import Params
 from offline.state import Phase, SolveState
 
 Message = Mapping[str, Any]
-KINDS = ("schedules", "bound", "cuts", "plan", "status", "error")
+KINDS = ("schedules", "bound", "cuts", "plan", "status", "error", "ended")
 
 
 class Partner:
-    """The other process, as either of the two sees it."""
+    """The other process, as either of the two sees it: what it says and what it is told."""
 
     def __init__(self, send: Callable[[str], None]) -> None:
         self._send = send
+        self.inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.is_over = False  # it is not heard any more
         self._takers: dict[str, Callable[[Message], None]] = {}
         self._waiting: dict[str, list[Message]] = {}
 
@@ -47,6 +48,11 @@ class Partner:
         self._takers[kind] = take
         for message in self._waiting.pop(kind, ()):
             take(message)
+
+    def listen(self) -> None:
+        """Pass on what has come since the last call."""
+        while not (self.is_over or self.inbox.empty()):
+            self.pass_on(_message(self.inbox.get()))
 
     def pass_on(self, message: Message) -> None:
         """Give a message to the receiver of its kind, now or when it registers."""
@@ -63,9 +69,63 @@ def line(message: Message) -> str:
     return json.dumps(message) + "\n"
 
 
+def _message(text: str) -> Message:
+    """Parse a line; an error message if it does not follow the protocol."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    is_known = isinstance(found, dict) and next(iter(found), None) in KINDS
+    return found if is_known else {"error": f"expected a message, got {text!r}"}
+
+
 def plain(schedules: Mapping[str, Schedule]) -> list[dict[str, Any]]:
     """Schedules as `oasis.model.schedule.schedules_by_job` reads them."""
     return [schedule.to_dict() for schedule in schedules.values()]
+
+
+class StateExchange:
+    """Schedules and bounds that two processes tell each other; each begins with the same."""
+
+    def __init__(
+        self,
+        partner: Partner,
+        instance: Instance,
+        state: SolveState,
+        known: tuple[Mapping[str, Schedule], float],
+        by: str,
+        least: float,
+    ) -> None:
+        self.partner, self.instance, self.state, self._by = partner, instance, state, by
+        self._least = least  # relative: a bound that is lower by less than this is not told
+        self._told, self._told_bound = known
+        partner.on("schedules", self._take_schedules)
+        partner.on("bound", self._take_bound)
+
+    def report(self, _: SolveProgress | None = None) -> None:
+        """Tell of a lower bound, and of better schedules."""
+        state = self.state
+        if state.bound < self._told_bound * (1 - self._least):
+            self._told_bound = state.bound
+            self.partner.tell({"bound": state.bound})
+        # Identity, not value: schedules are replaced as a whole, and comparing them takes long.
+        if state.schedules is not self._told:
+            self._told = state.schedules
+            self.partner.tell({"schedules": plain(self._told), "by": state.found_by})
+
+    def _take_schedules(self, message: Message) -> None:
+        state, found = self.state, schedules_by_job(message["schedules"])
+        try:
+            value = verify(self.instance, found)
+        except VerificationError as error:
+            raise SolverError(f"the second process found infeasible schedules: {error}") from error
+        if value > (state.incumbent or 0.0):
+            self._told = found  # the other process has them
+            state.found(value, found, message.get("by", self._by))
+
+    def _take_bound(self, message: Message) -> None:
+        self._told_bound = min(self._told_bound, message["bound"])  # it knows
+        self.state.proved(message["bound"], self._by)
 
 
 LOGGER = logging.getLogger(__name__)
@@ -97,27 +157,20 @@ class Helper:
     def __init__(self, instance: Instance, state: SolveState, task: ProcessTask) -> None:
         self.instance, self.state, self.task = instance, state, task
         self.process: subprocess.Popen[str] | None = None
-        self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.partner = Partner(self._send)
-        takers = {
-            "schedules": self._take_schedules,
-            "bound": self._take_bound,
-            "status": self._take_status,
-            "error": self._take_error,
-            "ended": self._take_end,
-        }
-        for kind, take in takers.items():
-            self.partner.on(kind, take)
+        known = state.schedules, state.bound
+        self._exchange = StateExchange(
+            self.partner, instance, state, known, task.phase, TOLD_BEFORE
+        )
+        for take in (self._take_status, self._take_error, self._take_ended):
+            self.partner.on(take.__name__.removeprefix("_take_"), take)
         self._threads: list[threading.Thread] = []
-        self._told: Mapping[str, Schedule] = {}
-        self._told_bound = math.inf
-        self._is_over = False
 
     @property
     def is_working(self) -> bool:
         """Whether its process still runs."""
-        return self.process is not None and not self._is_over
+        return self.process is not None and not self.partner.is_over
 
     def __enter__(self) -> Helper:
         self.state.budget.stopping.listen = self.listen
@@ -131,24 +184,17 @@ class Helper:
 
     def listen(self) -> None:
         """Read what the process has sent since the last call, and send it what is new here."""
-        if self._is_over or self.process is None:
+        if not self.is_working:
             return
-        while not (self._is_over or self._messages.empty()):
-            self.partner.pass_on(self._messages.get())
+        self.partner.listen()
         if self.state.is_proven:
             self.state.budget.stopping.end(Status.OPTIMAL)
-            return
-        # Identity, not value: schedules are replaced as a whole, and comparing them takes long.
-        if self.state.schedules is not self._told:
-            self._told = self.state.schedules
-            self.partner.tell({"schedules": plain(self._told)})
-        if self.state.bound < self._told_bound * (1 - TOLD_BEFORE):
-            self._told_bound = self.state.bound
-            self.partner.tell({"bound": self._told_bound})
+        else:
+            self._exchange.report()
 
     def close(self) -> None:
         """End the process, if there is one; afterwards there is none."""
-        self._is_over = True
+        self.partner.is_over = True
         process = self.process
         if process is None:
             return
@@ -174,25 +220,25 @@ class Helper:
         LOGGER.info("a process joins, task: %s, process %d", self.task.name, process.pid)
         self.state.notes["processes"] = 2
         self._outbox.put(problem)
-        for work, other in ((_tell, self._outbox), (_hear, self._messages)):
-            given = process, other
-            thread = threading.Thread(target=work, args=given, name=self.task.name, daemon=True)
+        for work in (self._write, self._read):
+            thread = threading.Thread(
+                target=work, args=(process,), name=self.task.name, daemon=True
+            )
             self._threads.append(thread)
             thread.start()
 
     def _problem(self) -> str:
         """The first line that the process reads."""
-        self._told, self._told_bound = self.state.schedules, self.state.bound
         budget, task = self.state.budget, self.task
         # not `budget.left`, which calls `listen`, and that is what this is called by
         left = None if budget.limit is None else max(0.0, budget.limit - budget.elapsed)
         problem = {
             "task": task.name,
             "instance": instance_to_dict(replace(self.instance, metadata={})),
-            "schedules": plain(self._told),
+            "schedules": plain(self.state.schedules),
             "params": task.params.to_dict(),
             "seed": task.seed,
-            "bound": self._told_bound,
+            "bound": self.state.bound,
             "seconds": left,
             "prices": None if task.prices is None else [table.tolist() for table in task.prices],
         }
@@ -203,34 +249,37 @@ class Helper:
         if self.is_working:
             self._outbox.put(text)
 
-    def _take_schedules(self, message: Message) -> None:
-        state = self.state
-        found = schedules_by_job(message["schedules"])
-        try:
-            state.found(verify(self.instance, found), found, message.get("by", self.task.phase))
-        except VerificationError as error:
-            raise SolverError(f"the second process found infeasible schedules: {error}") from error
-        if state.schedules is found:
-            self._told = found  # it knows
+    def _write(self, process: subprocess.Popen[str]) -> None:
+        """Write each line to the process until there are no more, in a thread."""
+        assert process.stdin is not None
+        # it may end before it has read everything; its exit code will be told
+        with suppress(BrokenPipeError):
+            for text in iter(self._outbox.get, None):
+                process.stdin.write(text)
+                process.stdin.flush()
 
-    def _take_bound(self, message: Message) -> None:
-        self._told_bound = min(self._told_bound, message["bound"])  # it knows
-        self.state.proved(message["bound"], self.task.phase)
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        """Keep each message until the process ends, in a thread."""
+        assert process.stdout is not None
+        for text in process.stdout:
+            if text.endswith("\n"):  # else it was killed in the middle of a message
+                self.partner.inbox.put(text)
+        self.partner.inbox.put(line({"ended": True}))
 
     def _take_status(self, message: Message) -> None:
         LOGGER.info("the process ended its task, %s: %s", self.task.name, message["status"])
-        self._is_over = True
+        self.partner.is_over = True
 
     def _take_error(self, message: Message) -> None:
         self._fail(message["error"])
 
-    def _take_end(self, _: Message) -> None:
+    def _take_ended(self, _: Message) -> None:
         assert self.process is not None
         self._fail(f"its process ended with {self.process.wait(EXIT_SECONDS)}")
 
     def _fail(self, reason: str) -> None:
         """Report that the helper process failed; the solve continues without it."""
-        self._is_over = True
+        self.partner.is_over = True
         self.state.notes[self.task.failure] = reason
         LOGGER.warning(
             "the solve goes on without its second process, %s: %s", self.task.name, reason
@@ -250,37 +299,6 @@ def _started() -> subprocess.Popen[str]:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
         start_new_session=True,
     )
-
-
-def _tell(process: subprocess.Popen[str], outbox: queue.SimpleQueue[str | None]) -> None:
-    """Write each line to the process until there are no more, in a thread."""
-    assert process.stdin is not None
-    try:
-        for text in iter(outbox.get, None):
-            process.stdin.write(text)
-            process.stdin.flush()
-    except BrokenPipeError:  # it ended before it had read everything; its exit code will be told
-        pass
-
-
-def _hear(process: subprocess.Popen[str], messages: queue.SimpleQueue[Message]) -> None:
-    """Pass on each message until the process ends, in a thread."""
-    assert process.stdout is not None
-    for text in process.stdout:
-        if not text.endswith("\n"):  # it was killed in the middle of a message
-            break
-        messages.put(_message(text))
-    messages.put({"ended": True})
-
-
-def _message(text: str) -> Message:
-    """Parse a line; an error message if it does not follow the protocol."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    is_known = isinstance(found, dict) and next(iter(found), None) in KINDS
-    return found if is_known else {"error": f"expected a message, got {text!r}"}
 
 
 def has_second_core() -> bool:

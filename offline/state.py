@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -15,8 +15,7 @@ import numpy as np
 from oasis.certify.verify import verify
 from oasis.model.decision import Decision
 from oasis.model.errors import SolverError
-from oasis.model.groups import GROUPS
-from oasis.model.instance import Instance, Job
+from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised
@@ -25,6 +24,7 @@ from oasis.simulator import simulate
 from oasis.simulator.result import Run
 from oasis.solvers import PROOF, TRUST, SolveProgress, Status, relative_gap
 from oasis.solvers.budget import Budget, OutOfTimeError
+from offline.model.arrays import OfflineArrays
 from offline.result import Milestone, OfflineResult
 
 LOGGER = logging.getLogger(__name__)
@@ -236,25 +236,11 @@ class SolveState:
             self.on_progress(SolveProgress(now, value, bound, gap, self.phase))
 
 
-def trivial_bound(instance: Instance) -> float:
-    """Every job at its earliest completion: what holds before anything is solved."""
-    return best_of_all(instance.jobs, instance.slot_seconds)
-
-
-def best_of_all(jobs: Sequence[Job], slot_seconds: float) -> float:
-    """Total utility if each job were alone, in its fastest form."""
-    shortest = [min(form.shortest_duration(slot_seconds) for form in job.in_forms) for job in jobs]
+def trivial_bound(problem: Instance | OfflineArrays) -> float:
+    """Every job at its earliest completion, each alone: what holds before anything is solved."""
+    jobs, seconds = problem.jobs, problem.slot_seconds
+    shortest = [min(form.shortest_duration(seconds) for form in job.in_forms) for job in jobs]
     return math.fsum(float(job.utility(n - 1)) for job, n in zip(jobs, shortest, strict=True))
-
-
-def read_prices(given: Sequence[Any], instance: Instance) -> tuple[FloatArray, FloatArray]:
-    """Prices (T, H, R) and (T, K, R) from their lists, which tell no R where a group is empty."""
-    shapes = (group.capacity(instance.cluster).shape for group in GROUPS)
-    worker, ps = (
-        np.array(rows, dtype=np.float64).reshape(instance.horizon, *shape)
-        for rows, shape in zip(given, shapes, strict=True)
-    )
-    return worker, ps
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

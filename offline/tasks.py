@@ -14,22 +14,24 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from oasis.certify.verify import verify
 from oasis.model.errors import OasisError
+from oasis.model.groups import GROUPS
+from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_from_dict
+from oasis.model.rounding import FloatArray
 from oasis.model.schedule import schedules_by_job
-from oasis.solvers import SolveProgress
 from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.benders.solve import Benders
 from offline.column_generation.solve import Configuration
 from offline.problem import Method, OfflineProblem
-from offline.processes import Message, Partner, plain
-from offline.state import OnlinePrices, SolveState, WarmStart, read_prices
+from offline.processes import Partner, StateExchange
+from offline.state import OnlinePrices, SolveState, WarmStart
 
 OTHERS = "another process"  # found what this one was told of
 SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent
@@ -50,58 +52,42 @@ class Child:
             prices = OnlinePrices(*read_prices(problem["prices"], self.instance), schedules)
         self.start = WarmStart(schedules, prices)
         self.method = TASKS[problem["task"]](problem["params"])
-        self.seed = int(problem["seed"])
-        self.state = SolveState(Budget(problem.get("seconds")), self._report)
-        self.state.budget.stopping.listen = self._listen
-        self.news: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self.partner = Partner(say)
-        self.partner.on("schedules", self._take_schedules)
-        self.partner.on("bound", self._take_bound)
-        self._bound, self._schedules = float(problem.get("bound", "inf")), self.start.schedules
+        self.seed, self.bound = int(problem["seed"]), float(problem.get("bound", "inf"))
+        self.state, self.partner = SolveState(Budget(problem.get("seconds"))), Partner(say)
+        known = schedules, self.bound
+        exchange = StateExchange(
+            self.partner, self.instance, self.state, known, OTHERS, SAID_BEFORE
+        )
+        self.report = self.state.on_progress = exchange.report
+        self.state.budget.stopping.listen = self.partner.listen
 
     def run(self) -> None:
         """Do the work; the last message has the status, or what went wrong."""
         known = self.start.schedules
         try:
             self.state.found(verify(self.instance, known), known, self.start.source)
-            self.state.proved(self._bound, OTHERS)
+            self.state.proved(self.bound, OTHERS)
             problem = OfflineProblem(self.instance, self.start, self.state)
             rng = np.random.default_rng(self.seed)
             status = self.method.assist(problem, self.state.budget, rng, self.partner)
         except OutOfTimeError:
             status = self.state.budget.status
         except OasisError as error:
-            self._report()  # schedules that refute a bound are what it is about
+            self.report()  # schedules that refute a bound are what it is about
             self.partner.tell({"error": f"{type(error).__name__}: {error}"})
             return
-        self._report()
+        self.report()
         self.partner.tell({"status": str(status)})
 
-    def _listen(self) -> None:
-        """Take over what others have learnt since the last call."""
-        while not self.news.empty():
-            self.partner.pass_on(json.loads(self.news.get()))
 
-    def _take_schedules(self, message: Message) -> None:
-        schedules = schedules_by_job(message["schedules"])
-        value = verify(self.instance, schedules)
-        if value > (self.state.incumbent or 0.0):
-            self._schedules = schedules  # the process that reported them has them
-            self.state.found(value, schedules, OTHERS)
-
-    def _take_bound(self, message: Message) -> None:
-        self._bound = min(self._bound, message["bound"])
-        self.state.proved(message["bound"], OTHERS)
-
-    def _report(self, _: SolveProgress | None = None) -> None:
-        """Write a message for a lower bound, and one for better schedules."""
-        bound, schedules = self.state.bound, self.state.schedules
-        if bound < self._bound * (1 - SAID_BEFORE):
-            self._bound = bound
-            self.partner.tell({"bound": bound})
-        if schedules is not self._schedules:
-            self._schedules = schedules
-            self.partner.tell({"schedules": plain(schedules), "by": self.state.found_by})
+def read_prices(given: Sequence[Any], instance: Instance) -> tuple[FloatArray, FloatArray]:
+    """Prices (T, H, R) and (T, K, R) from their lists, which tell no R where a group is empty."""
+    shapes = (group.capacity(instance.cluster).shape for group in GROUPS)
+    worker, ps = (
+        np.array(rows, dtype=np.float64).reshape(instance.horizon, *shape)
+        for rows, shape in zip(given, shapes, strict=True)
+    )
+    return worker, ps
 
 
 def say(text: str) -> None:
@@ -110,10 +96,10 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _end_with_input(news: queue.SimpleQueue[str]) -> None:
+def _end_with_input(inbox: queue.SimpleQueue[str]) -> None:
     """Keep what comes, and end the process once the program that started it has closed the pipe."""
     for text in sys.stdin:
-        news.put(text)
+        inbox.put(text)
     os._exit(0)
 
 
@@ -121,7 +107,7 @@ def main() -> None:
     """Work on the task of the first line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it decides
     child = Child(json.loads(sys.stdin.readline()))
-    given = (child.news,)
+    given = (child.partner.inbox,)
     threading.Thread(target=_end_with_input, args=given, name="input", daemon=True).start()
     try:
         child.run()

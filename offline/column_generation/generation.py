@@ -22,7 +22,7 @@ from offline.column_generation.restricted_master import (
 )
 from offline.model.arrays import OfflineArrays
 from offline.params import ColumnGenerationParams
-from offline.state import OnlinePrices, SolveState, best_of_all
+from offline.state import OnlinePrices, SolveState, trivial_bound
 
 # Relative difference of bound and master at which merged servers are split: the bound of a coarse
 # grouping is not the LP's anyway.
@@ -103,7 +103,7 @@ class ColumnGeneration:
         self.columns = [*columns, *columns_of(self.arrays, prices.schedules)]
         grouping = Grouping.of(self.arrays, 1)
         duals = grouping.duals(prices.worker, prices.ps)
-        most = best_of_all(self.arrays.jobs, self.arrays.slot_seconds)
+        most = trivial_bound(self.arrays)
         # The sum of the duals is what all resources cost.
         duals *= min(1.0, most / max(float(duals.sum()), 1e-300))
         least = 0.0

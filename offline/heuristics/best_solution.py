@@ -12,7 +12,7 @@ import numpy as np
 
 from oasis.certify.verify import verify
 from oasis.model.instance import Instance
-from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.ledger import Ledger
 from oasis.solvers.budget import NO_LIMIT, Budget
@@ -55,25 +55,16 @@ class PartialSolution:
         ordered = sorted(self.schedules.items())
         return {self.arrays.form_of(k, schedule): schedule for k, schedule in ordered}
 
-    def copy(self) -> PartialSolution:
-        """An independent copy."""
-        other = PartialSolution(self.arrays)
-        other.schedules, other.values = dict(self.schedules), dict(self.values)
-        other._worker_used, other._ps_used = self._worker_used.copy(), self._ps_used.copy()
-        return other
-
     def put(self, index: int, schedule: Schedule) -> None:
         """Run a job as scheduled; the caller knows that it fits."""
         self.schedules[index] = schedule
         self.values[index] = self.arrays.utility(index, schedule.completion)
-        self._charge(index, schedule, 1)
-
-    def remove(self, index: int) -> Schedule:
-        """Take a job out."""
-        schedule = self.schedules.pop(index)
-        del self.values[index]
-        self._charge(index, schedule, -1)
-        return schedule
+        form = self.arrays.form_of(index, schedule)
+        for used, rows, group in (
+            (self._worker_used, schedule.workers, self.arrays.worker),
+            (self._ps_used, schedule.ps, self.arrays.ps),
+        ):
+            used[rows[:, SLOT], rows[:, SERVER]] += rows[:, COUNT, None] * group.demand[form]
 
     def insert(self, index: int, worker_prices: FloatArray, ps_prices: FloatArray) -> bool:
         """Run a job where its payoff at these prices is best; return whether one is positive."""
@@ -109,20 +100,6 @@ class PartialSolution:
         left = [k for k in order if not self.insert(k, worker_prices, ps_prices)]
         for k in left:
             self.insert(k, worker_prices * NEARLY_FREE, ps_prices * NEARLY_FREE)
-
-    def _charge(self, index: int, schedule: Schedule, sign: int) -> None:
-        form = self.arrays.form_of(index, schedule)
-        for used, rows, group in (
-            (self._worker_used, schedule.workers, self.arrays.worker),
-            (self._ps_used, schedule.ps, self.arrays.ps),
-        ):
-            _add(used, rows, sign * group.demand[form])
-
-
-def _add(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
-    used[rows[:, SLOT], rows[:, SERVER]] += rows[:, COUNT, None] * demand
-    # What is added and taken away again may leave a little less than 0.
-    np.maximum(used, 0.0, out=used)
 
 
 BETTER = 1e-12  # relative: what rounding may add to a total utility

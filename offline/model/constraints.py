@@ -13,9 +13,9 @@ import numpy as np
 import pulp
 
 from oasis.model.job import Job
+from oasis.model.rounding import IntArray
 from offline.model.arrays import OfflineArrays
 from offline.model.capacities import limits_of_empty_servers
-from offline.model.schedule_model import fewest_ps
 from offline.model.variables import JobVariables, by_job
 
 Rows = Iterator[pulp.LpConstraint]
@@ -62,6 +62,28 @@ def ps_of_work(c: JobVariables) -> Rows:
         fewest = fewest_ps(c.job, c.work, c.parallel, max(slots))
         needed = zip(slots, c.done.values(), strict=True)
         yield pulp.lpSum(c.ps.values()) >= pulp.lpSum(int(fewest[n - 1]) * v for n, v in needed)
+
+
+def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:
+    """Fewest parameter servers in total that work takes within 1, 2, ... `slots` slots."""
+    needed = job.ps_needed(np.arange(most + 1))
+    numbers = np.unique(needed)
+    # With a number of parameter servers, as many workers as they serve: fewer save nothing.
+    workers = [min(work, int(np.flatnonzero(needed <= n)[-1])) for n in numbers.tolist()]
+    never = np.iinfo(np.int64).max // 2
+    fewest = np.where(np.arange(work + 1) > 0, never, 0)  # for each number of worker-slots to do
+    found = np.zeros(slots, dtype=np.int64)
+    for k in range(slots):
+        before, fewest = fewest, fewest.copy()
+        for number, done in zip(numbers.tolist(), workers, strict=True):
+            np.minimum(fewest[done:], before[: work + 1 - done] + number, out=fewest[done:])
+            np.minimum(fewest[1 : done + 1], number, out=fewest[1 : done + 1])
+        found[k] = fewest[work] if fewest[work] < never else 0
+        # More slots change nothing from here on.
+        if (fewest == before).all():
+            found[k:] = found[k]
+            break
+    return found
 
 
 def workers_at_most_chunks(c: JobVariables) -> Rows:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import numpy as np
 import pulp
 
-from oasis.model.job import Job
-from oasis.model.rounding import IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule, placements
 from oasis.solvers.budget import NO_LIMIT, Budget
 from offline.model import constraints
@@ -104,25 +101,3 @@ def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placemen
     found = (placements(table) for table in (kept, served))
     worker_rows, ps_rows = (table[table[:, COUNT] > 0] for table in found)
     return Schedule(c.job.id, worker_rows, ps_rows, c.form)
-
-
-def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:
-    """Fewest parameter servers in total that work takes within 1, 2, ... `slots` slots."""
-    needed = job.ps_needed(np.arange(most + 1))
-    numbers = np.unique(needed)
-    # With a number of parameter servers, as many workers as they serve: fewer save nothing.
-    workers = [min(work, int(np.flatnonzero(needed <= n)[-1])) for n in numbers.tolist()]
-    never = np.iinfo(np.int64).max // 2
-    fewest = np.where(np.arange(work + 1) > 0, never, 0)  # for each number of worker-slots to do
-    found = np.zeros(slots, dtype=np.int64)
-    for k in range(slots):
-        before, fewest = fewest, fewest.copy()
-        for number, done in zip(numbers.tolist(), workers, strict=True):
-            np.minimum(fewest[done:], before[: work + 1 - done] + number, out=fewest[done:])
-            np.minimum(fewest[1 : done + 1], number, out=fewest[1 : done + 1])
-        found[k] = fewest[work] if fewest[work] < never else 0
-        # More slots change nothing from here on.
-        if (fewest == before).all():
-            found[k:] = found[k]
-            break
-    return found

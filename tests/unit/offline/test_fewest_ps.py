@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from offline.benders.master import CountModel
 from offline.model.arrays import OfflineArrays
-from offline.model.constraints import ps_of_work
-from offline.model.schedule_model import fewest_ps
+from offline.model.constraints import fewest_ps, ps_of_work
 from tests.oracle.test_benders import assert_satisfies, feasible
 from tests.strategies import fewer, small_instances
 from tests.unit.offline.test_constraints import with_bandwidth

@@ -160,7 +160,7 @@ def test_the_process_tells_of_schedules(capsys: pytest.CaptureFixture[str]) -> N
         "prices": None,
     }
     child = Child(problem)
-    child.news.put(line({"bound": optimum.objective * (1 + 1e-9)}))
+    child.partner.inbox.put(line({"bound": optimum.objective * (1 + 1e-9)}))
     child.run()
     said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert said[-1] == {"status": "optimal"}

@@ -181,10 +181,10 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound(
 ) -> None:
     optimum = solve(TINY, "bruteforce")
     search = Child(problem())
-    search.news.put(line({"bound": optimum.objective * (1 + 1e-9)}))
+    search.partner.inbox.put(line({"bound": optimum.objective * (1 + 1e-9)}))
     number = {job.id: k for k, job in enumerate(TINY.jobs)}
     plan = [[number[name], s.completion] for name, s in optimum.schedules.items()]
-    search.news.put(line({"plan": plan}))
+    search.partner.inbox.put(line({"plan": plan}))
     search.run()
     said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert said[-1] == {"status": "optimal"}
