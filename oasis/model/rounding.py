@@ -131,6 +131,19 @@ def key(x: float) -> float:
     return high if high == high else x  # noqa: PLR0124
 
 
+def payoff_noise(utility: float, cost: float = 0.0) -> float:
+    """The difference up to which payoffs count as equal to one of this utility and cost.
+
+    Examples
+    --------
+    >>> from oasis.model import rounding
+    >>> rounding.payoff_noise(1000.0, cost=1.0)
+    1.01e-09
+    """
+    # Prices are known less exactly than utilities.
+    return ULPS * utility + TOLERANCE * cost
+
+
 def difference(one: float, other: float) -> float:
     """``one - other``; 0 if they are equal up to rounding.
 
