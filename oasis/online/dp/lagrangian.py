@@ -282,7 +282,8 @@ def repair(
         upper = float(cost[chosen].sum()) if chosen is not None else np.inf
         # Only now is the dynamic programme needed, and only below the best cost that is known.
         if upper > lower + noise:
-            upper = min(upper, moves.slots(min(within, upper))[1])
+            within = min(within, upper)
+            upper = min(upper, moves.within(within).slots(within)[1])
     if upper >= limit:
         return limit, None
     single = int(pick) if upper == total else None
