@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oasis.model import rounding
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Rejection
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
-from oasis.model.rounding import FloatArray
+from oasis.model.rounding import FloatArray, payoff_noise
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised, short
 from oasis.online.ledger import Ledger
@@ -173,7 +172,9 @@ def found_by(forms: Sequence[Search]) -> BestSchedule | None:
     for search in sorted(forms, key=lambda search: -search.most_worth):
         # What costs nothing and ends as soon as it can pays no more than this: the
         # forms that are left need not be searched.
-        if result is not None and search.most_worth < result.payoff - _noise(result):
+        if result is not None and search.most_worth < result.payoff - payoff_noise(
+            result.utility, result.cost
+        ):
             break
         found = _found_by(search)
         if found is not None and (result is None or _is_better(found, result)):
@@ -181,14 +182,10 @@ def found_by(forms: Sequence[Search]) -> BestSchedule | None:
     return result
 
 
-def _noise(found: BestSchedule) -> float:
-    """The difference up to which payoffs count as equal to that of `found`."""
-    return rounding.ULPS * found.utility + rounding.TOLERANCE * found.cost
-
-
 def _is_better(found: BestSchedule, than: BestSchedule) -> bool:
     """Whether the payoff is larger, or equal in an earlier completion or form."""
-    gain, noise = found.payoff - than.payoff, max(_noise(found), _noise(than))
+    gain = found.payoff - than.payoff
+    noise = max(payoff_noise(each.utility, each.cost) for each in (found, than))
     if abs(gain) > noise:
         return gain > 0
     assert found.schedule is not None  # a payoff is that of a schedule

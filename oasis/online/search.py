@@ -13,7 +13,7 @@ from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.resources import as_array
-from oasis.model.rounding import ULPS, FloatArray, IntArray
+from oasis.model.rounding import FloatArray, IntArray, payoff_noise
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.completions import Completions, completions, completions_by_form
 from oasis.online.dp import ChunkSplit, Split, best_split, smallest_cost, smallest_factor
@@ -238,7 +238,7 @@ class Search:
         # At prices next to nothing any repair costs less than this noise, so that the
         # first one found is taken and no table of moves is made.
         rows = self._first_costs(capacity, len(used))
-        return smallest_cost(rows, used, self.work, noise=ULPS * float(utility.max()))
+        return smallest_cost(rows, used, self.work, noise=payoff_noise(float(utility.max())))
 
     def cheapest(self) -> Split | None:
         """The cheapest split that completes by the horizon; its payoff is minus its cost."""

@@ -6,7 +6,9 @@ cheapest changes of workers in single slots.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -168,20 +170,19 @@ class Envelope:
         copies, missing = divmod(self.demand - before, width)
         count = np.bincount(self._row[:last], self._width[:last], len(slots)).astype(np.int64)
         slots[row] -= copies
-        groups = [np.arange(len(slots)), count, slots]
+        groups = np.array((np.arange(len(slots)), count, slots))
         if copies:
             # They come before the other slots of their run: groups are in order of time.
-            new = (row, count[row] + width, copies)
-            groups = [with_value(*each, row) for each in zip(groups, new, strict=True)]
+            groups = with_column(groups, (row, count[row] + width, copies), row)
         used = groups[2].nonzero()[0]
-        return Slots(*(part[used] for part in groups)), float(self._slope[last]), missing
+        return Slots(*groups[:, used]), float(self._slope[last]), missing
 
 
-def with_value(array: IntArray, value: int, at: int) -> IntArray:
-    """`array` and one more value before place `at`; `np.insert` takes far longer."""
-    longer = np.empty(len(array) + 1, dtype=np.int64)
-    longer[:at], longer[at], longer[at + 1 :] = array[:at], value, array[at:]
-    return longer
+def with_column(array: IntArray, column: tuple[int, ...], at: int) -> IntArray:
+    """`array` and one more column before column `at`; `np.insert` takes far longer."""
+    wider = np.empty((len(array), array.shape[1] + 1), dtype=np.int64)
+    wider[:, :at], wider[:, at], wider[:, at + 1 :] = array[:, :at], column, array[:, at:]
+    return wider
 
 
 def _lower_hulls(rows: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
@@ -228,7 +229,7 @@ def repair(
     missing: int,
     limit: float,
     noise: float,
-) -> tuple[float, Moves | None]:
+) -> tuple[float, Callable[[], Moves] | None]:
     """Cheapest moves that add `missing` worker-slots in total.
 
     Parameters
@@ -248,8 +249,8 @@ def repair(
 
     Returns
     -------
-    float, Moves or None
-        The total reduced cost and the moves, or a lower bound >= `limit` and None.
+    float, function or None
+        The total reduced cost and what finds the moves, or a lower bound >= `limit` and None.
     """
     # The repair that is always there: one slot takes all that is missing. `relaxed` leaves
     # less than one edge missing, so the slot of that edge can.
@@ -259,21 +260,18 @@ def repair(
     total = max(float(single.min()), 0.0)
     # Of equally dear slots the earliest takes it.
     pick = fits[(single <= total + noise).argmax()]
-    one = total, (np.array([pick]), target[[pick]])
     if total <= noise:
-        return one
+        return total, lambda: (np.array([pick]), target[[pick]])
     # No reduced cost is below 0, so a move dearer than this repair, or than what is wanted at all,
     # is part of no better solution. The rest keeps moves that only rounding puts above it.
     within = min(total, limit) + noise
     group, new = np.nonzero(reduced <= within)
-    step = new - count[group]
-    moving = step.nonzero()[0]
-    group, step = group[moving], step[moving]
-    cost = np.maximum(reduced[group, new[moving]], 0.0)
+    step = new - count[group]  # in each group one of them is 0: to make no move
+    cost = np.maximum(reduced[group, new], 0.0)
     # Distances in the graph of partial sums, where slots may be used twice: a lower bound.
-    levels = _distances(step, cost, max(missing, int(np.abs(step).max(initial=0))), within)
-    reach = len(levels[0]) // 2
-    lower = float(levels[-1][reach + missing])
+    levels = _distances(step, cost, max(missing, int(np.abs(step).max())), within)
+    moves = _Moves(group, step, cost, number, missing, levels[-1])
+    lower = float(levels[-1][len(levels[-1]) // 2 + missing])
     # The bound decides most cases: no better repair is possible than none, or than the one above.
     if lower >= limit:
         return min(lower, limit), None
@@ -285,23 +283,12 @@ def repair(
         # Only now is the dynamic programme needed, and only below the best cost that is known.
         if upper > lower + noise:
             within = min(within, upper)
-            states = _states(group, step, cost, number, missing, within, levels[-1])
-            upper = min(upper, float(_costs_of(states[-1], np.array([missing]))[0]))
+            upper = min(upper, moves.within(within).slots(within)[1])
     if upper >= limit:
         return limit, None
-    rest = missing - step
-    ahead = np.where(np.abs(rest) > reach, 0.0, levels[-1].take(rest + reach, mode="clip"))
-    # Only such moves are part of a solution that is as cheap up to rounding.
-    likely = (cost + ahead <= upper + noise).nonzero()[0]
-    group, step, cost = group[likely], step[likely], cost[likely]
-    # Only a larger count somewhere before the one move is better than that move. A count that is
-    # larger by more than is missing has to be made up for by a smaller one, later.
-    sooner = (step > 0) & ((group < pick) | ((group == pick) & (step > missing)))
-    sooner &= (step <= missing) | (group <= group[step < 0].max(initial=-1))
-    if upper == total and not sooner.any():
-        return one
-    chosen = _earliest(group, step, cost, number, missing, upper + noise, levels[-1])
-    return float(cost[chosen].sum()), (group[chosen], count[group[chosen]] + step[chosen])
+    single = int(pick) if upper == total else None
+    # Which of equally cheap moves are made is asked for one completion only.
+    return upper, partial(_first_of_equal, moves, count, upper + noise, single)
 
 
 def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> list[FloatArray]:
@@ -320,14 +307,12 @@ def _distances(step: IntArray, cost: FloatArray, reach: int, within: float) -> l
     levels = [least]
     # Doubling: two parts of at most 2^k steps make one of
     # 2^(k+1), so the rounds grow with a logarithm.
-    sums = np.arange(reach, 3 * reach + 1)[:, None] + reach
+    wide = np.full(4 * reach + 1, np.inf)
     while True:
-        parts = (least < np.inf).nonzero()[0]
-        wide = np.full(4 * reach + 1, np.inf)
+        # Of two parts of a sum within the limit one costs at most half of it.
+        parts = (least <= within / 2).nonzero()[0]
         wide[reach : 3 * reach + 1] = least
-        doubled = np.full(len(least), np.inf)
-        for block in np.array_split(parts, 1 + len(parts) * len(least) // LARGEST_TABLE):
-            np.minimum(doubled, (wide[sums - block] + least[block]).min(axis=1), out=doubled)
+        doubled = _joined(wide, len(least), 2 * reach - parts, least[parts])
         # No step costs less than 0, so no part of a sum within the limit is above it.
         doubled[doubled > within] = np.inf
         if not (doubled < least).any():
@@ -370,96 +355,130 @@ def _assign(
     return np.array(chosen)
 
 
-@dataclass(frozen=True, slots=True)
-class _States:
-    """Least cost of each sum of steps that the slots from one on can make, and that slot's options.
+def _joined(costs: FloatArray, size: int, shift: IntArray, price: FloatArray) -> FloatArray:
+    """The least of ``costs[i + shift] + price`` for each i below `size`."""
+    # Row k of this view are the costs from number k on.
+    shifted = np.ndarray((len(costs) - size + 1, size), buffer=costs, strides=2 * costs.strides)
+    least = np.full(size, np.inf)
+    block = max(1, LARGEST_TABLE // size)
+    for at in range(0, len(shift), block):
+        table = shifted[shift[at : at + block]]
+        table += price[at : at + block, None]
+        np.minimum(least, table.min(axis=0), out=least)
+    return least
 
-    The first of its `steps` and `prices` is to make no move; move number `move` is the second.
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """The moves of a slot, and the least cost of each sum of steps of the slots after it.
+
+    ``after[k]`` is the cost of the sum ``low + k``. Move number `first` is the first of its moves.
     """
 
-    sums: IntArray
-    costs: FloatArray
+    low: int
+    after: FloatArray
     steps: IntArray
     prices: FloatArray
-    move: int
+    first: int
 
 
-def _states(
-    group: IntArray,
-    step: IntArray,
-    cost: FloatArray,
-    number: IntArray,
-    missing: int,
-    within: float,
-    least: FloatArray,
-    most_tied: int = 0,
-) -> list[_States]:
-    """The states of a dynamic programme over the slots, at most one move in each.
+@dataclass(frozen=True, slots=True)
+class _Moves:
+    """Moves of which at most one can be made in each slot; `missing` worker-slots are to be added.
 
-    It goes from the last slot to the first. A state is dropped when its cost plus the least cost of
-    the steps still missing, `least` from `_distances`, is above `within`. Slots of a group that
-    lower no cost are left out, but for the first `most_tied` ones.
+    Group, step and cost of each move, by group and step; slots in each group; the least cost of
+    each sum of steps from `_distances`.
     """
-    first = np.diff(group, prepend=-1).nonzero()[0]
-    reach = len(least) // 2
-    # Beyond the window no distance is known, and 0 is always a bound. Ties are not sought far away.
-    ahead = np.zeros(len(least) + 2 * reach + 2)
-    ahead[reach + 1 : -reach - 1] = least
-    ahead[[0, -1]] = np.inf if most_tied else 0.0
-    middle = missing + 2 * reach + 1
-    nothing = np.zeros(1, np.int64)
-    states = [_States(nothing, np.zeros(1), nothing, np.zeros(1), 0)]
-    for a, b in reversed(list(zip(first, np.append(first[1:], len(group)), strict=True))):
-        steps, prices = np.append(0, step[a:b]), np.append(0.0, cost[a:b])
-        lowest, highest = int(steps.min()), int(steps.max())
-        row, shift = np.arange(len(steps))[:, None], steps[:, None] - lowest
-        slots = int(number[group[a]])
-        for _ in range(min(slots, most_tied or slots)):
-            sums, costs = states[-1].sums, states[-1].costs
-            low = int(sums[0]) + lowest
-            size = int(sums[-1]) + highest - low + 1
-            table = np.full((len(steps), size), np.inf)
-            table[row, sums - sums[0] + shift] = costs + prices[:, None]
-            totals = table.min(axis=0)
-            # A state that the bound on its rest puts above the limit leads to no better solution.
-            rest = np.arange(middle - low, middle - low - size, -1)
-            alive = (totals + ahead.take(rest, mode="clip") <= within).nonzero()[0]
-            if not most_tied and (totals == table[0])[alive].all():
-                break  # no state gains from one more slot of this group, so none from two
-            states.append(_States(low + alive, totals[alive], steps, prices, int(a)))
-    return states
+
+    group: IntArray
+    step: IntArray
+    cost: FloatArray
+    number: IntArray
+    missing: int
+    least: FloatArray
+
+    def within(self, limit: float) -> _Moves:
+        """Those that can be part of a solution that costs at most `limit`."""
+        rest, reach = self.missing - self.step, len(self.least) // 2
+        # Beyond the window no distance is known, and 0 is always a bound.
+        ahead = np.where(np.abs(rest) > reach, 0.0, self.least.take(rest + reach, mode="clip"))
+        likely = (self.cost + ahead <= limit).nonzero()[0]
+        group, step, cost = self.group[likely], self.step[likely], self.cost[likely]
+        return _Moves(group, step, cost, self.number, self.missing, self.least)
+
+    def slots(self, limit: float, most_tied: int = 0) -> tuple[list[_Slot], float]:
+        """A dynamic programme over the slots from the last to the first, and the least cost.
+
+        A sum is dropped when its cost plus the least cost of what is still missing is above
+        `limit`. Slots of a group that lower no cost are left out. With `most_tied` slots of a
+        group, these are kept; ties are not sought far away.
+        """
+        reach = len(self.least) // 2
+        ahead = np.zeros(len(self.least) + 2)
+        ahead[1:-1] = self.least[::-1]
+        nearest, furthest = self.missing - 2 * reach, self.missing + 2 * reach + 1
+        ends = self.group.searchsorted(np.arange(len(self.number) + 1)).tolist()
+        low, costs = 0, np.zeros(1)
+        slots: list[_Slot] = []
+        for g in range(len(self.number) - 1, -1, -1):
+            steps, prices = self.step[ends[g] : ends[g + 1]], self.cost[ends[g] : ends[g + 1]]
+            if len(steps) == 1:  # it makes no move
+                continue
+            lowest, highest = int(steps[0]), int(steps[-1])
+            span, number = highest - lowest, int(self.number[g])
+            for _ in range(min(number, most_tied or number)):
+                size, start = len(costs) + span, low + lowest
+                after = np.full(size + span, np.inf)
+                after[span:size] = costs
+                totals = _joined(after, size, highest - steps, prices)
+                if most_tied:
+                    a, b = max(0, nearest - start), min(size, furthest - start)
+                else:
+                    # A state that the bound on its rest puts above the limit leads nowhere.
+                    rest = np.arange(size) + (start - self.missing + reach + 1)
+                    totals[totals + ahead.take(rest, mode="clip") > limit] = np.inf
+                    if not (totals < after[highest : highest + size]).any():
+                        break  # no state gains from one more slot of this group, so none from two
+                    alive = (totals < np.inf).nonzero()[0]
+                    a, b = int(alive[0]), int(alive[-1]) + 1
+                slots.append(_Slot(low - span, after, steps, prices, ends[g]))
+                low, costs = start + a, totals[a:b]
+        at = self.missing - low
+        return slots, float(costs[at]) if 0 <= at < len(costs) else np.inf
+
+    def earliest(self, limit: float) -> IntArray:
+        """Of the moves that cost at most `limit` those with most workers in the earliest slots."""
+        slots, cost = self.slots(limit, MOST_TIED)
+        if cost > limit:  # they need more slots of a group than that
+            slots, _ = self.slots(limit)
+        left, budget, chosen = self.missing, limit, []
+        for slot in reversed(slots):
+            ahead = slot.after[left - slot.low - slot.steps]
+            # The largest step that the later slots can complete.
+            move = int((slot.prices + ahead <= budget).nonzero()[0][-1])
+            moved = int(slot.steps[move])
+            if moved:
+                chosen.append(slot.first + move)
+                left -= moved
+            # The difference is rounded; the later slots can always do what they cost.
+            budget = max(budget - float(slot.prices[move]), float(ahead[move]))
+        return np.array(chosen)
 
 
-def _costs_of(states: _States, totals: IntArray) -> FloatArray:
-    """Least cost of each of these sums of steps; inf where no states have it."""
-    at = np.minimum(states.sums.searchsorted(totals), len(states.sums) - 1)
-    costs: FloatArray = np.where(states.sums[at] == totals, states.costs[at], np.inf)
-    return costs
+def _first_of_equal(moves: _Moves, count: IntArray, limit: float, single: int | None) -> Moves:
+    """Of the moves that cost at most `limit` those with most workers in the earliest slots.
 
-
-def _earliest(
-    group: IntArray,
-    step: IntArray,
-    cost: FloatArray,
-    number: IntArray,
-    missing: int,
-    within: float,
-    least: FloatArray,
-) -> IntArray:
-    """Of the moves that cost at most `within` those with most workers in the earliest slots."""
-    wanted = np.array([missing])
-    states = _states(group, step, cost, number, missing, within, least, MOST_TIED)
-    if _costs_of(states[-1], wanted)[0] > within:  # they need more slots of a group than that
-        states = _states(group, step, cost, number, missing, within, least)
-    left, budget, chosen = missing, within, []
-    for after, slot in zip(reversed(states[:-1]), reversed(states[1:]), strict=True):
-        ahead = _costs_of(after, left - slot.steps)
-        able = (slot.prices + ahead <= budget).nonzero()[0]
-        # The largest step that the later slots can complete.
-        move = int(able[slot.steps[able].argmax()])
-        if move:
-            chosen.append(slot.move + move - 1)
-        left -= int(slot.steps[move])
-        # The difference is rounded; the later slots can always do what they cost.
-        budget = max(budget - float(slot.prices[move]), float(ahead[move]))
-    return np.array(chosen)
+    A slot of the group `single` can take all that is missing at that cost.
+    """
+    # Only such moves are part of a solution that is as cheap up to rounding.
+    moves = moves.within(limit)
+    group, step = moves.group, moves.step
+    if single is not None:
+        # Only a larger count somewhere before the one move is better than that move. A count that
+        # is larger by more than is missing has to be made up for by a smaller one, later.
+        sooner = (step > 0) & ((group < single) | ((group == single) & (step > moves.missing)))
+        sooner &= (step <= moves.missing) | (group <= group[step < 0].max(initial=-1))
+        if not sooner.any():
+            return np.array([single]), count[[single]] + moves.missing
+    chosen = moves.earliest(limit)
+    return group[chosen], count[group[chosen]] + step[chosen]

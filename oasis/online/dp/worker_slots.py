@@ -6,13 +6,15 @@ minimum of workers or with none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from oasis.model import rounding
-from oasis.model.rounding import TOLERANCE, ULPS, FloatArray, IntArray
-from oasis.online.dp.lagrangian import Envelope, Slots, Split, repair
+from oasis.model.rounding import TOLERANCE, FloatArray, IntArray, payoff_noise
+from oasis.online.dp.lagrangian import Envelope, Moves, Slots, Split, repair
 
 
 def costs_of_work(rows: FloatArray, least: int, work: int) -> FloatArray:
@@ -135,14 +137,6 @@ def below(rows: FloatArray, limit: float) -> FloatArray:
     return costs
 
 
-def noise_of(utility: FloatArray, cost: float = 0.0) -> float:
-    """The difference up to which payoffs count as equal; some utility is positive.
-
-    `cost` is that of one of them. Prices are known less exactly than utilities.
-    """
-    return ULPS * float(utility[(utility > 0).argmax()]) + TOLERANCE * cost
-
-
 def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | None:
     # Alg. 2, l. 4-9 tries every completion in turn. Here each has a ceiling on its payoff, and one
     # is tried only as long as its ceiling says that it may win.
@@ -155,7 +149,8 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     ceiling = utility[:n] - np.maximum(bounds, 0.0)
     # Before these slots the work cannot be complete, or its completion is worth nothing.
     ceiling[: max(envelope.earliest, int(worthy[0]))] = -np.inf
-    noise, margin = noise_of(utility), 0.0
+    most_worth = float(utility[worthy[0]])
+    noise, margin = payoff_noise(most_worth), 0.0
     best, found, slots, tries = at_least, n, None, 0
     while True:
         wanted = (ceiling > best + margin).nonzero()[0]
@@ -182,8 +177,8 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
         if candidate is not None and is_better and payoff > at_least:
             best, found, slots = max(best, payoff), at, candidate
             # From now on only a payoff above it by more than rounding counts as better.
-            margin = noise_of(utility, cost)
-    return None if slots is None else envelope.split(slots, utility)
+            margin = payoff_noise(most_worth, cost)
+    return None if slots is None else envelope.split(slots(), utility)
 
 
 def _probes(first: int, end: int) -> IntArray:
@@ -195,7 +190,7 @@ def _probes(first: int, end: int) -> IntArray:
 
 def cheapest(
     envelope: Envelope, completion: int, limit: float, noise: float
-) -> tuple[float, Slots | None]:
+) -> tuple[float, Callable[[], Slots] | None]:
     """Cheapest work up to `completion`, or None if it costs at least `limit`.
 
     The first value is the cost of the work, or a lower bound on it, at least `limit`.
@@ -212,7 +207,7 @@ def cheapest(
         return bound, None
     # Whole vertices cost the same with and without the envelope: the bound is attained.
     if missing == 0:
-        return bound, slots
+        return bound, lambda: slots
     # What a change costs beyond the price of the work that it adds;
     # at least 0 by the choice of the price.
     reduced = costs - multiplier * np.arange(costs.shape[1])
@@ -220,16 +215,20 @@ def cheapest(
     extra, moves = repair(reduced, slots.count, slots.number, missing, limit - bound, noise)
     if moves is None:
         return bound + extra, None
-    group, count = moves
+    return bound + extra, partial(_moved, slots, moves)
+
+
+def _moved(slots: Slots, moves: Callable[[], Moves]) -> Slots:
+    """`slots` after these moves."""
+    group, count = moves()
     number = slots.number.copy()
     # Each move takes one slot out of its group, and a group may be moved from more than once.
     np.subtract.at(number, group, 1)
-    done = Slots(
+    return Slots(
         np.concatenate((slots.row, slots.row[group])),
         np.concatenate((slots.count, count)),
         np.concatenate((number, np.ones_like(group))),
     )
-    return bound + extra, done
 
 
 def smallest_cost(
@@ -254,7 +253,7 @@ def smallest_cost(
         return None
     cost, slots = cheapest(envelope, len(free) - 1, np.inf, noise)
     assert slots is not None  # there is room, and no limit
-    counts = slots.per_slot(len(free))
+    counts = slots().per_slot(len(free))
     return Split(-cost, int(counts.nonzero()[0][-1]), counts)
 
 
@@ -299,7 +298,7 @@ def smallest_factor(
 def falls_after(utility: FloatArray, slot: int) -> bool:
     """Return whether every later completion is worth less, even at almost no cost."""
     soon = float(utility[slot])
-    return soon > 0 and _later(utility, slot) + noise_of(utility) < soon
+    return soon > 0 and _later(utility, slot) + payoff_noise(float(utility.max())) < soon
 
 
 def first_if_best(
@@ -336,7 +335,7 @@ def first_if_best(
     True
     """
     last = int(lengths.sum()) - 1
-    soon, noise = float(utility[last]), noise_of(utility)
+    soon, noise = float(utility[last]), payoff_noise(float(utility.max()))
     beyond = _later(utility, last) + noise
     # The cheapest worker-slot of all, for every worker-slot: a bound that often saves the envelope.
     least = demand * float((rows[:, 1:] / np.arange(1, rows.shape[1])).min())  # before the envelope
@@ -348,7 +347,7 @@ def first_if_best(
     cost, slots = cheapest(envelope, last, soon, noise)
     if slots is None or not beyond < soon - cost:
         return None
-    return envelope.split(slots, utility)
+    return envelope.split(slots(), utility)
 
 
 def _later(utility: FloatArray, slot: int) -> float:
@@ -406,7 +405,7 @@ class ChunkSplit:
         best = int(payoff.argmax())
         if not payoff[best] > 0:
             return None
-        noise = noise_of(utility, float(self.cost[best]))
+        noise = payoff_noise(float(utility.max()), float(self.cost[best]))
         at = int(((payoff > 0) & (payoff >= payoff[best] - noise)).argmax())
         return self._split(at, float(payoff[at]))
 

@@ -22,7 +22,7 @@ class Spy:
         original = module._distances
 
         def distances(step: IntArray, cost: FloatArray, *rest: Any) -> list[FloatArray]:
-            self.costs += cost.tolist()
+            self.costs += cost[step != 0].tolist()
             return original(step, cost, *rest)
 
         monkeypatch.setattr(module, "_distances", distances)
@@ -32,10 +32,11 @@ def repaired(
     rows: Rows, count: list[int], missing: int, limit: float = np.inf, noise: float = 0.0
 ) -> tuple[float, list[tuple[int, int]] | None]:
     number: npt.NDArray[np.int64] = np.full(len(rows), 2)
-    total, moves = module.repair(np.array(rows), np.array(count), number, missing, limit, noise)
-    if moves is None:
+    total, find = module.repair(np.array(rows), np.array(count), number, missing, limit, noise)
+    if find is None:
         return total, None
-    return total, sorted(zip(moves[0].tolist(), moves[1].tolist(), strict=True))
+    group, new = find()
+    return total, sorted(zip(group.tolist(), new.tolist(), strict=True))
 
 
 # two slots of one group at 1 worker: +1 costs 1.5, +2 costs 4, +3 costs 9, -1 costs 6
