@@ -12,8 +12,8 @@ import pytest
 from oasis.model.errors import InstanceError
 from oasis.traces.job_table import plain_jobs_of
 from oasis.traces.plain import FORMATS
-from oasis.traces.runs import JobRun, combined
-from oasis.traces.table import TraceSource
+from oasis.traces.runs import combined
+from oasis.traces.table import TraceSource, pd
 
 FOUND = {
     path.stem: json.loads(path.read_text("utf-8"))
@@ -51,7 +51,10 @@ def test_what_is_read_of_a_text(name: str, case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("gpus", [[2, 2], [2, 4], [1, 2, 4]])
 def test_runs_that_are_joined_keep_their_work(gpus: list[int]) -> None:
-    runs = [JobRun("7", k, 100.0 * k, 50.0, n, {}, 100.0 * k) for k, n in enumerate(gpus)]
-    found = combined(runs, max(gpus))
-    assert found.work == pytest.approx(50.0 * sum(gpus))
-    assert (found.submitted, found.ended) == (0.0, 100.0 * (len(gpus) - 1) + 50.0)
+    begins = [100.0 * k for k in range(len(gpus))]
+    runs = pd.DataFrame({"key": "7", "submitted": begins, "started": begins, "gpus": gpus})
+    runs = runs.assign(duration=50.0, ended=runs["started"] + 50.0, state="")
+    runs = runs.assign(has_ended=True, is_share=False)
+    (found,) = combined(runs, ["key"], "max").to_dict("records")
+    assert found["gpus"] * found["duration"] == pytest.approx(50.0 * sum(gpus))
+    assert (found["submitted"], found["ended"]) == (0.0, 100.0 * (len(gpus) - 1) + 50.0)

@@ -220,6 +220,7 @@ def test_a_record_ends_outside_of_quotes(name: str, tmp_path: Path) -> None:
         (["3,600", "7,200.5"], [3600.0, 7200.5]),
         (["90,5", "1.234.567"], [90.5, 1234567.0]),
         (["3.600", "7.200"], [3.6, 7.2]),
+        (["1,800,000", "3,600", "5"], [1_800_000.0, 3600.0, 5.0]),
     ],
 )
 def test_signs_of_decimals_are_those_of_the_column(

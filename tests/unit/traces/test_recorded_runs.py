@@ -129,7 +129,8 @@ def test_a_run_that_began_before_its_submission_is_left_out_and_counted(
     assert len(trace.jobs) == 1
     (found,) = trace.malformed.items()
     assert found[0] in (
-        "started before it was submitted",
+        "Start is before Submit",
+        "start_time is before submitted_time",
         "scheduled_time is before creation_time",
     )
     assert found[1]["count"] == 1
