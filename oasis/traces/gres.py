@@ -18,6 +18,7 @@ NAMED = re.compile(r"(?i)gpu|^gres[/:]|\b(?:shard|mps)[:=][0-9]")
 GPU_NUMBER = "7696487"  # "gpu" as a number: what sacct prints where it does not know the resource
 PER_NODE_PREFIX = "PER_NODE:"  # of ReqGRES, from Slurm 20.02 on
 KUBERNETES = re.compile(r"[\w.-]+\.com/(gpu|mig-[\w.]+)")  # nvidia.com/gpu, amd.com/gpu
+IN_WORDS = re.compile(r"(?i)(\d+)\s*x?\s*gpus?")  # 4 GPUs
 COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
 

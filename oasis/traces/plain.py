@@ -261,7 +261,10 @@ def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOption
 
 
 def read_instance(
-    path: str | os.PathLike[str], options: MachineOptions | None = None, *, format: str | None = None
+    path: str | os.PathLike[str],
+    options: MachineOptions | None = None,
+    *,
+    format: str | None = None,
 ) -> Instance:
     """Turn a trace into an instance: all formats but openb, which also has a list of nodes.
 

@@ -17,7 +17,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Constant, Deadline
 from oasis.traces.columns import Columns, columns_of, delimiter_of, names_submission, parse_map
-from oasis.traces.gres import names_gpus, resources_of
+from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
 from oasis.traces.job_table import JobTrace, TraceTable, jobs_frame
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import option
@@ -89,9 +89,12 @@ def listed_gpus(text: str) -> tuple[float, bool]:
     """GPUs of a cell, and whether they are parts of GPUs."""
     if NUMBER.fullmatch(text) and 0 <= float(text) <= LARGEST:
         return float(text), float(text) % 1 != 0
-    if not names_gpus(text):
+    if words := IN_WORDS.fullmatch(text):
+        return float(words[1]), False
+    found = resources_of(text) if names_gpus(text) else None
+    # What names GPUs in a way that is not known is no job without GPUs.
+    if found is None or (not found.gpus and any("gpu" in name for name in found.others)):
         raise MalformedError("")
-    found = resources_of(text)
     return found.gpus, found.is_share
 
 
@@ -270,7 +273,8 @@ class TableReader:
             try:
                 return read(text)
             except MalformedError as fault:
-                bad = MalformedError(f"bad {column}", expected="a number >= 0")
+                shown = f"{text!r:.40}" if "gpu" in text.lower() else ""
+                bad = MalformedError(f"bad {column}", shown, "a number >= 0")
                 raise fault if fault.kind else bad from None
 
         pairs = rows.each(self._numbers("gpus"), gpus, where)
@@ -422,6 +426,10 @@ def _guessed(form: TableFormat, source: TraceSource, options: Any) -> tuple[Rows
     faults = Faults() if records is None else Faults(ENTRY)
     if records is None:
         cells = cells_of(source, layout, wanted, faults)
+        if columns.of.get("id", "").lower() == "job" and "id" not in given:
+            # A name such as `job` may be that of a kind of jobs: it then names none of them.
+            if cells[columns.of["id"]].duplicated().any():
+                columns = columns.without("id")
         return Rows(cells, faults), columns, delimiter == ","
     cells = frame_of_entries(
         entries_of(records, "", "", faults), partial(_record, wanted=wanted), faults

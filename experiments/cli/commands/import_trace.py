@@ -85,10 +85,12 @@ OF_JOBS = {
 
     Example: oasis import swf log.swf.gz --processors-per-gpu 16 -o mine.json
     """,
-    "philly": """Turn the Microsoft Philly trace into an instance: cluster_job_log, or philly_sia.csv.
+    "philly": (
+        """Turn the Microsoft Philly trace into an instance: cluster_job_log, or philly_sia.csv.
 
     Example: oasis import philly cluster_job_log -o philly.json
-    """,
+    """
+    ),
     "helios": """Turn a job table of SenseTime's Helios, cluster_log.csv, into an instance.
 
     Example: oasis import helios cluster_log.csv -o venus.json
@@ -117,10 +119,12 @@ OF_JOBS = {
 
     Example: oasis import gavel msr.trace --throughputs simulation_throughputs.json -o gavel.json
     """,
-    "batsim": """Turn a workload of the simulator Batsim, JSON with delay profiles, into an instance.
+    "batsim": (
+        """Turn a workload of the simulator Batsim, JSON with delay profiles, into an instance.
 
     Example: oasis import batsim workload.json -o batsim.json
-    """,
+    """
+    ),
 }
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from oasis.model.errors import InstanceError
 from oasis.traces.job_table import plain_jobs_of
-from oasis.traces.plain import FORMATS
+from oasis.traces.plain import FORMATS, format_of
 from oasis.traces.runs import combined
 from oasis.traces.table import TraceSource, pd
 
 FOUND = {
     path.stem: json.loads(path.read_text("utf-8"))
-    for path in Path(__file__).parent.glob("cases/*.json")
+    for path in sorted(Path(__file__).parent.glob("cases/*.json"))
 }
 CASES = [
     pytest.param(name, case, id=f"{name}-{case['about']}-{k}")
@@ -31,6 +31,8 @@ def test_what_is_read_of_a_text(name: str, case: dict[str, Any]) -> None:
     trace = FORMATS[name]
     source = TraceSource(f"jobs.{name}", tuple(case["lines"]))
     options = trace.options(**case["options"])
+    if "detected" in case:
+        assert format_of(source) == name
     if "error" in case:
         with pytest.raises(InstanceError) as caught:
             trace.table(source, options)
@@ -45,6 +47,7 @@ def test_what_is_read_of_a_text(name: str, case: dict[str, Any]) -> None:
         for job, is_part in zip(plain_jobs_of(table.jobs), parts, strict=True)
     ]
     assert jobs == case["jobs"]
+    assert table.jobs["model"].tolist() == case.get("models", [""] * len(jobs))
     assert table.malformed == case["malformed"]
     assert table.notes == case["notes"]
 

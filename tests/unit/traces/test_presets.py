@@ -18,8 +18,8 @@ from baselines import EASY, FIFO
 from oasis.model.errors import InstanceError
 from oasis.simulator import replay, rigid_workload
 from oasis.traces import read_plain
-from oasis.traces.plain import PlainTrace, format_of, plain_jobs
 from oasis.traces.plain import FORMATS as READ
+from oasis.traces.plain import PlainTrace, format_of, plain_jobs
 from oasis.traces.plain_job import COMPLETED, FAILED, KILLED, PlainJob
 from oasis.traces.table import Faults, MalformedError, cell, entries_of, source_of
 from tests.oracle import fifo_easy
@@ -295,7 +295,7 @@ def read(directory: Path, kind: str, text: str | None = None, **options: Any) ->
     path.write_text(FORMATS[kind][1](JOBS) if text is None else text)
     if kind == "gavel":
         options = {"throughputs": str(directory / "throughputs.json"), **options}
-    return read_plain(path, options=options)
+    return read_plain(path, format=options.pop("format", None), options=options)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -372,48 +372,27 @@ def test_a_part_of_a_gpu_is_counted_with_a_whole_one(tmp_path: Path) -> None:
     assert trace.shares == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "message"),
-    [
-        ("helios", HELIOS_HEADER + "\na,u,v,x,two,1,1,FAILED" + f",{at(0)}" * 2 + f",{at(9)},9,0",
-         "row 2: bad gpu_num"),
-        ("acme", ACME_HEADER + "\na,u,1,1,1,x,FAILED,1.3.2023" + f",{at(0)}" * 2 + ",9,0,1",
-         "row 2: bad submit_time: not a time: '1.3.2023'"),
-        ("supercloud", SUPERCLOUD_HEADER + "\n1,0,u,1,[],1,p,3,9" + f",{BEGIN}" * 3
-         + f",{BEGIN + 9},gpu:2,,x", "row 2: bad tres_alloc"),
-        ("tiresias", "job_id,num_gpu,submit_time,model_name,duration\n1,2,3,vgg,-4",
-         "row 2: bad duration"),
-        ("philly log", json.dumps([{"jobid": "a", "submitted_time": at(0), "attempts": 7}]),
-         "entry 1: bad attempts"),
-        ("philly log", json.dumps([{"jobid": "a", "submitted_time": at(0), "attempts": [
-            {"start_time": at(9), "end_time": at(3), "detail": []}]}]),
-         "entry 1: end_time is before start_time"),
-        ("batsim", json.dumps({"jobs": [{"id": 1, "subtime": 0, "res": 0, "profile": "p"}],
-                               "profiles": {"p": {"type": "delay", "delay": 5}}}),
-         "entry 1: bad res"),
-        ("batsim", json.dumps({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "q"}],
-                               "profiles": {}}), "entry 1: there is no profile 'q'"),
-        ("gavel", gavel(JOBS[:1]).replace("LM (", "XX ("),
-         "row 1: no throughput on v100: XX (batch size 5)"),
-        ("pai", "j0,i,ann,Failed,x,9.0\n", "row 1: bad start_time"),
-    ],
-)  # fmt: skip
-def test_a_fault_is_told_by_row_and_column(
-    kind: str, text: str, message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InstanceError) as caught:
-        read(tmp_path, kind, text) if kind != "pai" else read_plain(
-            *_written(tmp_path, text), format="pai"
-        )
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
-
-
 def _written(directory: Path, text: str) -> tuple[Path]:
     (directory / "pai_task_table.csv").write_text(pai_tasks(JOBS))
     path = directory / "jobs"
     path.write_text(text)
     return (path,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        ("gavel", gavel(JOBS[:1]).replace("LM (", "XX ("),
+         "row 1: no throughput on v100: XX (batch size 5), 1 workers; none of"),
+        ("pai", "j0,i,ann,Failed,x,9.0\n", "row 1: bad start_time: not a time: 'x', expected"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_what_was_joined_is_told_by_its_row(
+    kind: str, text: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InstanceError) as caught:
+        read(tmp_path, kind, text, format=kind)
+    assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -442,9 +421,9 @@ def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:
     faults = Faults("entry")
     assert entries_of([{"id": 1}, 7], "jobs", "id", faults) == {1: {"id": "1"}}
     assert faults.malformed == {"not an object": {"count": 1, "first_entry": 2}}
-    with pytest.raises(InstanceError, match=r"^jobs: expected a list of at least one job, got None"):
+    with pytest.raises(InstanceError, match=r"^jobs: expected a list of .* one job, got None"):
         entries_of(None, "jobs", "id", faults)
-    with pytest.raises(InstanceError, match=r"^jobs: expected a list of at least one job, got an empty"):
+    with pytest.raises(InstanceError, match=r"^jobs: expected a list of .* one job, got an empty"):
         entries_of([], "jobs", "id", faults)
 
 

@@ -167,8 +167,8 @@ def test_a_time_that_the_clocks_of_the_zone_left_out_is_refused() -> None:
     said = "bad Submit: a time of day that the clocks of Europe/Berlin left out"
     with pytest.raises(MalformedError, match=said):
         at(made, "2024-03-31 02:30:00")
-    assert at(made, "2024-03-31 03:00:00") - at(made, 
-        "2024-03-31 01:59:00", "Submit"
+    assert at(made, "2024-03-31 03:00:00") - at(
+        made, "2024-03-31 01:59:00", "Submit"
     ) == pytest.approx(60.0)
     assert made.notes() == []
 
@@ -202,7 +202,8 @@ def test_a_format_of_ones_own(text: str, pattern: str) -> None:
     assert at(made, text) == NOON
     assert made.start(made.show(NOON)) == NOON
     assert made.start(text) == NOON
-    with pytest.raises(MalformedError, match="bad Submit: not a time: '2017-W41-1', expected --time-format '%"):
+    expected = "bad Submit: not a time: '2017-W41-1', expected --time-format '%"
+    with pytest.raises(MalformedError, match=expected):
         at(made, "2017-W41-1")
 
 
