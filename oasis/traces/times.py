@@ -241,9 +241,9 @@ class TraceTimes:
         if self._date_of_digits:  # a mistyped one is no number of seconds
             length = next(n for n, each in DATES_OF_DIGITS.items() if each == self._date_of_digits)
             hint = f"--time-format {self._date_of_digits} reads it"
-            digits = np.array([text.isdecimal() for text in texts], dtype=bool)
-            found.problem[digits] = f"a date of {length} digits, {expected.replace(OTHERS, hint)}"
-            form[digits] = ""
+            whole = np.array([text.isdecimal() for text in texts], dtype=bool)
+            found.problem[whole] = f"a date of {length} digits, {expected.replace(OTHERS, hint)}"
+            form[whole] = ""
         found.seconds[:] = values / [EPOCH.get(name, 1) for name in form.tolist()]
         # Nanoseconds have 19 digits, a float has 16: they are divided before they are rounded.
         for k in np.flatnonzero(finite & (values > LARGEST) & (form != "")).tolist():

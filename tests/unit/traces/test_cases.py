@@ -27,9 +27,16 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
-def test_what_is_read_of_a_text(name: str, case: dict[str, Any]) -> None:
+def test_what_is_read_of_a_text(
+    name: str, case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # options name the files beside it
+    for file, lines in case.get("files", {}).items():
+        Path(file).write_text("\n".join(lines), encoding="utf-8")
     trace = FORMATS[name]
-    source = TraceSource(f"jobs.{name}", tuple(case["lines"]))
+    source = TraceSource(
+        f"jobs.{name}", tuple(case["lines"]), "jobs" if "files" in case else "FILE"
+    )
     options = trace.options(**case["options"])
     if "detected" in case:
         assert format_of(source) == name
