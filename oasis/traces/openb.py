@@ -31,6 +31,7 @@ from oasis.traces.table import (
     csv_layout,
     read_source,
 )
+from oasis.traces.times import TraceTimes
 from oasis.traces.window import JobRecord, Window, check_choice, select
 
 
@@ -270,7 +271,7 @@ def read_openb(
         _source(nodes, NODES, NODES_LOOK),
     )
     table = PODS.table(pod_source, options)
-    ran, clock = table.jobs, table.clock
+    ran, clock = table.jobs, table.clock or TraceTimes(options, is_dated=False)
     malformed = dict(table.malformed)
     never = malformed.pop(NEVER_SCHEDULED, {"count": 0})["count"]
     every, bad_nodes = read_nodes(node_source, allow_malformed=options.allow_malformed)

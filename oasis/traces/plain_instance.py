@@ -219,7 +219,7 @@ class TableReader:
 
     def _missing(self, name: str) -> Mask:
         zeros = [self._form.is_dated and text == "0" for text in self._texts(name)]
-        return self.rows.missing(self.columns.get(name)) | np.array(zeros, dtype=bool)
+        return np.logical_or(self.rows.missing(self.columns.get(name)), zeros)
 
     def _some(self, read: Any, name: str, where: Mask | None = None, *more: str) -> FloatArray:
         """Values of a column of times or durations, NaN in rows that say none or not `where`."""
@@ -426,10 +426,10 @@ def _guessed(form: TableFormat, source: TraceSource, options: Any) -> tuple[Rows
     faults = Faults() if records is None else Faults(ENTRY)
     if records is None:
         cells = cells_of(source, layout, wanted, faults)
-        if columns.of.get("id", "").lower() == "job" and "id" not in given:
-            # A name such as `job` may be that of a kind of jobs: it then names none of them.
-            if cells[columns.of["id"]].duplicated().any():
-                columns = columns.without("id")
+        name = columns.of.get("id", "")
+        # A column `job` may have the kinds of jobs: it then names none of them.
+        if name.lower() == "job" and "id" not in given and cells[name].duplicated().any():
+            columns = columns.without("id")
         return Rows(cells, faults), columns, delimiter == ","
     cells = frame_of_entries(
         entries_of(records, "", "", faults), partial(_record, wanted=wanted), faults

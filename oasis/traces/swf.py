@@ -18,6 +18,7 @@ from oasis.traces.table import (
     MalformedError,
     Rows,
     TraceSource,
+    numbers,
     pd,
 )
 
@@ -129,16 +130,19 @@ def _chosen(frame: Frame, rule: str, faults: Faults) -> tuple[Rows, dict[str, st
         keep[own.index] = False
         if parts["status"].iloc[-1] == CONTINUED and own.empty:
             frame.loc[parts.index[-1], "state"] = "RUNNING"
-        # A part without a submission came when the last one ended.
-        end = float(own["submission"].iloc[0]) if len(own) else None
-        for line, part in parts.iterrows():
-            if part["submission"] == UNKNOWN and end is None:
-                faults.add("bad submission", line)
-                keep[parts.index] = False
-                break
-            begin = end if part["submission"] == UNKNOWN else float(part["submission"])
-            frame.loc[line, "submission"] = f"{begin:.17g}"
-            end = begin + float(part["wait"] or 0) + part["took"]
+        # A part without a submission came when the last one ended; what is no number is told later.
+        (end,) = numbers(own["submission"].tolist()[:1] or [""])
+        for line, begin, part in zip(
+            parts.index, numbers(parts["submission"]), parts.to_dict("records"), strict=True
+        ):
+            if part["submission"] == UNKNOWN:
+                if np.isnan(end):
+                    faults.add("bad submission", line)
+                    keep[parts.index] = False
+                    break
+                frame.loc[line, "submission"] = f"{end:.17g}"
+            end = (end if part["submission"] == UNKNOWN else begin) + part["took"]
+            end += float(part["wait"] or 0)
     told = f"lines that are parts of jobs (status 2 to 4): {named}; the jobs' own lines are read"
     return Rows(frame[keep], faults), COLUMNS, [told] if named else []
 
