@@ -218,8 +218,9 @@ class TableReader:
         return [text.replace(",", ".") if comma else text for text, comma in pairs]
 
     def _missing(self, name: str) -> Mask:
-        zeros = [self._form.is_dated and text == "0" for text in self._texts(name)]
-        return np.logical_or(self.rows.missing(self.columns.get(name)), zeros)
+        missing = self.rows.missing(self.columns.get(name))
+        zeros = [text == "0" for text in self._texts(name)] if self._form.is_dated else False
+        return np.logical_or(missing, zeros)
 
     def _some(self, read: Any, name: str, where: Mask | None = None, *more: str) -> FloatArray:
         """Values of a column of times or durations, NaN in rows that say none or not `where`."""

@@ -367,6 +367,8 @@ class Rows:
 
     def missing(self, column: str | None) -> Mask:
         """Whether each cell of a column says nothing."""
+        if column not in self.cells:
+            return np.full(len(self.cells), True)
         return np.array([bool(MISSING.fullmatch(text)) for text in self.texts(column)], dtype=bool)
 
     @property

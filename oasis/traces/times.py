@@ -79,6 +79,7 @@ class TraceTimes:
         self._date_of_digits = ""  # its format, if most numbers are such
         self._separator = " "
         self._repeated = 0  # times that the clocks of the zone showed twice
+        self._last: tuple[Sequence[str], _Found] = ([], _Found(0))
         self.form = LOCAL if self._is_dated else RELATIVE
         if self._format:
             _check_format(self._format)
@@ -98,11 +99,13 @@ class TraceTimes:
             most = np.nanmax(values, initial=0.0)
             named = unit and most < FIRST_SECOND / UNIT_SECONDS[unit]
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
-        forms = [form for form in self._parse(kept, self._format).form if form]
+        found = self._parse(kept, self._format)
+        self._last = (kept, found)
+        forms = [form for form in found.form.tolist() if form]
         if forms:
             # Of forms that are equally frequent, the one that came first.
             self.form = Counter(forms).most_common(1)[0][0]
-        parts = (found[2] for found in map(ISO.fullmatch, kept) if found and found[3])
+        parts = (match[2] for match in map(ISO.fullmatch, kept) if match and match[3])
         self._separator = next(parts, " ")
 
     def notes(self) -> list[str]:
@@ -114,7 +117,10 @@ class TraceTimes:
 
     def column(self, texts: Sequence[str], name: str, unit: str = "") -> tuple[FloatArray, Objects]:
         """Seconds of the times in a column (NaN: none), and the faults of the others (or None)."""
-        found = self._parse(texts, self._format)
+        last, found = self._last  # a column is mostly read as it was looked at
+        self._last = ([], _Found(0))
+        if last != texts or not texts:
+            found = self._parse(texts, self._format)
         form, problem, seconds = found.form, found.problem, found.seconds
         self._repeated += int(np.sum((found.second != seconds) & (form != "")))
         for other in {*form} - {"", self.form}:
