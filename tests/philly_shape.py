@@ -13,7 +13,7 @@ from tempfile import NamedTemporaryFile
 import numpy as np
 
 from oasis.simulator import PlainJob
-from oasis.traces import read_philly_plain
+from oasis.traces import read_plain
 
 GPUS, SHARES = (1, 2, 4, 8), (0.72, 0.1, 0.09, 0.09)
 DAY = 86_400
@@ -26,7 +26,7 @@ def philly_jobs(trace: Path, cluster: str) -> tuple[PlainJob, ...]:
         rows = stream.readlines()
         part.writelines([rows[0], *(row for row in rows if row.rstrip().endswith(f",{cluster}"))])
         part.flush()
-        return tuple(read_philly_plain(part.name))
+        return read_plain(part.name, format="philly").jobs
 
 
 def philly_shaped(jobs: int, seed: int = 0, mean_gap: float = 250.0) -> list[PlainJob]:

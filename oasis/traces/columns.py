@@ -13,7 +13,7 @@ from oasis.traces.table import COLUMN, csv_cells
 # What a table may say of a job -> names of such columns, the likeliest first, without signs between
 # the words. A walltime is no duration: most schedulers call the limit so.
 KNOWN: Mapping[str, tuple[str, ...]] = {
-    "id": ("id", "jobid", "jobuuid", "uuid"),
+    "id": ("id", "jobid", "jobuuid", "uuid", "job"),
     "submitted": (
         *("submitted", "submit", "submittime", "submittedtime", "submissiontime", "submission"),
         *("submittedat", "submitat", "submitts", "submittimestamp", "timesubmit", "timesubmitted"),
@@ -76,6 +76,11 @@ class Columns:
     of: Mapping[str, str]
     units: Mapping[str, str] = field(default_factory=dict)
     guessed: tuple[str, ...] = field(default=())
+
+    def without(self, name: str) -> Columns:
+        """The columns but for one."""
+        of = {each: column for each, column in self.of.items() if each != name}
+        return Columns(of, self.units, tuple(each for each in self.guessed if each != name))
 
     def notes(self) -> list[str]:
         """Notes on guesses, for readers of the numbers."""
@@ -192,8 +197,8 @@ def _guess(header: Sequence[str], free: Sequence[str], name: str) -> str:
             plain = _base(column)[0] if name in TIMED else _plain(column)
             if plain == known:
                 return column
-    if name == "duration":  # a column of hours
-        return next((c for c in free if _base(c)[1] and _base(c)[0] == _plain(c)), "")
+    if name == "duration":  # a column of hours, or run_hours
+        return next((c for c in free if _base(c)[1] and _base(c)[0] in ("run", _plain(c))), "")
     return ""
 
 

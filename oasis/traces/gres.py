@@ -18,6 +18,7 @@ NAMED = re.compile(r"(?i)gpu|^gres[/:]|\b(?:shard|mps)[:=][0-9]")
 GPU_NUMBER = "7696487"  # "gpu" as a number: what sacct prints where it does not know the resource
 PER_NODE_PREFIX = "PER_NODE:"  # of ReqGRES, from Slurm 20.02 on
 KUBERNETES = re.compile(r"[\w.-]+\.com/(gpu|mig-[\w.]+)")  # nvidia.com/gpu, amd.com/gpu
+IN_WORDS = re.compile(r"(?i)(\d+)\s*x?\s*gpus?")  # 4 GPUs
 COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
 
@@ -37,30 +38,6 @@ class Resources:
     is_share: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An entry of a list: ``gres/gpu:a100=4``, ``gpu:a100:4(IDX:0-3)``, ``gpu`` or ``cpu=4``."""
-
-    text: str
-    is_generic: bool
-    name: str
-    type: str | None
-    count: str | None
-
-    @property
-    def number(self) -> int:
-        """Amount of the entry; 1 without a number."""
-        if self.count is None:
-            return 1
-        found = COUNT.fullmatch(self.count)
-        # A count that is not understood becomes 0.5, which
-        # is refused like every number that is not whole.
-        value = float(found[1]) * 1024 ** POWER[found[2].lower()] if found else 0.5
-        if value != int(value):
-            raise _not_understood(self.text)
-        return int(value)
-
-
 def resources_of(text: str) -> Resources:
     """Read a list of trackable resources (TRES), of generic ones (GRES), or of Kubernetes' names.
 
@@ -73,21 +50,20 @@ def resources_of(text: str) -> Resources:
     slices = shares = 0
     nodes: int | None = None
     others: list[str] = []
-    for entry in map(_entry, _entries(_bare(text))):
-        if entry is None:
+    for entry in filter(lambda each: each not in EMPTY, _entries(_bare(text))):
+        name, kind, count, is_generic = _parts(entry)
+        if name == "node" and not is_generic:
+            nodes = _number(entry, count)
+        elif SLICE.search(name) or (is_generic and SLICE.search(kind)):
+            slices += _number(entry, count)
+        elif not is_generic or name in USAGE:
             continue
-        if entry.name == "node" and not entry.is_generic:
-            nodes = entry.number
-        elif SLICE.search(entry.name) or (entry.is_generic and SLICE.search(entry.type or "")):
-            slices += entry.number
-        elif not entry.is_generic or entry.name in USAGE:
-            continue
-        elif entry.name in SHARED:
-            shares += entry.number
-        elif entry.name == "gpu":
-            (whole if entry.type is None else typed).append(entry.number)
+        elif name in SHARED:
+            shares += _number(entry, count)
+        elif name == "gpu":
+            (typed if kind else whole).append(_number(entry, count))
         else:
-            others.append(f"gres/{entry.name}")
+            others.append(f"gres/{name}")
     gpus = sum(whole) or sum(typed) + slices or min(shares, 1)
     is_share = slices + shares > 0
     return Resources(gpus, nodes, tuple(others), PER_NODE_PREFIX in text, is_share)
@@ -120,22 +96,19 @@ def _entries(text: str) -> Iterator[str]:
     yield text[begin:].strip()
 
 
-def _entry(text: str) -> _Entry | None:
-    """Read an entry; None if it says nothing.
+def _parts(text: str) -> tuple[str, str, str | None, bool]:
+    """Name, type and count of an entry, and whether it is a generic resource.
 
     ``[gres/]name[:type][=count]`` in trackable lists, where what is no GRES has another prefix, or
     none and a count; ``[gres:]name[:type][:count]`` in generic ones.
     """
-    if text in EMPTY:
-        return None
     bare = re.sub(r"[(\[][^()\[\]]*[)\]]", "", text).strip().removeprefix(PER_NODE_PREFIX)
     prefix, slash, rest = bare.partition("/")
     if slash and prefix != "gres":
-        return _Entry(text, False, bare, None, None)  # a licence, a file system, ...
+        return bare, "", None, False  # a licence, a file system, ...
     if bare.startswith("PER_"):  # of a task, a socket, ...: of how many is not known
         raise _not_understood(text)
-    if not slash:
-        rest = bare.removeprefix("gres:")
+    rest = rest if slash else bare.removeprefix("gres:")
     head, equals, count = rest.partition("=")
     name, *more = head.split(":")
     name = "gpu" if name == GPU_NUMBER else name.lower()
@@ -143,13 +116,21 @@ def _entry(text: str) -> _Entry | None:
     if is_generic and (re.search(r"[()\[\]]", bare) or not name or len(more) + bool(equals) > 2):
         raise _not_understood(text)
     more = [part for part in more if part]  # a type that is (null) is none
-    if equals:
-        return _Entry(text, is_generic, name, more[0] if more else None, count)
-    if len(more) == 2:
-        return _Entry(text, is_generic, name, more[0], more[1])
-    if more and not COUNT.fullmatch(more[0]):
-        return _Entry(text, is_generic, name, more[0], None)
-    return _Entry(text, is_generic, name, None, more[0] if more else None)
+    if not equals and more and (len(more) == 2 or COUNT.fullmatch(more[0])):
+        return name, more[0] if len(more) == 2 else "", more[-1], is_generic
+    return name, more[0] if more else "", count if equals else None, is_generic
+
+
+def _number(text: str, count: str | None) -> int:
+    """Amount of an entry, which is 1 if it says none."""
+    if count is None:
+        return 1
+    found = COUNT.fullmatch(count)
+    # A count that is not understood becomes 0.5, which is refused like every other half.
+    value = float(found[1]) * 1024 ** POWER[found[2].lower()] if found else 0.5
+    if value != int(value):
+        raise _not_understood(text)
+    return int(value)
 
 
 def _not_understood(text: str) -> MalformedError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
@@ -17,7 +17,7 @@ from oasis.traces.everything import fit_machines, widened
 from oasis.traces.mapping import MachineOptions, build
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.table import Frame, Mask, Rows, TraceSource, pd, read_source
+from oasis.traces.table import Frame, Rows, TraceSource, pd, read_source
 from oasis.traces.times import TraceTimes
 from oasis.traces.window import LABELS, Window, check_choice, select
 
@@ -50,17 +50,9 @@ class TraceTable:
     clock: TraceTimes | None = None
 
 
-def jobs_frame(rows: Rows, good: Mask, **columns: Any) -> Frame:
-    """The frame of the `good` rows; a column is an array, a list or one value."""
-    lines = rows.cells.index
-    frame = pd.DataFrame({**FIELDS, **columns}, index=lines)
-    return frame if good.all() else frame[good]
-
-
-def held_note(count: int, gpus: int) -> list[str]:
-    """What is said of jobs that had begun and not ended, if there are any that held GPUs."""
-    free = "they are left out, so that these count as free"
-    return [f"jobs that had begun and not ended: {count}, on {gpus} GPUs; {free}"] if gpus else []
+def jobs_frame(rows: Rows, **columns: Any) -> Frame:
+    """The frame of these rows; a column is an array, a list or one value."""
+    return pd.DataFrame({**FIELDS, **columns}, index=rows.lines)
 
 
 def model_note(jobs: Frame) -> list[str]:
@@ -68,13 +60,6 @@ def model_note(jobs: Frame) -> list[str]:
     count = int((jobs["model"] != "").sum())
     alike = "which is not respected: all GPUs count alike"
     return [f"jobs that ask for a model of GPU, {alike}: {count}"] if count else []
-
-
-def frame_of(jobs: Sequence[PlainJob], lines: Sequence[int]) -> Frame:
-    """The frame of these jobs."""
-    columns = {name: [getattr(job, name, False) for job in jobs] for name in FIELDS}
-    frame = pd.DataFrame(columns, index=list(lines))
-    return frame.astype({"started": float, "ended": float})
 
 
 def plain_jobs_of(frame: Frame) -> list[PlainJob]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +17,10 @@ from oasis.model.instance import Instance
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray
 from oasis.traces.everything import busiest, last_slot, ps_counts, widened
-from oasis.traces.job_table import TABLE, JobTrace, TraceTable, jobs_frame
+from oasis.traces.job_table import TABLE
 from oasis.traces.mapping import RESOURCES, build, jobs_of
 from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_job import ended_as
+from oasis.traces.plain_instance import TableFormat, table_trace
 from oasis.traces.table import (
     NEVER_SCHEDULED,
     Faults,
@@ -215,12 +215,6 @@ def _spread(nodes: Sequence[Node], count: int) -> list[Node]:
     return [nodes[k] for k in (np.arange(count) * len(nodes) // count).tolist()]
 
 
-POD_COLUMNS = (
-    *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos"),
-    *("creation_time", "deletion_time", "scheduled_time"),
-)
-
-
 def read_openb(
     pods: str | os.PathLike[str],
     nodes: str | os.PathLike[str],
@@ -276,11 +270,13 @@ def read_openb(
         _source(pods, PODS.name, PODS.looks),
         _source(nodes, NODES, NODES_LOOK),
     )
-    frame, faults, clock = _pods(pod_source, options)
+    table = PODS.table(pod_source, options)
+    ran, clock = table.jobs, table.clock or TraceTimes(options, is_dated=False)
+    malformed = dict(table.malformed)
+    never = malformed.pop(NEVER_SCHEDULED, {"count": 0})["count"]
     every, bad_nodes = read_nodes(node_source, allow_malformed=options.allow_malformed)
-    check_choice("qos", options.qos, frame["qos"])
+    check_choice("qos", options.qos, ran["qos"])
     check_choice("model", options.model, (node.model for node in every))
-    ran = frame[~frame["waits"]]
     wanted = ran[ran["qos"] == options.qos] if options.qos else ran
     records = _records(wanted)
     begin = clock.start(options.start)
@@ -302,15 +298,15 @@ def read_openb(
             f"pods that ask for a model of GPU: {len(asking)}, of which no node has it for {lost}"
         )
         notes["pods"] = [told]
-    malformed = {"pods": faults.malformed, "nodes": bad_nodes.malformed}
+    unusable = {"pods": malformed, "nodes": bad_nodes.malformed}
     found = {
         "trace": "Alibaba openb 2023",
         "licence": "Apache-2.0, alibaba/clusterdata",
         "files": {"pods": pod_source.name, "nodes": node_source.name},
-        "rows": {"pods": len(frame), "nodes": len(every)},
-        "malformed": {name: kinds for name, kinds in malformed.items() if kinds},
+        "rows": {"pods": len(ran) + never, "nodes": len(every)},
+        "malformed": {name: kinds for name, kinds in unusable.items() if kinds},
         "notes": notes,
-        "never_scheduled": len(frame) - len(ran),
+        "never_scheduled": never,
         "window_start": clock.show(window.start),
     }
     return build("openb", window, cluster, options, found)
@@ -324,45 +320,34 @@ def _source(path: str | os.PathLike[str], kind: str, looks: str) -> TraceSource:
     return source
 
 
-def _pods(source: TraceSource, options: OpenbOptions) -> tuple[Frame, Faults, TraceTimes]:
-    """The pods as jobs, with the CPUs and memory of a worker; one that `waits` never ran."""
-    faults, clock, layout = Faults(), TraceTimes(options, is_dated=False), csv_layout(source)
-    # These are not in every list of the trace, and empty for most pods.
-    more = [name for name in ("gpu_spec", "pod_phase") if name in layout.header]
-    rows = Rows(cells_of(source, layout, (*POD_COLUMNS, *more), faults), faults)
-    gpus = rows.number("num_gpu", "num_gpu", whole=True)
+POD_COLUMNS = {
+    **{"id": "name", "submitted": "creation_time", "started": "scheduled_time"},
+    **{"ended": "deletion_time", "gpus": "num_gpu", "state": "pod_phase", "model": "gpu_spec"},
+}
+AMOUNTS = ("cpu_milli", "memory_mib", "gpu_milli")
+
+
+def _pod_rows(
+    source: TraceSource, options: OpenbOptions
+) -> tuple[Rows, Mapping[str, str], list[str]]:
+    """The pods; two of the columns are not in every list of the trace."""
+    layout, faults = csv_layout(source), Faults()
+    absent = {"gpu_spec", "pod_phase"} - set(layout.header)
+    wanted = [name for name in (*POD_COLUMNS.values(), *AMOUNTS, "qos") if name not in absent]
+    return Rows(cells_of(source, layout, wanted, faults), faults), POD_COLUMNS, []
+
+
+def _amounts(rows: Rows, duration: FloatArray, gpus: FloatArray, _: Any) -> dict[str, Any]:
+    """What a worker of a pod asks for: CPUs and memory are of the whole pod, shared evenly."""
+    rows.reject(gpus % 1 != 0, "bad num_gpu")
     share = rows.number("gpu_milli", "gpu_milli") / 1000
     # gpu_milli is the share of each GPU of the pod, so it is 0 exactly if there is none.
     rows.reject(((gpus > 0) != (share > 0)) | (share > 1), "bad gpu_milli")
     workers = np.fmax(1, gpus)
-    # CPUs and memory are those of the whole pod, and its workers share them evenly.
     cpu = rows.number("cpu_milli", "cpu_milli") / 1000 / workers
     memory = rows.number("memory_mib", "memory_mib") * GB_PER_MIB / workers
-    clock.look_at(rows.texts("creation_time"))
-    submitted, ended = (
-        rows.some(clock.column, rows.texts(name), rows.is_good, name)
-        for name in ("creation_time", "deletion_time")
-    )
-    begins = rows.texts("scheduled_time")
-    # From creation to deletion such a pod only waited, so it has no duration.
-    waits = np.array([not text for text in begins], dtype=bool)
-    duration = ended - rows.some(clock.column, begins, ~waits, "scheduled_time")
-    rows.reject(duration <= 0, "deletion_time is not after scheduled_time")
-    rows.reject(ended - duration < submitted, "scheduled_time is before creation_time")
-    phases = rows.texts("pod_phase") if "pod_phase" in more else [""] * len(begins)
-    jobs = jobs_frame(
-        rows,
-        rows.settle("name"),
-        **{"id": rows.texts("name"), "submitted": submitted, "duration": duration},
-        **{"started": ended - duration, "ended": ended, "state": list(map(ended_as, phases))},
-        gpus=np.nan_to_num(gpus).astype(np.int64),
-        model=rows.texts("gpu_spec") if "gpu_spec" in more else "",
-        is_share=(share > 0) & (share < 1),
-        **{"qos": rows.texts("qos"), "waits": waits},
-        **{"share": share, "cpu": cpu, "memory": memory},
-    )
-    faults.check_usable(len(jobs), source.name, allow_malformed=options.allow_malformed)
-    return jobs, faults, clock
+    found = {"qos": rows.texts("qos"), "share": share, "cpu": cpu, "memory": memory}
+    return {**found, "is_share": (share > 0) & (share < 1)}
 
 
 def _records(jobs: Frame) -> list[JobRecord]:
@@ -381,21 +366,17 @@ def _records(jobs: Frame) -> list[JobRecord]:
     ]
 
 
-def _read(source: TraceSource, options: OpenbOptions) -> TraceTable:
-    """The pods as jobs with GPUs and times; one on a part of a GPU holds a whole one."""
-    jobs, faults, clock = _pods(source, options)
-    for line in jobs.index[jobs["waits"]]:
-        faults.add(NEVER_SCHEDULED, int(line))
-    jobs = jobs[~jobs["waits"]]
-    faults.check_usable(len(jobs), source.name, allow_malformed=options.allow_malformed)
-    return TraceTable(jobs, faults.malformed, [], clock)
-
-
-PODS = JobTrace(
+PODS = table_trace(
     "openb",
-    _read,
-    {"trace": "Alibaba openb 2023", "licence": "Apache-2.0, alibaba/clusterdata"},
-    OpenbOptions,
+    "Alibaba openb 2023",
+    TableFormat(
+        rows=_pod_rows,
+        states={"Running": "", "Pending": ""},  # phases of pods that the list says an end of
+        never=NEVER_SCHEDULED,
+        check=_amounts,
+    ),
+    options=OpenbOptions,
+    licence="Apache-2.0, alibaba/clusterdata",
     looks="the pod list of the openb trace",
     header=("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time"),
 )

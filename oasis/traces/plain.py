@@ -6,99 +6,26 @@ The rows of each format are those that ``oasis import`` reads: there is one read
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import FileKind, refuse_other
+from oasis.model.instance import Instance
 from oasis.model.summary import Facts, Summarised
-from oasis.traces.batsim import BATSIM
-from oasis.traces.gavel import GAVEL
+from oasis.traces.clusters import ACME, HELIOS, PAI, PHILLY, SUPERCLOUD
 from oasis.traces.job_table import TABLE, JobTrace, chosen_jobs, model_note, plain_jobs_of
+from oasis.traces.mapping import MachineOptions
 from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
 from oasis.traces.options import TraceOptions
-from oasis.traces.pai import PAI
-from oasis.traces.philly import PHILLY
-from oasis.traces.plain_instance import PLAIN, TableFormat, is_table_of_records, table_trace
+from oasis.traces.plain_instance import PLAIN, is_table_of_records
 from oasis.traces.plain_job import PlainJob
+from oasis.traces.simulators import BATSIM, GAVEL, TIRESIAS
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
-from oasis.traces.table import Frame, MalformedError, TraceSource, csv_cells, read_source
+from oasis.traces.table import Frame, TraceSource, csv_cells, read_source
 from oasis.traces.window import kept_sentence, malformed_counts, rule_text
-
-# --- tables of well-known traces, with known columns ----------------------------------------------
-
-# Both tables of the Shanghai AI Laboratory's clusters have the run itself, from start to end. Its
-# column `duration` is not used: in Kalos it is the time from submission to end.
-_RUN = {"started": "start_time", "ended": "end_time", "owner": "user", "state": "state"}
-_HELIOS = {"id": "job_id", "submitted": "submit_time", "gpus": "gpu_num", **_RUN}
-_HEADER = ("job_id", "gpu_num", "node_num", "submit_time", "start_time", "end_time")
-HELIOS = table_trace(
-    "helios",
-    {"trace": "SenseTime Helios (SC 2021)"},
-    TableFormat({**_HELIOS, "virtual_cluster": "vc"}, is_dated=True),
-    looks="a job table of the Helios trace",
-    header=(*_HEADER, "vc"),
-)
-ACME = table_trace(
-    "acme",
-    {"trace": "AcmeTrace (NSDI 2024)"},
-    TableFormat(_HELIOS, is_dated=True),
-    looks="a job table of AcmeTrace",
-    header=(*_HEADER, "type"),
-)
-TIRESIAS = table_trace(
-    "tiresias",
-    {"trace": "jobs of Tiresias's simulator (NSDI 2019)"},
-    TableFormat(
-        {"id": "job_id", "submitted": "submit_time", "duration": "duration", "gpus": "num_gpu"}
-    ),
-    looks="a job table of Tiresias's simulator",
-    header=("job_id", "num_gpu", "submit_time", "model_name", "duration"),
-)
-
-# Numbers of resources in the data set's own list: two types of GPUs.
-SUPERCLOUD_GPUS = ("1001", "1002")
-NUMBERED = re.compile(r"([0-9]+)=([0-9]+)")
-SLURM_STATES: Mapping[str, str] = dict(  # by their numbers in Slurm's database
-    zip(
-        map(str, range(12)),
-        (
-            *("PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT"),
-            *("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"),
-        ),
-        strict=True,
-    )
-)
-
-
-def numbered_gpus(text: str) -> tuple[float, bool]:
-    """GPUs in a list of resources by number, which are whole; one that is not there is none."""
-    found = [NUMBERED.fullmatch(part.strip()) for part in text.split(",") if part.strip()]
-    if not all(found):
-        expected = "a list such as 1=40,2=170000,1002=2"
-        raise MalformedError("bad tres_alloc", expected=expected)
-    return sum(int(entry[2]) for entry in found if entry and entry[1] in SUPERCLOUD_GPUS), False
-
-
-SUPERCLOUD = table_trace(
-    "supercloud",
-    {"trace": "MIT Supercloud (HPEC 2021)"},
-    TableFormat(
-        {
-            **{"id": "id_job", "submitted": "time_submit", "eligible": "time_eligible"},
-            **{"started": "time_start", "ended": "time_end", "gpus": "tres_alloc"},
-            **{"owner": "id_user", "state": "state"},
-        },
-        is_dated=True,
-        gpus=numbered_gpus,
-        states=SLURM_STATES,
-    ),
-    looks="the Slurm log of MIT Supercloud",
-    header=("id_job", "time_submit", "time_start", "time_end", "tres_alloc"),
-)
 
 # --- the registry ---------------------------------------------------------------------------------
 
@@ -333,47 +260,59 @@ def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOption
     return trace.options(**wanted)  # type: ignore[arg-type]
 
 
-def read_philly_plain(
+def read_instance(
     path: str | os.PathLike[str],
+    options: MachineOptions | None = None,
     *,
-    virtual_cluster: str = "",
-    max_gpus: int | None = None,
-    first: int = 0,
-    jobs: int | None = None,
-) -> list[PlainJob]:
-    """Plain jobs of the Philly trace, named after their lines in the file.
+    format: str | None = None,
+) -> Instance:
+    """Turn a trace into an instance: all formats but openb, which also has a list of nodes.
 
-    The parameters are those of `read_plain`; the counts of bad rows are not returned.
+    Parameters
+    ----------
+    path : path
+        The file, compressed or not; ``-``: standard input. The page of traces says what each format
+        needs.
+    options : MachineOptions, optional
+        The assumptions; all of them are recorded in the metadata. Those of a format, such as
+        `SlurmOptions`, say that the file has it.
+    format : str, optional
+        How to read the file, a key of `oasis.traces.plain.FORMATS`; by default, what the options
+        say, or else what it looks like.
+
+    Returns
+    -------
+    Instance
+        ``metadata["malformed"]`` counts the rows that could not be used, by kind.
 
     Raises
     ------
     InstanceError
-        If a column is missing or no job is left.
+        If a column is missing, more than half of the rows cannot be used or no job is left.
+    ValueError
+        If an option is out of its range.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from oasis.traces import read_philly_plain
-    >>> rows = '''timestamp,duration,num_gpus,gpu_time,cluster
-    ... 2017-10-09 07:00:00,3600,4,14400,a
+    >>> from oasis.traces import SlurmOptions, read_instance
+    >>> rows = '''JobID|User|Submit|ElapsedRaw|State|AllocTRES
+    ... 17|ann|2024-03-01T08:00:00|7200|COMPLETED|cpu=16,mem=64G,node=1,gres/gpu=4
+    ... 17.batch||2024-03-01T08:00:00|7200|COMPLETED|cpu=16,mem=64G,node=1,gres/gpu=4
     ... '''
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     path = Path(directory, "philly.csv")
+    ...     path = Path(directory, "jobs.txt")
     ...     _ = path.write_text(rows)
-    ...     jobs = read_philly_plain(path)
-    >>> [(job.id, job.submitted, job.duration, job.gpus, job.owner) for job in jobs]
-    [('philly-2', 0.0, 3600.0, 4, 'a')]
+    ...     instance = read_instance(path, SlurmOptions(start="first"))
+    >>> [(job.id, job.work(instance.slot_seconds)) for job in instance.jobs]
+    [('17', 16)]
     """
-    trace = read_plain(
-        path,
-        virtual_cluster=virtual_cluster,
-        max_gpus=max_gpus,
-        first=first,
-        jobs=jobs,
-        format="philly",
-    )
-    return list(trace.jobs)
+    told = (name for name, trace in FORMATS.items() if type(options) is trace.options)
+    trace = FORMATS[format or next(told, "") or format_of(read_source(path))]
+    if trace is PODS:
+        raise InstanceError("format", "expected another one: read_openb takes pods and nodes")
+    return trace.instance(path, options or trace.options())  # type: ignore[arg-type]
 
 
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:

@@ -2,150 +2,86 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import numpy as np
 
 from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NOT_ENDED, Faults, Frame, pd
 
 WIDTHS = "read with the most of them, for as long as their work needs"
+READ_AS = {
+    "joined": "one job each, with the work of all its runs",
+    "last": "the last run of each is read",
+    "each": "each run is read as a job of its own",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class JobRun:
-    """One run of a job in a line of the file.
+def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
+    """One run for each group of `runs`, with their work, from the first to the last.
 
-    `has_ended`: whether its duration is known. Two clusters give the same numbers to their jobs.
-    `end` is the recorded one, or when the last of several runs ended, which are read as this one.
+    Its GPUs are the sum or the maximum, by `gpus`. Where none of them is alone in its group and all
+    have equally many, or none, durations are added: a detour by GPU-seconds would round.
     """
-
-    id: str
-    line: int
-    submitted: float
-    duration: float
-    gpus: int
-    labels: Mapping[str, str]
-    started: float | None = None
-    has_ended: bool = True
-    cluster: str = ""
-    owner: str = ""
-    state: str = ""
-    end: float | None = None
-    is_share: bool = False
-
-    @property
-    def ended(self) -> float | None:
-        """End of the run, if the file has its begin."""
-        if self.end is None and self.started is not None:
-            return self.started + self.duration
-        return self.end
-
-    @property
-    def work(self) -> float:
-        """GPU-seconds."""
-        return self.gpus * self.duration
-
-
-def combined(runs: Sequence[JobRun], gpus: int) -> JobRun:
-    """One run of `gpus` GPUs, or of none, with the work of `runs`, from the first to the last."""
-    # Runs with the same GPUs are added as they are: a detour by GPU-seconds would round.
-    alike = len({run.gpus for run in runs}) == 1 and gpus == runs[0].gpus
-    total = sum(run.duration for run in runs)
-    duration = sum(run.work for run in runs) / gpus if gpus and not alike else total
-    ends = [run.ended for run in runs]
-    known = [end for end in ends if end is not None]
-    return replace(
-        runs[0],
-        line=min(run.line for run in runs),
-        submitted=min(run.submitted for run in runs),
-        duration=duration,
-        gpus=gpus,
-        has_ended=all(run.has_ended for run in runs),
-        state=runs[-1].state,
-        end=max(known) if len(known) == len(ends) else None,
-        is_share=any(run.is_share for run in runs),
+    worked = runs.assign(
+        line=runs.index, work=runs["gpus"] * runs["duration"], is_known=runs["ended"].notna()
     )
+    groups = worked.groupby(by, sort=False, dropna=False)
+    found = groups.head(1).set_index(by, drop=False)
+    several = groups.agg(
+        **{"line": ("line", "min"), "submitted": ("submitted", "min"), "state": ("state", "last")},
+        **{"has_ended": ("has_ended", "all"), "is_share": ("is_share", "any")},
+        **{"ended": ("ended", "max"), "gpus": ("gpus", gpus), "total": ("duration", "sum")},
+        **{"work": ("work", "sum"), "least": ("gpus", "min"), "most": ("gpus", "max")},
+        **{"is_known": ("is_known", "all"), "longest": ("duration", "max")},
+    )
+    for name in ("line", "submitted", "state", "has_ended", "is_share", "gpus"):
+        found[name] = several[name]
+    found["ended"] = several["ended"].where(several["is_known"])
+    alike = (several["least"] == several["most"]) & (several["gpus"] == several["most"])
+    total = several["total"] if gpus == "max" else several["longest"]
+    by_work = several["work"] / several["gpus"].where(several["gpus"] > 0)
+    found["duration"] = total.where(alike | by_work.isna(), by_work)
+    return found.set_index("line").drop(columns=["work", "is_known"])
 
 
-def jobs_of_runs(
-    groups: Iterable[Sequence[JobRun]], rule: str, faults: Faults
-) -> tuple[Frame, list[str]]:
+def jobs_of_runs(runs: Frame, rule: str, faults: Faults, late: str) -> tuple[Frame, list[str]]:
     """The jobs of these runs in the order of the file, and notes on joined runs.
 
-    The first run of each job comes first. The rule makes one job with the work of all its runs and
-    its first submission (joined); the last run alone; or each run a job named ``7``, ``7#2``.
+    The runs of one `key` are of one job and stand one below the other. The rule makes one job with
+    the work of all its runs and its first submission (joined); the last run alone; or each run a
+    job named ``7``, ``7#2``. `late` is the fault of one that started before it was submitted.
     """
-    found: list[tuple[JobRun, str]] = []
-    names: Counter[str] = Counter()
-    several: list[Sequence[JobRun]] = []
-    for group in groups:
-        if len(group) > 1 and (rule == "each" or group[-1].has_ended):  # else no job is read
-            several.append(group)
-        for run in _read_by(rule, group, faults):
-            names[run.id] += 1
-            if not run.has_ended:
-                faults.add(NOT_ENDED, run.line)
-            elif run.duration == 0:
-                faults.add(NEVER_RAN, run.line)
-            elif run.started is not None and run.started < run.submitted:
-                faults.add("started before it was submitted", run.line)
-            else:
-                count = names[run.id]
-                found.append((run, run.id if count == 1 else f"{run.id}#{count}"))
-    found.sort(key=lambda pair: pair[0].line)
-    runs = [run for run, _ in found]
-    columns: dict[str, list[Any]] = {"id": [name for _, name in found]}
-    for name in ("submitted", "duration", "gpus", "owner", "started", "ended", "state"):
-        columns[name] = [getattr(run, name) for run in runs]
-    columns |= {label: [run.labels[label] for run in runs] for label in (runs or [_NONE])[0].labels}
-    columns["is_share"] = [run.is_share for run in runs]
-    frame = pd.DataFrame(columns).assign(utility=None, model="")
-    frame = frame.astype({"started": float, "ended": float})
-    return frame.set_axis([run.line for run in runs]), _notes(rule, several)
-
-
-_NONE = JobRun("", 0, 0.0, 0.0, 0, {})
-
-
-def _read_by(rule: str, group: Sequence[JobRun], faults: Faults) -> Iterator[JobRun]:
-    if rule == "each":
-        yield from group
-    elif rule == "last":
-        yield group[-1]
-    elif not group[-1].has_ended:
-        # The job goes on, so its work is not known: its
-        # earlier runs are left out with the last one.
-        for run in group[:-1]:
-            faults.add(EARLIER_RUN, run.line)
-        yield group[-1]
-    else:
-        ended = [run for run in group if run.has_ended]
-        for run in group:
-            if not run.has_ended:  # an earlier one whose end was never recorded, of a lost node
-                faults.add(EARLIER_RUN, run.line)
-        yield combined(ended, max(run.gpus for run in ended))
-
-
-def _notes(rule: str, several: Sequence[Sequence[JobRun]]) -> list[str]:
-    if not several:
-        return []
-    what = {
-        "joined": "one job each, with the work of all its runs",
-        "last": "the last run of each is read",
-        "each": "each run is read as a job of its own",
-    }[rule]
-    count, rows = len(several), sum(map(len, several))
-    found = [f"jobs with several runs: {count} in {rows} rows; {what} (--runs {rule})"]
-    mixed = sum(len({run.gpus for run in group if run.duration}) > 1 for group in several)
-    if rule == "joined" and mixed:
-        found.append(f"jobs whose runs had different numbers of GPUs: {mixed}, {WIDTHS}")
-    return found
-
-
-def grouped(runs: Iterable[tuple[Hashable, Any]]) -> Iterator[list[Any]]:
-    """The values of each key, keys and values in the order in which they come."""
-    found: dict[Hashable, list[Any]] = {}
-    for key, value in runs:
-        found.setdefault(key, []).append(value)
-    yield from found.values()
+    group = runs.groupby("key", sort=False)
+    last = ~runs.duplicated("key", keep="last")
+    ended = group["has_ended"].transform("last") if len(runs) else last
+    size = group["key"].transform("size") if len(runs) else last
+    several = runs[(size > 1) & (ended | (rule == "each"))]
+    mixed = several[several["duration"] > 0].groupby("key")["gpus"].nunique() > 1
+    if rule == "last":
+        runs = runs[last]
+    elif rule == "joined":
+        # A job that goes on has no known work: its earlier runs are left out with the last one. So
+        # is an earlier one whose end was never recorded, of a lost node.
+        lost = np.where(ended, ~runs["has_ended"], ~last).astype(bool)
+        for line in runs.index[lost]:
+            faults.add(EARLIER_RUN, line)
+        runs = runs[~lost]
+        is_one = ~runs["key"].duplicated(keep=False)
+        if not is_one.all():
+            runs = pd.concat([runs[is_one], combined(runs[~is_one], ["key"], "max")])
+    count = runs.groupby("id").cumcount() + 1
+    runs = runs.assign(id=runs["id"].where(count == 1, runs["id"] + "#" + count.astype(str)))
+    fault = np.select(
+        [~runs["has_ended"], runs["duration"] == 0, runs["started"] < runs["submitted"]],
+        [NOT_ENDED, NEVER_RAN, late],
+        default="",
+    )
+    for line, kind in zip(runs.index[fault != ""], fault[fault != ""], strict=True):
+        faults.add(str(kind), line)
+    jobs = runs[fault == ""].sort_index(kind="stable").drop(columns=["key", "has_ended"])
+    notes = []
+    if len(several):
+        what = f"{several['key'].nunique()} in {len(several)} rows; {READ_AS[rule]}"
+        notes.append(f"jobs with several runs: {what} (--runs {rule})")
+    if rule == "joined" and mixed.any():
+        count_mixed = int(mixed.sum())
+        notes.append(f"jobs whose runs had different numbers of GPUs: {count_mixed}, {WIDTHS}")
+    return jobs, notes

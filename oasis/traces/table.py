@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from math import inf, nan
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 
 LINES_LOOKED_AT = 200  # to tell what a file is
-PARQUET_ROWS = 100_000  # that are read at once
 LONGEST_RECORD = 1000  # lines between two quotes
 ROW_END = "\x1e"  # a sign that no cell has: ASCII's record separator
 Frame = Any  # of pandas, which is imported where a trace is read
@@ -106,35 +106,18 @@ def csv_of_parquet(content: bytes) -> bytes:
     """The rows of a Parquet file as a table with commas between."""
     try:
         require("a Parquet file", "pyarrow", "pandas")
+        # Whole numbers stay such beside missing ones: a float has 16 digits.
+        frame = pd.read_parquet(io.BytesIO(content), dtype_backend="numpy_nullable")
     except ModuleNotFoundError as error:
         raise InstanceError("", str(error)) from None
-    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    text = io.StringIO()
-    try:
-        file = parquet.ParquetFile(arrow.BufferReader(content))
-        index = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
-        ranges = [  # an index of numbers in a row is not in the columns
-            (entry["name"], range(entry["start"], entry["stop"], entry["step"]))
-            for entry in index
-            if isinstance(entry, dict) and entry["name"] not in (None, *file.schema_arrow.names)
-        ]
-        begin = 0
-        # Part by part, so that the table is in memory but once.
-        for number, part in enumerate(file.iter_batches(PARQUET_ROWS)):
-            # What pandas had as its index, such as the names of the jobs, is a column like others.
-            # Whole numbers stay such beside missing ones: a float has 16 digits.
-            frame = part.to_pandas(ignore_metadata=True, integer_object_nulls=True)
-            for name, values in ranges:
-                frame.insert(0, name, values[begin : begin + len(frame)])
-            begin += len(frame)
-            rows = frame.to_csv(index=False, header=number == 0, lineterminator=ROW_END)
-            # A cell may hold lines of text; a row has one.
-            text.write(rows.replace("\r", " ").replace("\n", " ").replace(ROW_END, "\n"))
-    except (arrow.ArrowException, OSError) as error:
-        # What pyarrow says may have several lines.
+    except (ValueError, OSError) as error:  # what pyarrow says may have several lines
         detail = " ".join(f"{error}".split())
         raise InstanceError("", f"expected a whole Parquet file ({detail})") from None
-    return text.getvalue().encode()
+    if any(frame.index.names):  # such as the names of the jobs: columns like others
+        frame = frame.reset_index()
+    rows: str = frame.to_csv(index=False, lineterminator=ROW_END)
+    # A cell may hold lines of text; a row has one.
+    return rows.replace("\r", " ").replace("\n", " ").replace(ROW_END, "\n").encode()
 
 
 def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
@@ -161,6 +144,7 @@ LARGEST = 2.0**53  # of a number: every integer up to here is a float
 COLUMN = "column "  # before the name of a column in errors: options may have the same names
 ROW, ENTRY = "row", "entry"  # of a table, of a JSON document
 MOST_KINDS = 3  # of faults, in an error message
+MISSING = re.compile(r"(?i)(?:none|null|\(null\)|nan|nat|n/?a|unknown|invalid|-)?")
 
 
 class MalformedError(Exception):
@@ -188,21 +172,11 @@ class Faults:
         count, first, shown = self._found.get(fault.kind, (0, line, fault))
         self._found[fault.kind] = (count + 1, *((line, fault) if line < first else (first, shown)))
 
-    def drop(self, kind: str) -> None:
-        """Forget the rows of a kind of fault."""
-        self._found.pop(kind, None)
-
     @property
     def malformed(self) -> dict[str, dict[str, int]]:
         """Kind of fault -> how many rows, and the first line or entry, which is 1."""
         ordered = sorted(self._found.values(), key=lambda found: found[1])
         return {str(f): {"count": n, f"first_{self.unit}": line} for n, line, f in ordered}
-
-    def expected(self, kinds: Iterable[str]) -> str:
-        """Expected values in place of these kinds of faults, keys of `malformed`."""
-        said = {str(fault): fault.expected for _, _, fault in self._found.values()}
-        known = [f"{kind}: {said[kind]}" for kind in kinds if said[kind]]
-        return f"; expected instead of {', of '.join(known)}" if known else ""
 
     def check_usable(self, good: int, name: str, *, allow_malformed: bool = False) -> None:
         """Refuse a file with no usable row, or with less than half of its rows usable.
@@ -210,29 +184,28 @@ class Faults:
         Rows without a fault that are no job, such as those of jobs that have not ended, do not
         count. With `allow_malformed`, one of the `good` rows is enough.
         """
-        malformed = self.malformed
-        faults = {kind: found for kind, found in malformed.items() if kind not in SOUND}
-        count = sum(found["count"] for found in faults.values())
+        every = sorted(self._found.values(), key=lambda found: (-found[0], found[1]))
+        faults = [found for found in every if found[2].kind not in SOUND]
+        count = sum(found[0] for found in faults)
         # More bad rows than good ones are a sign of another format or of a wrong option.
-        if (good and (allow_malformed or count <= good)) or not malformed:
+        if (good and (allow_malformed or count <= good)) or not every:
             return
-        named = sorted((faults or malformed).items(), key=lambda entry: -entry[1]["count"])
-        first = min(found[f"first_{self.unit}"] for _, found in named)
-        kinds = "; ".join(
-            kind if len(named) == 1 else f"{kind} ({_rows(found['count'], self.unit)})"
-            for kind, found in named[:MOST_KINDS]
-        )
+        named = faults or every
+        kinds = [
+            f"{fault}{f' ({_rows(n, self.unit)})' if len(named) > 1 else ''}"
+            for n, _, fault in named[:MOST_KINDS]
+        ]
         others = len(named) - MOST_KINDS
         more = f"; {others} other kind{'' if others == 1 else 's'}" if others > 0 else ""
         many = _many(self.unit)
+        what = f"none of the {sum(n for n, _, _ in every)} {many} of {name} can be used"
         if good:
             what = f"{count} of the {count + good} {many} of {name} cannot be used"
             what += f"; --allow-malformed goes on with the other {good}"
-        else:
-            rejected = sum(found["count"] for found in malformed.values())
-            what = f"none of the {rejected} {many} of {name} can be used"
-        expected = self.expected(kind for kind, _ in named[:MOST_KINDS])
-        raise InstanceError(f"{self.unit} {first}", f"{kinds}{more}; {what}{expected}")
+        known = [f"{f}: {f.expected}" for _, _, f in named[:MOST_KINDS] if f.expected]
+        expected = f"; expected instead of {', of '.join(known)}" if known else ""
+        first = min(line for _, line, _ in named)
+        raise InstanceError(f"{self.unit} {first}", f"{'; '.join(kinds)}{more}; {what}{expected}")
 
 
 def malformed_lines(instance: Instance) -> list[str]:
@@ -263,20 +236,14 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
     >>> malformed_sentences({"jobs": {"bad duration": {"count": 2, "first_row": 7}}})
     ['jobs: 2 malformed rows (bad duration), first at line 7']
     """
-    return [
-        _sentence(name, kind, found)
-        for name, kinds in report.items()
-        for kind, found in kinds.items()
-    ]
-
-
-def _sentence(name: str, kind: str, found: Mapping[str, int]) -> str:
-    sound = "" if kind in SOUND else "malformed "
-    if "first_entry" in found:
-        rows, where = _rows(found["count"], f"{sound}{ENTRY}"), f"entry {found['first_entry']}"
-    else:
-        rows, where = _rows(found["count"], f"{sound}{ROW}"), f"line {found['first_row']}"
-    return f"{name}: {rows} ({kind}), first at {where}"
+    sentences = []
+    for name, kinds in report.items():
+        for kind, found in kinds.items():
+            unit, where = (ENTRY, ENTRY) if "first_entry" in found else (ROW, "line")
+            rows = _rows(found["count"], unit if kind in SOUND else f"malformed {unit}")
+            first = found[f"first_{unit}"]
+            sentences.append(f"{name}: {rows} ({kind}), first at {where} {first}")
+    return sentences
 
 
 def _rows(count: int, unit: str) -> str:
@@ -301,6 +268,7 @@ class RowLayout:
     first: int
     split: Callable[[str], list[str]]
     delimiter: str = ""  # where cells may have quotes
+    fault: str = ""  # of a line with more cells than columns
 
 
 def csv_layout(source: TraceSource, delimiter: str = ",") -> RowLayout:
@@ -328,8 +296,7 @@ def cells_of(
     source: TraceSource, layout: RowLayout, wanted: Iterable[str], faults: Faults
 ) -> Frame:
     """The `wanted` columns as texts, a row for each line that is split well; the others' faults."""
-    header = list(layout.header)
-    names = list(dict.fromkeys(wanted))
+    header, names = list(layout.header), list(dict.fromkeys(wanted))
     check_header(header, names, source.name)
     places = [header.index(name) for name in names]
     rows, lines = [], []
@@ -337,16 +304,17 @@ def cells_of(
     while end < total:
         line, text = end + 1, source.lines[end]
         end += 1
-        try:
-            cells = layout.split(text)
-            if layout.delimiter and text.count('"') % 2:
-                cells, end = _record(source, layout, end) or (cells, end)
-            _check_cells(cells, header, text)
-        except MalformedError as fault:
-            faults.add(fault, line)
+        cells = layout.split(text)
+        if layout.delimiter and text.count('"') % 2:
+            cells, end = _record(source, layout, end) or (cells, end)
+        if len(cells) == len(header) and any(cells) and cells != header and "\0" not in text:
+            rows.append([cells[place] for place in places])
+            lines.append(line)
             continue
-        rows.append([cells[place] for place in places])
-        lines.append(line)
+        # Philly's file has its header a second time, in the middle.
+        fault = "repeated header" if cells == header else "wrong number of columns"
+        fault = "NUL byte" if "\0" in text else fault if any(cells) else "blank row"
+        faults.add(layout.fault if layout.fault and len(cells) > len(header) else fault, line)
     return pd.DataFrame(rows, index=lines, columns=names, dtype=object)
 
 
@@ -359,18 +327,6 @@ def _record(source: TraceSource, layout: RowLayout, end: int) -> tuple[list[str]
             cells = csv_cells(text, layout.delimiter, strict=True)
             return (cells, last + 1) if len(cells) == len(layout.header) else None
     return None
-
-
-def _check_cells(cells: list[str], header: list[str], text: str) -> None:
-    if not any(cells):
-        raise MalformedError("blank row")
-    if "\0" in text:
-        raise MalformedError("NUL byte")
-    # Philly's file has its header a second time, in the middle.
-    if cells == header:
-        raise MalformedError("repeated header")
-    if len(cells) != len(header):
-        raise MalformedError("wrong number of columns")
 
 
 def check_header(header: Sequence[str], columns: Iterable[str], file: str) -> None:
@@ -392,24 +348,35 @@ def numbers(texts: Sequence[str]) -> FloatArray:
 
 
 class Rows:
-    """Rows of a file as columns of texts, and the first fault of each."""
+    """Rows of a file as columns of texts, and the first fault of each.
+
+    Rows with one line, or entry, are of one job: a fault of one of them is a fault of all.
+    """
 
     def __init__(self, cells: Frame, faults: Faults) -> None:
         self.cells, self.faults = cells, faults
         self.lines = cells.index.to_numpy()
         self._fault = np.full(len(cells), None, dtype=object)
 
-    def texts(self, column: str) -> list[str]:
-        """The cells of a column."""
+    def texts(self, column: str | None) -> list[str]:
+        """The cells of a column, empty ones if there is no such."""
+        if column not in self.cells:
+            return [""] * len(self.cells)
         found: list[str] = self.cells[column].tolist()
         return found
+
+    def missing(self, column: str | None) -> Mask:
+        """Whether each cell of a column says nothing."""
+        if column not in self.cells:
+            return np.full(len(self.cells), True)
+        return np.array([bool(MISSING.fullmatch(text)) for text in self.texts(column)], dtype=bool)
 
     @property
     def is_good(self) -> Mask:
         """Whether no fault was found in each row yet."""
-        return np.array([fault is None for fault in self._fault], dtype=bool)
+        return np.asarray(pd.isna(self._fault), dtype=bool)
 
-    def reject(self, bad: Mask, fault: str | MalformedError) -> None:
+    def reject(self, bad: Any, fault: str | MalformedError) -> None:
         """Give the `bad` rows this fault, but for those that have one."""
         found = MalformedError(fault) if isinstance(fault, str) else fault
         self._fault[np.asarray(bad, dtype=bool) & self.is_good] = found
@@ -430,31 +397,30 @@ class Rows:
         values[place], self._fault[place] = read([texts[k] for k in place.tolist()], *more)
         return values
 
-    def each(self, texts: Sequence[str], read: Callable[[str], Any]) -> Objects:
-        """What `read` makes of each text, which is read once; None where it is malformed."""
-        known: dict[str, tuple[Any, MalformedError | None]] = {}
-        good = self.is_good
-        for k, text in enumerate(texts):
-            if text not in known:
-                try:
-                    known[text] = (read(text), None)
-                except MalformedError as fault:
-                    known[text] = (None, fault)
-            if good[k]:
-                self._fault[k] = known[text][1]
-        values = np.empty(len(texts), dtype=object)
-        values[:] = [known[text][0] for text in texts]
-        return values
+    def each(self, keys: Sequence[Any], read: Callable[[Any], Any], where: Mask) -> list[Any]:
+        """What `read` makes of each key, which is read once; None where it is malformed.
+
+        The good rows `where` it is malformed have that fault.
+        """
+        known: dict[Any, Any] = {}
+        for key in dict.fromkeys(keys):
+            try:
+                known[key] = read(key)
+            except MalformedError as fault:
+                known[key] = fault
+        found = [known[key] for key in keys]
+        for k in np.flatnonzero(where & self.is_good).tolist():
+            if isinstance(found[k], MalformedError):
+                self._fault[k] = found[k]
+        return [None if isinstance(value, MalformedError) else value for value in found]
 
     def number(self, column: str, name: str, minimum: float = 0.0, *, whole: bool = False) -> Any:
         """Numbers >= `minimum` in a column, which errors call `name`; NaN where there is none."""
         values = numbers(self.texts(column))
-        values[~((values >= minimum) & (values <= LARGEST))] = inf
-        bad = np.isinf(values) | (whole & (np.floor(values) != values))
+        bad = ~((values >= minimum) & (values <= LARGEST)) | (whole & (values % 1 != 0))
         what = f"a{' whole' if whole else ''} number >= {minimum:g}"
         self.reject(bad, MalformedError(f"bad {name}", expected=what))
-        values[bad] = nan
-        return values
+        return np.where(bad, nan, values)
 
     def settle(self, key: str | None = None) -> Mask:
         """Count the rows with a fault, and those whose `key` is empty or that of an earlier row.
@@ -462,13 +428,93 @@ class Rows:
         Only a row that can be used takes its name: a good row after a bad one of its name counts.
         """
         if key is not None:
-            seen: set[Hashable] = {""}
-            for k, (name, good) in enumerate(zip(self.texts(key), self.is_good, strict=True)):
-                if name in seen:
-                    self._fault[k] = MalformedError(f"repeated {key}" if name else f"no {key}")
-                elif good:
-                    seen.add(name)
-        good = self.is_good
-        for k in np.flatnonzero(~good).tolist():
-            self.faults.add(self._fault[k], int(self.lines[k]))
-        return good
+            names = self.cells[key]
+            self._fault[(names == "").to_numpy(bool)] = MalformedError(f"no {key}")
+            taken = names[self.is_good & ~names.where(self.is_good).duplicated().to_numpy(bool)]
+            first = dict(zip(taken, taken.index, strict=True))
+            later = [first.get(n, k) < k for n, k in zip(names, self.lines.tolist(), strict=True)]
+            self._fault[np.array(later, dtype=bool)] = MalformedError(f"repeated {key}")
+        found = pd.Series(self._fault, index=self.lines).groupby(level=0).first()
+        for line, fault in found.dropna().items():
+            self.faults.add(fault, int(line))
+        return np.asarray(~np.isin(self.lines, found.dropna().index), dtype=bool)
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def parse_document(source: TraceSource) -> Any:
+    """The document of a trace; the error has the line and the column of the fault."""
+    try:
+        return json.loads(source.text)
+    except ValueError as error:
+        raise InstanceError("", f"expected JSON: {error}") from None
+
+
+def records_of(source: TraceSource) -> list[Any] | None:
+    """The records of a JSON list, or of lines of JSON objects; None if the file is neither."""
+    begin = source.header.lstrip()[:1]
+    if begin == "[":
+        document = parse_document(source)
+        return document if isinstance(document, list) else None
+    if begin != "{":
+        return None
+    found = []
+    for number, line in enumerate(source.lines, start=1):
+        try:
+            if line.strip():
+                found.append(json.loads(line))
+        except ValueError as error:
+            if not found:
+                return None
+            raise InstanceError(f"row {number}", f"expected a JSON object: {error}") from None
+    return found
+
+
+def entries_of(jobs: Any, where: str, key: str, faults: Faults) -> dict[int, Mapping[str, Any]]:
+    """The objects in a list of jobs by their numbers, each with a name of its own under `key`.
+
+    The others are counted as entries that cannot be used. Without a `key`, they need no name.
+    """
+    if not isinstance(jobs, list) or not jobs:
+        got = "an empty list" if jobs == [] else f"{jobs!r:.60}"
+        raise InstanceError(where, f"expected a list of at least one job, got {got}")
+    found: dict[int, Mapping[str, Any]] = {}
+    names = {""}
+    for number, job in enumerate(jobs, start=1):
+        name = job.get(key, "") if isinstance(job, dict) else None
+        text = str(name) if isinstance(name, (str, int)) else ""
+        if not isinstance(job, dict):
+            faults.add(MalformedError("not an object", expected="a job as a JSON object"), number)
+        elif key and text in names:
+            faults.add(f"repeated {key}" if text else f"no {key}", number)
+        else:
+            found[number] = {**job, key: text} if key else job
+            names.add(text)
+    return found
+
+
+def frame_of_entries(
+    entries: Mapping[int, Any], read: Callable[[Any], Iterable[Mapping[str, str]]], faults: Faults
+) -> Frame:
+    """The rows that `read` makes of each entry, by its number."""
+    rows, lines = [], []
+    for number, job in entries.items():
+        try:
+            found = list(read(job))
+        except MalformedError as fault:
+            faults.add(fault, number)
+            continue
+        rows += found
+        lines += [number] * len(found)
+    return pd.DataFrame(rows, index=lines, dtype=object)
+
+
+def cell(job: Mapping[str, Any], key: str) -> str:
+    """An entry of a job as a cell of a table; empty if it is not there or null."""
+    value = job.get(key)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise MalformedError(f"bad {key}", expected="a text or a number")
+    return str(value)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
-from functools import lru_cache
-from math import isfinite, nan
+from math import nan
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -17,7 +15,7 @@ import numpy as np
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
 from oasis.traces.options import UNIT_SECONDS, UNIT_WORDS, UNITS, TraceOptions
-from oasis.traces.table import NUMBER, MalformedError, numbers
+from oasis.traces.table import LARGEST, MalformedError, Objects, numbers, pd
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
@@ -34,34 +32,35 @@ LAST_SECOND = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
 WANTED = "ISO 8601 such as 2017-10-09 07:00:00, or epoch seconds or milliseconds"
 OTHERS = "--time-format reads others"
 
-ISO = re.compile(
-    r"(?P<date>(?P<year>\d{4})-\d\d-\d\d)"
-    r"(?:(?P<separator>[Tt ])(?P<time>\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)"
-    r" ?(?P<zone>[Zz]|UTC|[+-]\d\d(?::?\d\d)?)?)?"
+ISO = re.compile(  # date, separator, time, zone
+    r"(\d{4}-\d\d-\d\d)"
+    r"(?:([Tt ])(\d\d:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)\d* ?([Zz]|UTC|[+-]\d\d(?::?\d\d)?)?)?"
 )
-QUICK = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}")  # numpy reads it
 DATES_OF_DIGITS = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
-OTHER_FORMS = (  # what is recognised, and refused by its name
-    (r"", "empty"),
-    (r"(?i)unknown|none|n/?a|nan|null|\(null\)", "unknown"),
-    (r"\d{4}-?W\d\d(-?\d)?([T ].*)?", "a week date"),
-    (r"\d{4}-\d{3}([T ].*)?", "an ordinal date"),
-    (r"\d{8}[Tt ].*", "a date without separators"),
-    (r"\d{4}[^\d-]\d\d[^\d-]\d\d(\D.*)?", "a date with other separators than -"),
-    (r"\d{4}-\d\d-\d\d[^\dTt ].*", "another separator than T or a space before the time of day"),
-    (r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}(\D.*)?", "a date that does not begin with the year"),
-)
+NO_TIME = re.compile(r"(?i)unknown|none|n/?a|nan|null|\(null\)")
+NOT_A_TIME = "not a time"
 
 ELAPSED = re.compile(r"(?:(?:(\d+)(?:-| days?,? ))?(\d+):)?(\d+):(\d\d(?:\.\d+)?)")
-ISO_DURATION = re.compile(
-    r"(?i)P(?:(\d+(?:\.\d+)?)D)?"
-    r"(?:T(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?"
+LONGEST_FIRST = ("d", "h", "min", "s", "ms")  # units, each at most once: 30m1h is a mistake
+NAMED = re.compile(  # 1h30m, 2 days 4 hours, PT1H30M
+    "(?i)P?T?"
+    + "".join(
+        rf"(?:(\d+(?:\.\d+)?)\s*(?:{'|'.join(w for w in UNITS if UNITS[w] == unit)})[\s,T]*)?"
+        for unit in LONGEST_FIRST
+    )
 )
-NAMED = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)[\s,]*")  # 1h30m, 2 days 4 hours
 DURATION = "a number >= 0, or days, hours, minutes and seconds as d-hh:mm:ss"
 # Medians outside of this are those of hours as small numbers, or of milliseconds.
 SHORTEST_MEDIAN = 1.0
 LONGEST_MEDIAN = 30 * 86400.0
+
+
+class _Found:
+    """What was found in each text of a column: a form with its moments, or a problem."""
+
+    def __init__(self, size: int) -> None:
+        self.form, self.problem = np.full(size, "", dtype=object), np.full(size, "", dtype=object)
+        self.seconds, self.second = np.full(size, nan), np.full(size, nan)
 
 
 class TraceTimes:
@@ -77,9 +76,10 @@ class TraceTimes:
         self.unit = options.time_unit  # of numbers; empty: seconds, or what they look like
         self._is_dated = is_dated and not self.unit
         self._counts = bool(self.unit)  # whether every number is a time since some moment
-        self._date_of_digits = ""  # the first, if most numbers are such
+        self._date_of_digits = ""  # its format, if most numbers are such
         self._separator = " "
         self._repeated = 0  # times that the clocks of the zone showed twice
+        self._last: tuple[Sequence[str], _Found] = ([], _Found(0))
         self.form = LOCAL if self._is_dated else RELATIVE
         if self._format:
             _check_format(self._format)
@@ -91,27 +91,22 @@ class TraceTimes:
         # dates, none is taken for seconds, and the error says how to read them.
         digits = [text for text in kept if text.isdecimal()]
         dates = [text for text in digits if _is_date_of_digits(text)]
-        is_dates = bool(dates) and 2 * len(dates) >= len(digits)
-        self._date_of_digits = dates[0] if is_dates and not self._counts else ""
+        is_dates = bool(dates) and 2 * len(dates) >= len(digits) and not self._counts
+        self._date_of_digits = DATES_OF_DIGITS[len(dates[0])] if is_dates else ""
         if not self._counts and not self._is_dated and not is_dates:
             values = numbers(kept)
             # A name such as submit_ms is believed, unless the numbers are dates of our time.
             most = np.nanmax(values, initial=0.0)
             named = unit and most < FIRST_SECOND / UNIT_SECONDS[unit]
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
-        forms, _ = self._quick(kept)
-        counted = Counter(form for form in forms if form)
-        for k in np.flatnonzero(forms == "").tolist():
-            with suppress(_OtherFormError):
-                counted[self._parse(kept[k])[0]] += 1
-        self._repeated = 0  # these are read again
-        if counted:
-            # Of forms that are equally frequent, `max` takes the first that came.
-            self.form = max(counted, key=lambda form: counted[form])
-        self._separator = next(
-            (found["separator"] for found in map(ISO.fullmatch, kept) if found and found["time"]),
-            " ",
-        )
+        found = self._parse(kept, self._format)
+        self._last = (kept, found)
+        forms = [form for form in found.form.tolist() if form]
+        if forms:
+            # Of forms that are equally frequent, the one that came first.
+            self.form = Counter(forms).most_common(1)[0][0]
+        parts = (match[2] for match in map(ISO.fullmatch, kept) if match and match[3])
+        self._separator = next(parts, " ")
 
     def notes(self) -> list[str]:
         """Notes on how the times were read, which affect what the numbers mean."""
@@ -120,78 +115,49 @@ class TraceTimes:
         told = "in the hour that clocks repeat in autumn, read as the first of the two"
         return [f"times of {self._zone} {told}: {self._repeated}"]
 
-    def column(
-        self, texts: Sequence[str], name: str, unit: str = ""
-    ) -> tuple[FloatArray, np.ndarray[Any, Any]]:
+    def column(self, texts: Sequence[str], name: str, unit: str = "") -> tuple[FloatArray, Objects]:
         """Seconds of the times in a column (NaN: none), and the faults of the others (or None)."""
-        forms, seconds = self._quick(texts)
-        seconds[(forms != self.form) | ((forms == RELATIVE) & (seconds < 0))] = nan
+        last, found = self._last  # a column is mostly read as it was looked at
+        self._last = ([], _Found(0))
+        if last != texts or not texts:
+            found = self._parse(texts, self._format)
+        form, problem, seconds = found.form, found.problem, found.seconds
+        self._repeated += int(np.sum((found.second != seconds) & (form != "")))
+        for other in {*form} - {"", self.form}:
+            hint = "; --time-zone says which" if {other, self.form} == {LOCAL, ZONED} else ""
+            problem[form == other] = f"{other}, but most are {self.form}{hint}"
+        if self.form == RELATIVE:  # below 0, it often stands for an unknown time
+            problem[(form == RELATIVE) & (seconds < 0)] = f"below 0, expected {RELATIVE}"
+            seconds = seconds * UNIT_SECONDS[unit or self.unit]
         faults = np.full(len(texts), None, dtype=object)
-        for k in np.flatnonzero(np.isnan(seconds)).tolist():
-            try:
-                seconds[k] = self.read(texts[k], name)
-            except MalformedError as fault:
-                faults[k] = fault
-        if self.form == RELATIVE:
-            seconds *= UNIT_SECONDS[unit or self.unit]
+        known: dict[str, MalformedError] = {}
+        for k in np.flatnonzero(problem != "").tolist():
+            told = problem[k]
+            shown = f"{texts[k]!r:.40}, {self._expected(self._format)}"
+            fault = MalformedError(f"bad {name}: {told}", shown if told == NOT_A_TIME else "")
+            faults[k] = known.setdefault(told, fault)
+        seconds[problem != ""] = nan
         return seconds, faults
 
-    def _quick(self, texts: Sequence[str]) -> tuple[np.ndarray[Any, Any], FloatArray]:
-        """Forms and seconds of the commonest texts, all at once; of the others "" and NaN."""
-        forms, seconds = np.full(len(texts), "", dtype=object), np.full(len(texts), nan)
-        if self._format:
-            return forms, seconds
-        dated = np.array([QUICK.fullmatch(text) is not None for text in texts], dtype=bool)
-        if self._zone is None and dated.any():
-            with suppress(ValueError):  # one does not exist: each is read by itself
-                moments = np.array(texts)[dated].astype("datetime64[s]").astype(float)
-                is_near = (moments >= FIRST_SECOND) & (moments < LAST_SECOND)
-                place = np.flatnonzero(dated)[is_near]
-                forms[place], seconds[place] = LOCAL, moments[is_near]
-        if not self._date_of_digits and not dated.all():
-            values = numbers(texts)
-            small = (np.abs(values) < FIRST_SECOND) & (not self._is_dated)
-            small |= np.isfinite(values) & self._counts
-            epoch = (values >= FIRST_SECOND) & (values < LAST_SECOND) & ~small
-            forms[small], forms[epoch] = RELATIVE, SECONDS
-            seconds[small | epoch] = values[small | epoch]
-        return forms, seconds
-
-    def read(self, text: str, column: str) -> float:
-        """Seconds of a time in a cell of `column`, since 1970 or since the trace began."""
-        try:
-            form, seconds = self._parse(text)
-        except _OtherFormError as found:
-            raise MalformedError(f"bad {column}: {found}") from None
-        if form != self.form:
-            hint = "; --time-zone says which" if {form, self.form} == {LOCAL, ZONED} else ""
-            raise MalformedError(f"bad {column}: {form}, but most are {self.form}{hint}")
-        if form == RELATIVE and seconds < 0:  # often stands for a time that is not known
-            raise MalformedError(f"bad {column}: below 0, expected {RELATIVE}")
-        return seconds
-
-    def second(self, text: str, seconds: float) -> float:
-        """The second moment that a local time names, where clocks go back; else `seconds`."""
+    def second(self, texts: Sequence[str], seconds: FloatArray) -> FloatArray:
+        """The second moments that local times name, where clocks go back; else `seconds`."""
         if self._zone is None or self.form in EPOCH or self.form == RELATIVE:
             return seconds
-        local = datetime.fromtimestamp(seconds, self._zone)
-        has_zone = ISO.fullmatch(text) and ISO.fullmatch(text)["zone"]  # type: ignore[index]
-        return seconds if has_zone else local.replace(fold=1).timestamp()
+        return self._parse(texts, self._format).second
 
     def start(self, text: str) -> float | None:
         """Begin of the window of a trace by the option ``start``; None for busiest and first."""
         if text in ("busiest", "first"):
             return None
         allowed = {self.form, ZONED, *EPOCH} if self.form in (ZONED, *EPOCH) else {self.form}
-        with suppress(_OtherFormError):
-            form, seconds = self._iso_or_number(text)
-            if form in allowed:
-                return seconds
-        if self._format:
-            with suppress(_OtherFormError):
-                return self._parse(text)[1]
-        expected = f"expected busiest, first or {self._example()}"
-        raise InstanceError("start", expected, text)
+        for pattern in dict.fromkeys(("", self._format)):
+            found = self._parse([text], pattern)
+            if found.form[0] and (pattern or found.form[0] in allowed):
+                return float(found.seconds[0])
+        zone = "+00:00" if self.form == ZONED else ""
+        example = f"a time such as 2017-10-09{self._separator}07:00:00{zone}"
+        shown = self.form if self.form in (RELATIVE, *EPOCH) else example
+        raise InstanceError("start", f"expected busiest, first or {shown}", text)
 
     def show(self, seconds: float) -> str:
         """The inverse of `start`."""
@@ -200,114 +166,108 @@ class TraceTimes:
             return f"{seconds:.17g}"
         if self.form in EPOCH:
             return str(round(seconds * EPOCH[self.form]))
-        zone = self._zone or UTC
-        time = datetime.fromtimestamp(seconds, zone)
+        time = datetime.fromtimestamp(seconds, self._zone or UTC)
         if self.form == LOCAL:
             time = time.replace(tzinfo=None)
         return time.isoformat(sep=self._separator)
 
-    def _example(self) -> str:
-        if self.form in EPOCH or self.form == RELATIVE:
-            return self.form
-        zone = "+00:00" if self.form == ZONED else ""
-        return f"a time such as 2017-10-09{self._separator}07:00:00{zone}"
-
-    def _parse(self, text: str) -> tuple[str, float]:
-        """Form and seconds of a time of the file."""
-        if not self._format:
-            return self._iso_or_number(text)
-        try:
-            time = datetime.strptime(text, self._format)
-        except ValueError:
-            found = f"{_form_of(text)}, expected --time-format {self._format!r}"
-            raise _OtherFormError(found) from None
-        return self._absolute(time)
-
-    def _iso_or_number(self, text: str) -> tuple[str, float]:
-        found = ISO.fullmatch(text)
-        if found:
-            return self._absolute(_iso_time(text, found))
-        if NUMBER.fullmatch(text):
-            return self._number(text)
-        raise _OtherFormError(f"{_form_of(text)}, expected {self._wanted()}; {OTHERS}")
-
-    def _absolute(self, time: datetime) -> tuple[str, float]:
-        if not self._any_year and not FIRST_YEAR <= time.year <= LAST_YEAR:
-            found = f"a time outside the years {FIRST_YEAR} to {LAST_YEAR}"
-            raise _OtherFormError(f"{found}; --any-year takes it")
-        if time.tzinfo is None:
-            form = LOCAL if self._zone is None else ZONED
-            time = self._in_zone(time)
+    def _parse(self, texts: Sequence[str], pattern: str) -> _Found:
+        """Form, seconds, the second moment of that name, and problem of each text."""
+        found = _Found(len(texts))
+        if pattern:
+            zoned = np.full(len(texts), "%z" in pattern)
+            found.problem[:] = NOT_A_TIME
+            self._place(found, np.arange(len(texts)), list(texts), pattern, zoned)
         else:
-            form = ZONED
-        return form, time.timestamp()
+            self._number(found, texts)
+            parts = [(k, match) for k, match in enumerate(map(ISO.fullmatch, texts)) if match]
+            places = np.array([k for k, _ in parts], dtype=int)
+            found.problem[places] = "a date or a time of day that does not exist"
+            zones = [(match[4] or "").upper().replace("UTC", "Z") for _, match in parts]
+            moments = [
+                f"{match[1]}T{(match[3] or '00:00').replace(',', '.')}{zone}"
+                for (_, match), zone in zip(parts, zones, strict=True)
+            ]
+            self._place(found, places, moments, "ISO8601", np.array(zones, dtype=object) != "")
+        for k in np.flatnonzero(found.problem == NOT_A_TIME).tolist():
+            if not texts[k] or NO_TIME.fullmatch(texts[k]):
+                found.problem[k] = (
+                    f"{'unknown' if texts[k] else 'empty'}, {self._expected(pattern)}"
+                )
+        return found
 
-    def _in_zone(self, time: datetime) -> datetime:
-        """A time that names no zone in that of the options; where clocks change, it may be none."""
-        # Where clocks change, the two readings of a time differ. A time that does not come back
-        # from UTC was left out in spring; the others came twice in autumn.
-        placed = time.replace(tzinfo=self._zone or UTC)
-        if self._zone is None or placed.utcoffset() == placed.replace(fold=1).utcoffset():
-            return placed
-        if placed.astimezone(UTC).astimezone(self._zone).replace(tzinfo=None) != time:
-            raise _OtherFormError(f"a time of day that the clocks of {self._zone} left out")
-        self._repeated += 1
-        return placed
+    def _place(self, found: _Found, place: Any, texts: list[str], form: str, zoned: Any) -> None:
+        """Put dates into `found`; where clocks change, a time of a zone may be none, or two."""
+        moments = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
+        exists, years = np.asarray(moments.notna()), np.asarray(moments.year)
+        first = second = moments.as_unit("us").asi8 / 1e6
+        if self._zone is not None and not zoned.all():
+            local = moments.tz_localize(None)
+            early, late = (
+                local.tz_localize(
+                    self._zone, ambiguous=np.full(len(texts), is_first), nonexistent="NaT"
+                )
+                for is_first in (True, False)
+            )
+            left_out = exists & ~zoned & np.asarray(early.isna())
+            found.problem[place[left_out]] = (
+                f"a time of day that the clocks of {self._zone} left out"
+            )
+            exists &= ~left_out
+            first, second = (
+                np.where(zoned, first, each.as_unit("us").asi8 / 1e6) for each in (early, late)
+            )
+        if not self._any_year:
+            outside = f"a time outside the years {FIRST_YEAR} to {LAST_YEAR}; --any-year takes it"
+            far = exists & ((years < FIRST_YEAR) | (years > LAST_YEAR))
+            found.problem[place[far]] = outside
+            exists &= ~far
+        good = place[exists]
+        found.problem[good] = ""
+        found.form[good] = np.where(zoned | (self._zone is not None), ZONED, LOCAL)[exists]
+        found.seconds[good], found.second[good] = first[exists], second[exists]
 
-    def _number(self, text: str) -> tuple[str, float]:
-        if self._date_of_digits and text.isdecimal():  # a mistyped one is no number of seconds
-            length = len(self._date_of_digits)
-            found = f"a date of {length} digits, expected {self._wanted()}"
-            raise _OtherFormError(f"{found}; --time-format {DATES_OF_DIGITS[length]} reads it")
-        value = float(text)
-        if not isfinite(value):
-            raise _OtherFormError(f"too large a number, expected {self._wanted()}")
-        if self._counts or (not self._is_dated and abs(value) < FIRST_SECOND):
-            return RELATIVE, value
-        for form, ticks in EPOCH.items():
-            if FIRST_SECOND <= value / ticks < LAST_SECOND:
-                # Nanoseconds have 19 digits, a float has 16: whole
-                # numbers are divided before they are rounded.
-                return form, int(text) / ticks if text.isdecimal() else value / ticks
+    def _number(self, found: _Found, texts: Sequence[str]) -> None:
+        """Put the times that are numbers into `found`."""
+        expected, values = self._expected(""), numbers(texts)
+        finite, form = np.isfinite(values), found.form
+        for name, ticks in EPOCH.items():
+            form[(values / ticks >= FIRST_SECOND) & (values / ticks < LAST_SECOND)] = name
+        form[finite & (self._counts | ((np.abs(values) < FIRST_SECOND) & (not self._is_dated)))] = (
+            RELATIVE
+        )
         if self._any_year:
-            return SECONDS if self._is_dated else RELATIVE, value
-        digits = f"a number of {len(text)} digits" if text.isdecimal() else "a number"
+            form[finite & (form == "")] = SECONDS if self._is_dated else RELATIVE
+        found.problem[form == ""] = NOT_A_TIME
+        found.problem[np.isinf(values)] = f"too large a number, {expected}"
         years = f"which is no epoch time of the years {FIRST_YEAR} to {LAST_YEAR}"
-        raise _OtherFormError(f"{digits}, {years}, expected {self._wanted()}; {OTHERS}")
+        for k in np.flatnonzero(finite & (form == "")).tolist():
+            digits = f" of {len(texts[k])} digits" if texts[k].isdecimal() else ""
+            found.problem[k] = f"a number{digits}, {years}, {expected}"
+        if self._date_of_digits:  # a mistyped one is no number of seconds
+            length = next(n for n, each in DATES_OF_DIGITS.items() if each == self._date_of_digits)
+            hint = f"--time-format {self._date_of_digits} reads it"
+            whole = np.array([text.isdecimal() for text in texts], dtype=bool)
+            found.problem[whole] = f"a date of {length} digits, {expected.replace(OTHERS, hint)}"
+            form[whole] = ""
+        found.seconds[:] = values / [EPOCH.get(name, 1) for name in form.tolist()]
+        # Nanoseconds have 19 digits, a float has 16: they are divided before they are rounded.
+        for k in np.flatnonzero(finite & (values > LARGEST) & (form != "")).tolist():
+            if texts[k].isdecimal():
+                found.seconds[k] = int(texts[k]) / EPOCH.get(form[k], 1)
+        found.second[:] = found.seconds
 
-    def _wanted(self) -> str:
-        return WANTED if self._is_dated else f"{RELATIVE}, {WANTED}"
-
-
-class _OtherFormError(Exception):
-    """Raised for a text that is no readable time; says its form, and the expected one."""
-
-
-def _form_of(text: str) -> str:
-    for pattern, name in OTHER_FORMS:
-        if re.fullmatch(pattern, text):
-            return name
-    return "not a time"
-
-
-def _iso_time(text: str, found: re.Match[str]) -> datetime:
-    zone = {"Z": "+00:00", "UTC": "+00:00"}.get((found["zone"] or "").upper(), found["zone"] or "")
-    time = f"T{found['time']}" if found["time"] else ""
-    try:
-        return datetime.fromisoformat(f"{found['date']}{time}{zone}")
-    except ValueError:
-        raise _OtherFormError("a date or a time of day that does not exist") from None
+    def _expected(self, pattern: str) -> str:
+        if pattern:
+            return f"expected --time-format {pattern!r}"
+        return f"expected {WANTED if self._is_dated else f'{RELATIVE}, {WANTED}'}; {OTHERS}"
 
 
 def _is_date_of_digits(text: str) -> bool:
     pattern = DATES_OF_DIGITS.get(len(text))
     if pattern is None or not FIRST_YEAR <= int(text[:4]) <= LAST_YEAR:
         return False
-    try:
-        datetime.strptime(text, pattern)
-    except ValueError:
-        return False
-    return True
+    return bool(pd.notna(pd.to_datetime(text, format=pattern, errors="coerce")))
 
 
 def _zone(name: str) -> tzinfo | None:
@@ -320,7 +280,6 @@ def _zone(name: str) -> tzinfo | None:
         raise InstanceError("time_zone", expected, name) from None
 
 
-@lru_cache(maxsize=8)
 def _check_format(pattern: str) -> None:
     if "%Z" in pattern.replace("%%", ""):  # strptime reads the name, and forgets it
         expected = "expected %z, an offset such as +02:00, or --time-zone for the name of a zone"
@@ -341,7 +300,7 @@ class Durations:
         self._numbers: list[FloatArray] = []
         self._column = "duration"
 
-    def column(self, texts: Sequence[str], name: str) -> tuple[FloatArray, np.ndarray[Any, Any]]:
+    def column(self, texts: Sequence[str], name: str) -> tuple[FloatArray, Objects]:
         """Seconds of the durations in a column (NaN: none), and the faults of the others."""
         values = numbers(texts)
         values[~np.isfinite(values) | (values < 0)] = nan
@@ -350,12 +309,10 @@ class Durations:
             self._numbers.append(told)
             self._column = name
         seconds = values * UNIT_SECONDS[self.unit]
-        faults = np.full(len(texts), None, dtype=object)
         for k in np.flatnonzero(np.isnan(values)).tolist():
-            try:
-                seconds[k] = elapsed_seconds(texts[k], name)
-            except MalformedError as fault:
-                faults[k] = fault
+            seconds[k] = elapsed_seconds(texts[k])
+        faults = np.full(len(texts), None, dtype=object)
+        faults[np.isnan(seconds)] = MalformedError(f"bad {name}", expected=DURATION)
         return seconds, faults
 
     def notes(self) -> list[str]:
@@ -373,30 +330,18 @@ class Durations:
         return [f"durations read as {words}; median {shown} (--duration-unit)"]
 
 
-def elapsed_seconds(text: str, column: str = "Elapsed") -> float:
-    """Seconds of an elapsed time such as 02:30:00, 1-00:00:00, 05:00, PT1H30M or 1h30m."""
+def elapsed_seconds(text: str) -> float:
+    """Seconds of an elapsed time such as 02:30:00, 1-00:00:00, 05:00, PT1H30M or 1h30m; or NaN."""
+    named = NAMED.fullmatch(text)
+    if named and any(named.groups()):
+        parts = zip(named.groups(), LONGEST_FIRST, strict=True)
+        return sum(float(amount) * UNIT_SECONDS[unit] for amount, unit in parts if amount)
     found = ELAPSED.fullmatch(text)
     if found is None:
-        return _named_seconds(text, column)
+        return nan
     days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
     seconds = float(found[4])
     # Only the first of the parts may be large: 90:00 is ninety minutes, 1:90:00 is a mistake.
     if seconds >= 60 or (found[2] and minutes >= 60) or (found[1] and hours >= 24):
-        raise MalformedError(f"bad {column}", expected=DURATION)
+        return nan
     return ((24 * days + hours) * 60 + minutes) * 60 + seconds
-
-
-def _named_seconds(text: str, column: str) -> float:
-    """Seconds of a duration whose parts name their units."""
-    iso = ISO_DURATION.fullmatch(text)
-    if iso and any(iso.groups()):
-        parts = zip(iso.groups(), ("d", "h", "min", "s"), strict=True)
-        return sum(float(amount) * UNIT_SECONDS[unit] for amount, unit in parts if amount)
-    named = NAMED.findall(text)
-    units = [UNITS.get(word.lower(), "") for _, word in named]
-    sizes = [UNIT_SECONDS[unit] for unit in units]
-    # Each unit once, the largest first: 30m1h or 5m5m are mistakes.
-    is_ordered = all(units) and sizes == sorted(set(sizes), reverse=True)
-    if not named or NAMED.sub("", text).strip() or not is_ordered:
-        raise MalformedError(f"bad {column}", expected=DURATION)
-    return sum(float(amount) * size for (amount, _), size in zip(named, sizes, strict=True))

@@ -15,7 +15,7 @@ from time import perf_counter
 
 from baselines import FIFO, LAS, SRTF
 from oasis.simulator import replay, rigid_workload
-from oasis.traces import read_philly_plain
+from oasis.traces import read_plain
 from tests.benchmarks import bare_loop
 from tests.philly_shape import philly_jobs
 
@@ -30,7 +30,7 @@ ROW = "{:>14}  {:>6}  {:9}  {:6}  {:>7}  {:>9}  {:>5}  {:>20}"
 
 def chosen(trace, jobs=10_000, slices=5, clusters=CLUSTERS):
     """Slices of the trace and virtual clusters, by name."""
-    everyone = read_philly_plain(trace, max_gpus=8) if slices else []
+    everyone = read_plain(trace, max_gpus=8, format="philly").jobs if slices else []
     step = max(1, (len(everyone) - jobs) // max(1, slices - 1))
     found = {f"from {k * step}": everyone[k * step :][:jobs] for k in range(slices)}
     for name in clusters:

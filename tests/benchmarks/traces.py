@@ -14,7 +14,7 @@ from pathlib import Path
 
 import oasis
 from experiments import competitive_ratio
-from oasis.traces import OpenbOptions, PhillyOptions, read_openb, read_philly
+from oasis.traces import OpenbOptions, PhillyOptions, read_instance, read_openb
 from oasis.traces.options import TraceOptions
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
@@ -28,7 +28,7 @@ SECONDS = 300.0  # more than any of these proofs takes on a slow machine
 def philly(data: Path, seed: int = 0) -> tuple[oasis.Instance, TraceOptions]:
     """Philly's instance, and the options that make it."""
     options = PhillyOptions(seed=seed)
-    return read_philly(data / FILES[0], options), options
+    return read_instance(data / FILES[0], options), options
 
 
 def openb(data: Path, seed: int = 0) -> tuple[oasis.Instance, TraceOptions]:

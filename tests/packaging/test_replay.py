@@ -10,7 +10,7 @@ import pytest
 
 from experiments.report.sections import commands_of
 from oasis import InstanceError
-from oasis.traces import read_philly_plain, read_plain
+from oasis.traces import read_plain
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 TRACE = DATA / "philly_sia.csv"
@@ -57,7 +57,7 @@ def test_both_formats_give_the_same_jobs_in_order_of_submission(trace):
         "bad num_gpus": {"count": 1, "first_row": 6},
     }
     assert [job.id for job in philly.jobs] == ["philly-3", "philly-5", "philly-2"]
-    assert read_philly_plain(trace(PHILLY), virtual_cluster="vc1") == list(philly.jobs)
+    assert read_plain(trace(PHILLY), virtual_cluster="vc1", format="philly").jobs == philly.jobs
 
 
 def test_a_window_of_the_jobs_can_be_taken(trace):
@@ -210,7 +210,7 @@ def test_philly_alone_wants_the_columns_of_philly(trace):
     with pytest.raises(
         InstanceError, match="expected a CSV file in the format of the Philly trace"
     ):
-        read_philly_plain(trace(SIMPLE))
+        read_plain(trace(SIMPLE), format="philly")
 
 
 @pytest.mark.skipif(not TRACE.exists(), reason=f"no Philly trace at {TRACE}")

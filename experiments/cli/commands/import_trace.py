@@ -20,18 +20,11 @@ from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
 from oasis.simulator.elastic import elastic_from_window
 from oasis.traces import OpenbOptions, malformed_lines, read_openb
-from oasis.traces.batsim import BATSIM
 from oasis.traces.everything import CHOSEN, loosened
-from oasis.traces.gavel import GAVEL
 from oasis.traces.job_table import JobTrace
 from oasis.traces.mapping import build
 from oasis.traces.options import TraceOptions
-from oasis.traces.pai import PAI
-from oasis.traces.philly import PHILLY
-from oasis.traces.plain import ACME, HELIOS, SUPERCLOUD, TIRESIAS
-from oasis.traces.plain_instance import PLAIN
-from oasis.traces.slurm import SLURM
-from oasis.traces.swf import SWF
+from oasis.traces.plain import FORMATS
 from oasis.traces.table import notes_of
 from oasis.traces.window import kept_line
 
@@ -71,20 +64,15 @@ Machines = Annotated[
 
 
 # Traces whose rows are jobs, in the order of the help, and the help of each.
-OF_JOBS: tuple[tuple[JobTrace, str], ...] = (
-    (
-        PLAIN,
-        """Turn a table of jobs, CSV or Parquet, into an instance.
+OF_JOBS = {
+    "plain": """Turn a table of jobs, CSV or Parquet, into an instance.
 
     Its columns are id,submitted,duration,gpus, or have other names: common ones are guessed, and
     printed; --map names others.
 
     Example: oasis import plain jobs.csv --map submitted=sent,gpus=cards -o mine.json
     """,
-    ),
-    (
-        SLURM,
-        """Turn what sacct prints (--parsable2, --json, fixed width) into an instance.
+    "slurm": """Turn what sacct prints (--parsable2, --json, fixed width) into an instance.
 
     Needed are the columns JobID, Submit, ElapsedRaw (or Elapsed, or Start and End) and AllocTRES
     (or AllocGRES, ReqTRES, ReqGRES); State, NNodes, User, Partition and QOS are used where they are
@@ -93,75 +81,51 @@ OF_JOBS: tuple[tuple[JobTrace, str], ...] = (
     Example: sacct -a -X -P -o JobID,User,Submit,ElapsedRaw,State,AllocTRES | oasis import slurm -
     -o mine.json
     """,
-    ),
-    (
-        SWF,
-        """Turn a log in the Standard Workload Format into an instance.
+    "swf": """Turn a log in the Standard Workload Format into an instance.
 
     Example: oasis import swf log.swf.gz --processors-per-gpu 16 -o mine.json
     """,
-    ),
-    (
-        PHILLY,
+    "philly": (
         """Turn the Microsoft Philly trace into an instance: cluster_job_log, or philly_sia.csv.
 
     Example: oasis import philly cluster_job_log -o philly.json
-    """,
+    """
     ),
-    (
-        HELIOS,
-        """Turn a job table of SenseTime's Helios, cluster_log.csv, into an instance.
+    "helios": """Turn a job table of SenseTime's Helios, cluster_log.csv, into an instance.
 
     Example: oasis import helios cluster_log.csv -o venus.json
     """,
-    ),
-    (
-        ACME,
-        """Turn a job table of AcmeTrace into an instance: trace_seren.csv, trace_kalos.csv.
+    "acme": """Turn a job table of AcmeTrace into an instance: trace_seren.csv, trace_kalos.csv.
 
     Example: oasis import acme trace_seren.csv -o seren.json
     """,
-    ),
-    (
-        PAI,
-        """Turn the tables of Alibaba's PAI trace of 2020 into an instance.
+    "pai": """Turn the tables of Alibaba's PAI trace of 2020 into an instance.
 
     FILE is pai_job_table.csv; pai_task_table.csv is read beside it.
 
     Example: oasis import pai pai_job_table.csv -o pai.json
     """,
-    ),
-    (
-        SUPERCLOUD,
-        """Turn MIT Supercloud's slurm-log.csv into an instance.
+    "supercloud": """Turn MIT Supercloud's slurm-log.csv into an instance.
 
     Example: oasis import supercloud slurm-log.csv -o supercloud.json
     """,
-    ),
-    (
-        TIRESIAS,
-        """Turn a job table of Tiresias's simulator into an instance.
+    "tiresias": """Turn a job table of Tiresias's simulator into an instance.
 
     Example: oasis import tiresias 60_job.csv -o tiresias.json
     """,
-    ),
-    (
-        GAVEL,
-        """Turn a trace of Gavel's simulator into an instance.
+    "gavel": """Turn a trace of Gavel's simulator into an instance.
 
     It has steps of training and no time: --throughputs names Gavel's file of steps per second.
 
     Example: oasis import gavel msr.trace --throughputs simulation_throughputs.json -o gavel.json
     """,
-    ),
-    (
-        BATSIM,
+    "batsim": (
         """Turn a workload of the simulator Batsim, JSON with delay profiles, into an instance.
 
     Example: oasis import batsim workload.json -o batsim.json
-    """,
+    """
     ),
-)
+}
 
 
 def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
@@ -182,8 +146,8 @@ def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
     return with_options(trace.options, only_given=True)(command)
 
 
-for _trace, _text in OF_JOBS:
-    app.command(_trace.name)(_importer(_trace, _text))
+for _name, _text in OF_JOBS.items():
+    app.command(_name)(_importer(FORMATS[_name], _text))
 
 
 @app.command("openb")

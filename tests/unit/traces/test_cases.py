@@ -11,13 +11,13 @@ import pytest
 
 from oasis.model.errors import InstanceError
 from oasis.traces.job_table import plain_jobs_of
-from oasis.traces.plain import FORMATS
-from oasis.traces.runs import JobRun, combined
-from oasis.traces.table import TraceSource
+from oasis.traces.plain import FORMATS, format_of
+from oasis.traces.runs import combined
+from oasis.traces.table import TraceSource, pd
 
 FOUND = {
     path.stem: json.loads(path.read_text("utf-8"))
-    for path in Path(__file__).parent.glob("cases/*.json")
+    for path in sorted(Path(__file__).parent.glob("cases/*.json"))
 }
 CASES = [
     pytest.param(name, case, id=f"{name}-{case['about']}-{k}")
@@ -27,10 +27,19 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
-def test_what_is_read_of_a_text(name: str, case: dict[str, Any]) -> None:
+def test_what_is_read_of_a_text(
+    name: str, case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # options name the files beside it
+    for file, lines in case.get("files", {}).items():
+        Path(file).write_text("\n".join(lines), encoding="utf-8")
     trace = FORMATS[name]
-    source = TraceSource(f"jobs.{name}", tuple(case["lines"]))
+    source = TraceSource(
+        f"jobs.{name}", tuple(case["lines"]), "jobs" if "files" in case else "FILE"
+    )
     options = trace.options(**case["options"])
+    if "detected" in case:
+        assert format_of(source) == name
     if "error" in case:
         with pytest.raises(InstanceError) as caught:
             trace.table(source, options)
@@ -45,13 +54,17 @@ def test_what_is_read_of_a_text(name: str, case: dict[str, Any]) -> None:
         for job, is_part in zip(plain_jobs_of(table.jobs), parts, strict=True)
     ]
     assert jobs == case["jobs"]
+    assert table.jobs["model"].tolist() == case.get("models", [""] * len(jobs))
     assert table.malformed == case["malformed"]
     assert table.notes == case["notes"]
 
 
 @pytest.mark.parametrize("gpus", [[2, 2], [2, 4], [1, 2, 4]])
 def test_runs_that_are_joined_keep_their_work(gpus: list[int]) -> None:
-    runs = [JobRun("7", k, 100.0 * k, 50.0, n, {}, 100.0 * k) for k, n in enumerate(gpus)]
-    found = combined(runs, max(gpus))
-    assert found.work == pytest.approx(50.0 * sum(gpus))
-    assert (found.submitted, found.ended) == (0.0, 100.0 * (len(gpus) - 1) + 50.0)
+    begins = [100.0 * k for k in range(len(gpus))]
+    runs = pd.DataFrame({"key": "7", "submitted": begins, "started": begins, "gpus": gpus})
+    runs = runs.assign(duration=50.0, ended=runs["started"] + 50.0, state="")
+    runs = runs.assign(has_ended=True, is_share=False)
+    (found,) = combined(runs, ["key"], "max").to_dict("records")
+    assert found["gpus"] * found["duration"] == pytest.approx(50.0 * sum(gpus))
+    assert (found["submitted"], found["ended"]) == (0.0, 100.0 * (len(gpus) - 1) + 50.0)

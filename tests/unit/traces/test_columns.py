@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tracemalloc
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from oasis.model.errors import InstanceError
-from oasis.traces import PlainOptions, read_plain, read_plain_instance
+from oasis.traces import PlainOptions, read_instance, read_plain
 from oasis.traces.columns import columns_of, delimiter_of, parse_map
 from oasis.traces.plain_job import COMPLETED, KILLED, PlainJob
 
@@ -53,83 +52,6 @@ def test_jobs_without_gpus_can_be_kept(tmp_path: Path) -> None:
     assert "jobs without GPUs, which hold one each here: 1" in trace.notes
 
 
-@pytest.mark.parametrize("cells", [["a,0,60,4"], ["a,0,60,4", "b,7,60,0"]])
-def test_a_table_with_the_documented_names_has_nothing_to_tell_but_the_unit(
-    cells: list[str], tmp_path: Path
-) -> None:
-    trace = read_plain(written(tmp_path, "\n".join(["id,submitted,duration,gpus", *cells])))
-    assert trace.notes == ("durations read as seconds; median 60 s (--duration-unit)",)
-
-
-def test_common_names_are_guessed_and_told(tmp_path: Path) -> None:
-    text = "JobID\tsubmit_time\tStart Time\truntime_min\tnum_gpus\tUser\nx\t9\t10\t1.5\t2\tann\n"
-    trace = read_plain(written(tmp_path, text))
-    assert trace.jobs == (PlainJob("x", 0.0, 90.0, 2, "ann", 1.0, 91.0),)
-    assert trace.notes == (
-        "durations read as minutes; median 1.5 min (--duration-unit)",
-        "columns guessed from their names: id=JobID, submitted=submit_time, started=Start Time,"
-        " duration=runtime_min, gpus=num_gpus, owner=User (--map names others)",
-        "units guessed from the names of columns: runtime_min in min",
-    )
-
-
-def test_times_since_the_trace_began_have_the_unit_of_their_column(tmp_path: Path) -> None:
-    text = "id,submit_min,begin in h,runtime_ms,gpus\na,0,0.5,60000,1\nb,10,1,90000,2\n"
-    trace = read_plain(written(tmp_path, text))
-    assert trace.jobs == (
-        PlainJob("a", 0.0, 60.0, 1, "", 1800.0, 1860.0),
-        PlainJob("b", 600.0, 90.0, 2, "", 3600.0, 3690.0),
-    )
-    assert trace.notes[-1] == (
-        "units guessed from the names of columns: submit_min in min, begin in h in h, "
-        "runtime_ms in ms"
-    )
-    # Epoch times show their unit themselves, whatever the name of the column says.
-    path = written(
-        tmp_path,
-        text.replace("a,0,0.5", "a,1709280000,1709281800").replace("b,10,1,", "b,1709280600,,"),
-    )
-    trace = read_plain(path)
-    assert [(job.submitted, job.started) for job in trace.jobs] == [(0.0, 1800.0), (600.0, None)]
-    assert trace.notes[-1] == "units guessed from the names of columns: runtime_ms in ms"
-
-
-def test_a_column_of_waiting_says_when_jobs_started(tmp_path: Path) -> None:
-    text = "id,submit,wait_min,runtime,gpus\na,10,1,60,4\nb,20,,60,4\nc,30,-5,60,4\n"
-    trace = read_plain(written(tmp_path, text))
-    assert trace.jobs == (
-        PlainJob("a", 0.0, 60.0, 4, "", 60.0, 120.0),
-        PlainJob("b", 10.0, 60.0, 4),
-    )
-    assert trace.malformed == {"bad wait_min": {"count": 1, "first_row": 4}}
-    assert trace.notes == (
-        "durations read as seconds; median 60 s (--duration-unit)",
-        "columns guessed from their names: submitted=submit, waiting=wait_min, duration=runtime "
-        "(--map names others)",
-        "units guessed from the names of columns: wait_min in min",
-    )
-    started = text.replace("runtime", "started").replace("60,", "99,").replace("gpus", "gpus,end")
-    path = written(
-        tmp_path, "\n".join(f"{row},200" if k else row for k, row in enumerate(started.split()))
-    )
-    (first, *_) = read_plain(path).jobs
-    assert (first.started, first.duration) == (89.0, 101.0)  # a start goes before it
-
-
-@pytest.mark.parametrize("cell", ['"3,600"', '"1,234,567"'])
-def test_where_commas_separate_a_comma_is_no_sign_of_decimals(cell: str, tmp_path: Path) -> None:
-    trace = read_plain(written(tmp_path, f"id,submitted,duration,gpus\na,0,{cell},1\nb,1,5,1\n"))
-    assert [job.id for job in trace.jobs] == ["b"]
-    assert trace.malformed == {"bad duration": {"count": 1, "first_row": 2}}
-
-
-@pytest.mark.parametrize("delimiter", ["::", "\\t", '"'])
-def test_a_delimiter_is_one_character(delimiter: str, tmp_path: Path) -> None:
-    path = written(tmp_path, "id,submitted,duration,gpus\na,0,5,1\n")
-    with pytest.raises(InstanceError, match=r"^delimiter: expected one character"):
-        read_plain(path, options={"delimiter": delimiter})
-
-
 HEADERS = {  # tables that were made of what sacct says: no output of its own
     "JobID,User,Submit,Start,End,GPUs": "%Y-%m-%dT%H:%M",
     '"JobID","User Name","Submit","Start Time","End Time","GPU Count"': "%Y-%m-%dT%H:%M",
@@ -137,65 +59,12 @@ HEADERS = {  # tables that were made of what sacct says: no output of its own
 }
 
 
-@pytest.mark.parametrize("header", HEADERS)
-def test_a_table_made_of_sacct_is_a_table(header: str, tmp_path: Path) -> None:
-    sign = ";" if ";" in header else ","
-    clock = (datetime(2024, 3, 13, 8, minute) for minute in (0, 10, 40))
-    times = [time.strftime(HEADERS[header]) for time in clock]
-    path = written(tmp_path, header + "\n" + sign.join(["17", "FAILED", *times, "4"]) + "\n")
-    options = {"time_format": HEADERS[header]}
-    (job,) = read_plain(path, options=options).jobs
-    assert (job.id, job.started, job.duration, job.gpus) == ("17", 600.0, 1800.0, 4)
-
-
-def test_a_map_reads_what_sacct_printed_too(tmp_path: Path) -> None:
-    text = "JobID|Submit|Elapsed|ReqTRES|Cards\n7|2024-03-13T08:00:00|60|cpu=1|4\n"
-    path = written(tmp_path, text)
-    (job,) = read_plain(path, format="plain", options={"map": "gpus=Cards"}).jobs
-    assert (job.id, job.duration, job.gpus) == ("7", 60.0, 4)
-
-
-def test_all_columns_that_are_missing_are_named_at_once(tmp_path: Path) -> None:
-    path = written(tmp_path, "Ticket,When,Wall,Cards\n1,0,60,4\n")
-    with pytest.raises(InstanceError) as caught:
-        read_plain(path)
-    assert str(caught.value) == (
-        "columns submitted, duration, gpus: expected these columns, or started and ended for "
-        "duration, once in the header of jobs.csv: Ticket,When,Wall,Cards; --map "
-        "submitted=COLUMN,duration=COLUMN,gpus=COLUMN names others"
-    )
-
-
-def test_a_unit_that_is_given_goes_before_that_of_the_name(tmp_path: Path) -> None:
-    text = "id,submitted,runtime_min,gpus\nx,9,1.5,2\n"
-    (job,) = read_plain(written(tmp_path, text), options={"duration_unit": "h"}).jobs
-    assert job.duration == 5400.0
-
-
-def test_a_run_has_no_duration_of_its_own(tmp_path: Path) -> None:
-    text = "submit,begin,finish,gpu_count\n0,5,20,1\n1,6,,1\n2,,,1\n3,9,8,1\n"
-    trace = read_plain(written(tmp_path, text))
-    assert trace.jobs == (PlainJob("row-2", 0.0, 15.0, 1, "", 5.0, 20.0),)
-    assert trace.malformed == {
-        "has not ended": {"count": 1, "first_row": 3},
-        "never ran": {"count": 1, "first_row": 4},
-        "finish is before begin": {"count": 1, "first_row": 5},
-    }
-    assert trace.notes[-1] == "jobs are named after their lines: no column names them"
-
-
-def test_an_empty_column_of_the_map_is_none(tmp_path: Path) -> None:
-    text = "id,submitted,start,duration,gpus,status\na,0,soon,60,1,RUNNING\n"
-    (job,) = read_plain(written(tmp_path, text), options={"map": "started=,state="}).jobs
-    assert job == PlainJob("a", 0.0, 60.0, 1)
-
-
 def test_parts_of_gpus_become_whole_and_are_counted(tmp_path: Path) -> None:
     path = written(tmp_path, "id,submitted,duration,gpus\na,0,60,0.25\nb,1,60,1.5\nc,2,60,2.0\n")
     trace = read_plain(path)
     assert [job.gpus for job in trace.jobs] == [1, 2, 2]
     assert (trace.shares, trace.malformed) == (2, {})
-    instance = read_plain_instance(path, PlainOptions(min_gpus=1, min_duration=0.0))
+    instance = read_instance(path, PlainOptions(min_gpus=1, min_duration=0.0))
     assert instance.metadata["notes"]["jobs"] == [
         "durations read as seconds; median 60 s (--duration-unit)",
         "jobs with a part of a GPU, which count with the next whole number: 2",
@@ -209,25 +78,6 @@ def test_jobs_of_one_owner_can_be_taken(tmp_path: Path) -> None:
     assert [j.id for j in read_plain(path, options={**options, "user": "bob"}).jobs] == ["b"]
     trace = read_plain(path, options={**options, "virtual_cluster": "x"})
     assert [j.id for j in trace.jobs] == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("cards=4", "map: expected NAME=COLUMN with a name of id, submitted, eligible"),
-        ("gpus", "map: expected NAME=COLUMN"),
-        ("gpus=a,gpus=b", "map: expected gpus once"),
-        ("gpus=cards", "column cards: is not in the header of jobs.csv, for gpus: id,submitted"),
-        ("gpus=twice", "column twice: is twice or more in the header of jobs.csv, for gpus"),
-        ("gpus=", "column gpus: expected this column once in the header of jobs.csv"),
-        ("duration=", "column duration: expected this column, or started and ended, once in"),
-    ],
-)
-def test_what_is_wrong_with_a_map_is_told(given: str, message: str, tmp_path: Path) -> None:
-    path = written(tmp_path, "id,submitted,duration,gpus,twice,twice\na,0,60,1,1,1\n")
-    with pytest.raises(InstanceError) as caught:
-        read_plain(path, options={"map": given})
-    assert str(caught.value).startswith(message)
 
 
 def test_a_cell_that_cannot_be_read_is_told_by_row_and_column(tmp_path: Path) -> None:

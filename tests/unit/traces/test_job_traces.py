@@ -12,12 +12,13 @@ import pytest
 
 from oasis import Instance, InstanceError
 from oasis.simulator.elastic import elastic_from_window
-from oasis.traces.job_table import JobTrace, TraceTable, frame_of
+from oasis.traces.job_table import FIELDS, JobTrace, TraceTable
 from oasis.traces.mapping import MachineOptions
-from oasis.traces.plain_instance import PLAIN, PlainOptions, read_plain_instance
+from oasis.traces.plain import read_instance
+from oasis.traces.plain_instance import PLAIN, PlainOptions
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.slurm import SLURM, SlurmOptions, read_slurm
-from oasis.traces.swf import SWF, SwfOptions, read_swf
+from oasis.traces.slurm import SLURM, SlurmOptions
+from oasis.traces.swf import SWF, SwfOptions
 from oasis.traces.table import TraceSource, read_source
 from oasis.traces.times import OTHERS, WANTED
 
@@ -134,11 +135,14 @@ def test_an_unknown_label_is_named_with_those_that_there_are(
 
 
 def test_the_readers_are_those_of_the_kinds(tmp_path: Path) -> None:
-    readers = {"plain": read_plain_instance, "slurm": read_slurm, "swf": read_swf}
-    for kind, read in readers.items():
+    for kind, (_, options, text) in KINDS.items():
         path = tmp_path / kind
-        path.write_text(KINDS[kind][2], encoding="utf-8")
-        assert read(path).metadata["options"]["start"] == "busiest"  # type: ignore[operator]
+        path.write_text(text, encoding="utf-8")
+        made = read_instance(path, options())
+        assert read_instance(path) == read_instance(path, format=kind) == made
+        assert made.metadata["options"]["start"] == "busiest"
+    with pytest.raises(InstanceError, match=r"^format: .* read_openb takes pods and nodes"):
+        read_instance(path, format="openb")
 
 
 # --- files ------------------------------------------------------------------------------------
@@ -197,9 +201,11 @@ def test_an_empty_file_has_no_header(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_trace_of_ones_own(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+
     def read(source: TraceSource, _: MachineOptions) -> TraceTable:
-        jobs = [PlainJob(name, 0.0, 3600.0, 2) for name in source.lines]
-        return TraceTable(frame_of(jobs, range(len(jobs))), {})
+        jobs = {"id": source.lines, "submitted": 0.0, "duration": 3600.0, "gpus": 2}
+        return TraceTable(pandas.DataFrame({**FIELDS, **jobs}), {})
 
     trace = JobTrace("names", read, {"trace": "names"})
     path = tmp_path / "names.txt"

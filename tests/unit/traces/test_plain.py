@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.errors import InstanceError
-from oasis.traces.philly import PhillyOptions, read_philly
-from oasis.traces.plain import read_philly_plain, read_plain
-from oasis.traces.plain_instance import PlainOptions, read_plain_instance
+from oasis.traces import PhillyOptions, PlainOptions, read_instance, read_plain
 from oasis.traces.plain_job import PlainJob
 
 HEADER = "id,submitted,duration,gpus"
@@ -53,26 +51,6 @@ def test_times_count_from_the_first_submission_whatever_they_are(tmp_path: Path)
     assert trace.kept == "kept 2 of 3 jobs: 1 bad submitted"
 
 
-def test_a_duration_that_is_not_the_time_from_start_to_end_is_said(tmp_path: Path) -> None:
-    file = tmp_path / "jobs.csv"
-    rows = ("a,0,10,70,60,4", "b,0,10,100,60,4", "c,0,,,60,4", "d,0,10,70,60.5,4", "e,0,99,70,9,4")
-    file.write_text("\n".join(("id,submitted,start,end,duration,gpus", *rows)) + "\n")
-    trace = read_plain(file)
-    assert [job.duration for job in trace.jobs] == [60.0, 60.0, 60.0, 60.5]
-    assert trace.notes[-1] == (
-        "jobs whose duration is not the time from start to end: 1; duration is used (--map "
-        "duration= takes the time between them)"
-    )
-    assert trace.malformed == {"end is before start": {"count": 1, "first_row": 6}}
-
-
-def test_a_table_may_name_gpus_as_slurm_does(tmp_path: Path) -> None:
-    file = tmp_path / "jobs.csv"
-    file.write_text("id;submitted;duration;gpus\na;0;60;gpu:a100:4\nb;5;1-02:03:04;2\n")
-    trace = read_plain(file)
-    assert [(job.gpus, job.duration) for job in trace.jobs] == [(4, 60.0), (2, 93784.0)]
-
-
 def test_an_empty_list_is_no_table(tmp_path: Path) -> None:
     file = tmp_path / "jobs.json"
     file.write_text("[]\n")
@@ -83,18 +61,6 @@ def test_an_empty_list_is_no_table(tmp_path: Path) -> None:
 def test_jobs_of_one_instant_stay_in_the_order_of_the_file(tmp_path: Path) -> None:
     trace = read_plain(plain(tmp_path, "c,9,1,1", "b,5,1,1", "a,5,1,1"))
     assert [job.id for job in trace.jobs] == ["b", "a", "c"]
-
-
-def test_columns_may_come_in_any_order_and_more_of_them(tmp_path: Path) -> None:
-    path = plain(tmp_path, "4,x,60,100,a", header="gpus,note,duration,submitted,id")
-    assert read_plain(path).jobs == (PlainJob("a", 0.0, 60.0, 4),)
-
-
-def test_blank_rows_are_counted_as_in_every_format_but_are_no_jobs(tmp_path: Path) -> None:
-    trace = read_plain(plain(tmp_path, "a,0,60,4", "", ",,,", "b,1,60,4", ""))
-    assert [job.id for job in trace.jobs] == ["a", "b"]
-    assert trace.malformed == {"blank row": {"count": 2, "first_row": 3}}
-    assert trace.kept == "kept all 2 jobs"
 
 
 @pytest.mark.parametrize(
@@ -121,33 +87,17 @@ def test_a_row_that_cannot_be_used_is_counted_by_replay_and_by_import_alike(
     trace = read_plain(path)
     assert [job.id for job in trace.jobs] == ["a"]
     ((kind, count),) = trace.malformed.items()
-    assert kind.partition(",")[0] == fault
+    assert kind.startswith(fault)
     assert count == {"count": 1, "first_row": 3}
-    instance = read_plain_instance(path, PlainOptions(min_duration=0.0))
+    instance = read_instance(path, PlainOptions(min_duration=0.0))
     assert [job.id for job in instance.jobs] == ["a"]
     assert instance.metadata["malformed"] == {"jobs": trace.malformed}
-
-
-def test_a_file_without_a_good_row_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        InstanceError, match=r"^row 2: wrong number of columns \(1 row\); bad submitted"
-    ):
-        read_plain(plain(tmp_path, "b", "a,x,1,1"))
 
 
 def test_jobs_without_gpus_are_left_out_by_that_rule(tmp_path: Path) -> None:
     trace = read_plain(plain(tmp_path, "a,0,60,4", "b,1,60,0"))
     assert trace.kept == "kept 1 of 2 jobs: 1 without GPUs"
     assert trace.left_out == {"cpu_jobs": 1}
-
-
-def test_a_missing_column_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InstanceError) as caught:
-        read_plain(plain(tmp_path, "a,0,60", header="id,submitted,duration"))
-    assert str(caught.value) == (
-        "column gpus: expected this column once in the header of jobs.csv: id,submitted,duration"
-        "; --map gpus=COLUMN names another"
-    )
 
 
 # -- choosing jobs ---------------------------------------------------------------------------------
@@ -240,19 +190,10 @@ def test_philly_jobs_are_named_after_their_lines_and_bad_rows_are_counted(tmp_pa
 
 
 def test_one_virtual_cluster_can_be_chosen(tmp_path: Path) -> None:
-    found = read_philly_plain(philly(tmp_path), virtual_cluster="b")
+    found = read_plain(philly(tmp_path), virtual_cluster="b").jobs
     assert [job.id for job in found] == ["philly-3", "philly-5"]
     with pytest.raises(InstanceError, match="virtual_cluster: expected one of a, b, got 'c'"):
-        read_philly_plain(philly(tmp_path), virtual_cluster="c")
-
-
-def test_philly_needs_all_of_its_columns(tmp_path: Path) -> None:
-    with pytest.raises(InstanceError) as caught:
-        read_philly_plain(plain(tmp_path, "a,1,2", header="timestamp,duration,num_gpus"))
-    expected = "column gpu_time: expected this column once in the header of jobs.csv"
-    assert str(caught.value) == f"{expected}: timestamp,duration,num_gpus"
-    with pytest.raises(InstanceError, match=r"^expected a CSV file in the format of the Philly"):
-        read_philly_plain(plain(tmp_path, "a,0,1,4"))
+        read_plain(philly(tmp_path), virtual_cluster="c")
 
 
 @pytest.mark.parametrize(
@@ -269,39 +210,7 @@ def test_replay_and_import_use_the_same_rows_of_philly(
     good = [f"2017-10-09 07:0{k}:00,60,1,60,a" for k in range(3)]
     path = plain(tmp_path, *good, row, header=PHILLY)
     trace = read_plain(path)
-    instance = read_philly(path, PhillyOptions(min_gpus=1, min_duration=0.0))
+    instance = read_instance(path, PhillyOptions(min_gpus=1, min_duration=0.0))
     assert [job.id for job in trace.jobs] == [job.id for job in instance.jobs]
     assert trace.malformed == instance.metadata["malformed"]["jobs"]
     assert trace.malformed == {fault: {"count": 1, "first_row": 5}}
-
-
-@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
-def test_another_sign_between_columns_is_found(delimiter: str, tmp_path: Path) -> None:
-    row, header = "a,0,60,4".replace(",", delimiter), HEADER.replace(",", delimiter)
-    trace = read_plain(plain(tmp_path, row, header=header))
-    assert trace.jobs == (PlainJob("a", 0.0, 60.0, 4),)
-
-
-@pytest.mark.parametrize("gpus", ["1_6", "1e16", "\u0664", "0x4", "4 4"])
-def test_numbers_are_those_of_a_table(gpus: str, tmp_path: Path) -> None:
-    trace = read_plain(plain(tmp_path, "a,0,60,1", f"b,0,60,{gpus}"))
-    assert [job.id for job in trace.jobs] == ["a"]
-    assert trace.malformed == {"bad gpus": {"count": 1, "first_row": 3}}
-
-
-def test_a_refused_file_says_what_was_expected(tmp_path: Path) -> None:
-    path = plain(tmp_path, "a,0,soon,1", "b,0,2h1,1", "c,0,60,x")
-    with pytest.raises(InstanceError) as caught:
-        read_plain(path)
-    assert str(caught.value) == (
-        "row 2: bad duration (2 rows); bad gpus (1 row); none of the 3 rows of jobs.csv can be"
-        " used; expected instead of bad duration: a number >= 0, or days, hours, minutes and"
-        " seconds as d-hh:mm:ss, of bad gpus: a number >= 0"
-    )
-
-
-def test_blank_lines_above_the_header_are_no_header(tmp_path: Path) -> None:
-    path = plain(tmp_path, "a,0,60,1", "b,0,x,1", header=f"\n \n{HEADER}")
-    trace = read_plain(path)
-    assert [job.id for job in trace.jobs] == ["a"]
-    assert trace.malformed == {"bad duration": {"count": 1, "first_row": 5}}

@@ -84,18 +84,6 @@ def test_what_really_happened_is_kept_to_the_workload(name: str, tmp_path: Path)
     assert set(workload.recorded) == set(jobs)
 
 
-def test_a_job_that_started_before_it_was_submitted_is_left_out_and_counted(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "jobs.csv"
-    path.write_text(
-        "id,submitted,begin,finish,gpus\na,100,160,220,2\nb,130,120,260,1\nc,140,140,150,1\n"
-    )
-    trace = read_plain(path)
-    assert [job.id for job in trace.jobs] == ["a", "c"]
-    assert trace.malformed == {"begin is before submitted": {"count": 1, "first_row": 3}}
-
-
 LATE = {  # format -> two runs, of which the second began before it was submitted
     "slurm": (
         "JobID|Submit|Start|ElapsedRaw|State|AllocTRES\n"
@@ -117,19 +105,3 @@ LATE = {  # format -> two runs, of which the second began before it was submitte
         for row in [("a", 1, "Succeeded", 10, 90, 30), ("b", 1, "Succeeded", 20, 50, 19)]
     ),
 }
-
-
-@pytest.mark.parametrize("name", LATE)
-def test_a_run_that_began_before_its_submission_is_left_out_and_counted(
-    name: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "jobs.txt"
-    file.write_text(LATE[name])
-    trace = read_plain(file, format=name)
-    assert len(trace.jobs) == 1
-    (found,) = trace.malformed.items()
-    assert found[0] in (
-        "started before it was submitted",
-        "scheduled_time is before creation_time",
-    )
-    assert found[1]["count"] == 1

@@ -8,11 +8,10 @@ import pytest
 import baselines
 import oasis
 from oasis import InstanceError
-from oasis.traces import PlainOptions, read_plain_instance
+from oasis.traces import PhillyOptions, PlainOptions, read_instance
 from oasis.traces.mapping import build
 from oasis.traces.openb import OpenbOptions
 from oasis.traces.options import TraceOptions
-from oasis.traces.philly import PhillyOptions
 from oasis.traces.table import Faults, Rows, cells_of, csv_layout, malformed_lines, read_source
 from oasis.traces.window import JobRecord, select
 from oasis.workloads import generate
@@ -191,7 +190,7 @@ def test_nobody_gives_parameter_servers_to_jobs_without_gradients(name, tmp_path
     rows = [f"j{k},{600 * k},{3600 * (1 + k)},{2 + k}" for k in range(4)]
     path.write_text("\n".join(["id,submitted,duration,gpus", *rows]))
     options = PlainOptions(start="first", gradient_mb=0.0, worker_bandwidth_gbps=3.0)
-    instance = read_plain_instance(path, options)
+    instance = read_instance(path, options)
     policies = {"oasis": oasis.OASiS.from_instance, "recourse": lambda _: oasis.Recourse()}
     made = policies.get(name, lambda _: baselines.make(name))(instance)
     run = oasis.simulate(instance, made)
