@@ -34,6 +34,7 @@ PARTS = (
     *("jobs", "gpu_hours", "mean_waiting", "p95_waiting", "mean_completion", "mean_slowdown"),
     "unfinished",
 )  # figures of a part of the jobs
+GIVEN, DRAWN, NONE = UTILITIES = ("given", "drawn", "none")  # what jobs are worth
 
 Row = Mapping[str, Any]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from experiments.evaluation.machines import machines_text
+from experiments.evaluation.machines import machine_count, machines_text
 from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
 from experiments.evaluation.whatif_result import (
     RECORDED,
@@ -65,18 +65,16 @@ def setting_text(first: Setting, setting: Setting) -> str:
     count = len(setting.machines) - len(first.machines)
     if not count:
         return AS_IT_IS
-    many = f"{abs(count)} machine{'' if abs(count) == 1 else 's'}"
-    return f"{many} {'more' if count > 0 else 'fewer'}"
+    return f"{machine_count(abs(count))} {'more' if count > 0 else 'fewer'}"
 
 
 def by_load(found: WhatIf) -> list[Setting]:
     """All settings: by their load, then those with fewer machines, then those with more."""
-
-    def order(one: Setting) -> tuple[bool, int, float]:
-        away = len(one.machines) - len(found.first.machines)
-        return away > 0, abs(away), one.load
-
-    return sorted(found.settings, key=order)
+    most = len(found.first.machines)
+    return sorted(
+        found.settings,
+        key=lambda one: (len(one.machines) > most, abs(len(one.machines) - most), one.load),
+    )
 
 
 def tables(found: WhatIf) -> list[Table]:
@@ -90,6 +88,12 @@ def tables(found: WhatIf) -> list[Table]:
     def use(_: str, row: Row) -> Cells:
         counts = (f"{row[what]:,}" for what in ("unfinished", "preemptions", "moves"))
         return (percent(row["gpu_utilisation"]), *counts)
+
+    def sizes(name: str, _: Row) -> Cells:
+        parts = changes(found, name, "by_size")
+        if name in (reference, RECORDED):
+            return tuple(duration_text(part.after) for part in parts)
+        return tuple(more(part.more) for part in parts)
 
     served = by_policy(
         f"{jobs_text(found)}: submission to end",
@@ -117,10 +121,9 @@ def tables(found: WhatIf) -> list[Table]:
             earned[2].append((MOST, brief(first.utility_bound), "-"))
         made.append(earned)
     if reference is not None:
-        sizes = [k for k, jobs in enumerate(first.policies[reference]["by_size"]["jobs"]) if jobs]
+        headings = tuple(part.name for part in changes(found, reference, "by_size"))
         title = f"Mean waiting by size, beside {called(reference)}"
-        headings = tuple(SIZES[k][2] for k in sizes)
-        made.append(by_policy(title, headings, lambda *row: _by_size(found, sizes, *row)))
+        made.append(by_policy(title, headings, sizes))
     return [*made, *_owner_table(found), *_setting_tables(found), *_goal_table(found)]
 
 
@@ -159,15 +162,6 @@ def _of_most(row: Row, setting: Setting) -> str:
     return "-" if not most or _is_beyond(row, setting) else percent(row["utility"] / most)
 
 
-def _by_size(found: WhatIf, sizes: Sequence[int], name: str, row: Row) -> Cells:
-    """Mean waiting by class of sizes: of the reference in full, of the others the difference."""
-    now = row["by_size"]["mean_waiting"]
-    if name in (found.reference, RECORDED):
-        return tuple(duration_text(now[k]) for k in sizes)
-    before = found.first.policies[str(found.reference)]["by_size"]["mean_waiting"]
-    return tuple(more(now[k] - before[k]) for k in sizes)
-
-
 class PartChange(NamedTuple):
     """Mean waiting of some jobs, an owner's or a size, under the reference and under a policy."""
 
@@ -175,19 +169,9 @@ class PartChange(NamedTuple):
     jobs: int
     gpu_hours: float
     before: float
-    after: float
-
-    @property
-    def more(self) -> float:
-        """Seconds; below 0 they wait less."""
-        return self.after - self.before
-
-    @property
-    def verdict(self) -> int:
-        """-1: they wait less; 1: longer; 0: the same, up to a second or half a percent."""
-        if abs(self.more) <= max(1.0, BETTER * self.before):
-            return 0
-        return 1 if self.more > 0 else -1
+    after: float | None  # where none of them is recorded
+    more: float  # seconds; below 0 they wait less
+    verdict: int  # -1: they wait less; 1: longer; 0: the same, up to a second or half a percent
 
 
 def changes(found: WhatIf, policy: str, by: str) -> list[PartChange]:
@@ -200,8 +184,12 @@ def changes(found: WhatIf, policy: str, by: str) -> list[PartChange]:
     one, other = (found.first.policies[name][by] for name in (found.reference, policy))
     names = found.owners if by == "by_owner" else [text for _, _, text in SIZES]
     columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
-    made = [PartChange(*row) for row in zip(names, *columns, strict=True) if row[1]]
-    made = [part for part in made if part.before is not None and part.after is not None]
+    made = []
+    for name, jobs, hours, before, after in zip(names, *columns, strict=True):
+        if jobs:
+            longer = 0.0 if after is None else after - before
+            verdict = 0 if abs(longer) <= max(1.0, BETTER * before) else 1 if longer > 0 else -1
+            made.append(PartChange(name, jobs, hours, before, after, longer, verdict))
     return made if by == "by_size" else sorted(made, key=lambda part: -part.gpu_hours)
 
 
@@ -210,16 +198,10 @@ def _owner_table(found: WhatIf) -> list[Table]:
     best, reference = found.best(), found.reference
     if reference is None or best in (None, reference) or len(found.owners) < 2:
         return []
-    rows = [
-        (
-            one.name,
-            f"{one.jobs:,.0f}",
-            brief(one.gpu_hours),
-            duration_text(one.before),
-            duration_text(one.after),
-        )
-        for one in changes(found, str(best), "by_owner")[:MOST_OWNERS]
-    ]
+    rows = []
+    for one in changes(found, str(best), "by_owner")[:MOST_OWNERS]:
+        times = map(duration_text, (one.before, one.after))
+        rows.append((one.name, f"{one.jobs:,}", brief(one.gpu_hours), *times))
     title = f"Mean waiting by owner under {best}, beside {called(reference)}"
     return [_table(title, ("owner", "jobs", "GPU-hours", "waited", "would wait"), rows)]
 
@@ -274,14 +256,8 @@ def answer(found: WhatIf) -> Cells:
     if best is None or reference is None:
         return ("No policy finished every job, so none is best.",)
     mean = setting.policies[best]["completion"]["mean"]
-    said = (
-        _absurd(setting),
-        _best(found, best, reference),
-        _gain(setting, best, mean),
-        _parts(found, best),
-        _earned(setting),
-        _grows(found),
-    )
+    said = [_absurd(setting), _best(found, best, reference), _gain(setting, best, mean)]
+    said += [_parts(found, best), _earned(setting), _grows(found)]
     return tuple(filter(None, said))
 
 
