@@ -14,19 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from experiments.evaluation import whatif_result as results
 from experiments.evaluation.machines import machine_count, machines_text
-from experiments.evaluation.whatif_result import (
-    DRAWN,
-    GIVEN,
-    KEPT,
-    NONE,
-    PARTS,
-    RECORDED,
-    SHARES,
-    SHORTEST,
-    SIZES,
-    WhatIf,
-)
 from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import UtilityColumns
@@ -119,7 +108,10 @@ class Scenario:
         names = ("job", "submitted", "duration", "gpus", "owner")
         rows = zip(*(jobs[name].tolist() for name in names), strict=True)
         each = worth.rows() if worth else repeat(None)
-        plain = [PlainJob(*row, utility=one) for row, one in zip(rows, each, strict=False)]
+        plain = [
+            PlainJob(name, came, lasts, gpus, owner, utility=one)
+            for (name, came, lasts, gpus, owner), one in zip(rows, each, strict=False)
+        ]
         # A million jobs of the trace need not be kept beside those of the simulation.
         return replace(rigid_workload_on(plain, self.machines, self.placement), recorded=())
 
@@ -131,15 +123,18 @@ class Scenario:
         return float(wanted) / 3600.0, there / 3600.0
 
     @property
-    def bounds(self) -> dict[str, float | None]:
+    def bounds(self) -> dict[str, Any]:
         """What no scheduler passes: the mean time to completion, the total utility if known."""
         from offline.rigid_bound import rigid_mean_bound  # noqa: PLC0415 (needs an extra)
         from offline.rigid_utility import rigid_utility_bound  # noqa: PLC0415
 
         jobs, worth = self.jobs, worth_of(self.jobs)
-        columns = [jobs[name].to_numpy() for name in ("submitted", "duration", "gpus")]
-        utility = worth and rigid_utility_bound(*columns, worth, self.gpus)
-        return {"mean_completion": rigid_mean_bound(*columns, self.gpus), "utility": utility}
+        names, gpus = ("submitted", "duration", "gpus"), self.gpus
+        came, lasts, wide = (jobs[name].to_numpy() for name in names)
+        return {
+            "mean_completion": rigid_mean_bound(came, lasts, wide, gpus),
+            "utility": worth and rigid_utility_bound(came, lasts, wide, worth, gpus),
+        }
 
 
 def jobs_frame(jobs: Sequence[PlainJob]) -> pd.DataFrame:
@@ -162,17 +157,17 @@ def jobs_frame(jobs: Sequence[PlainJob]) -> pd.DataFrame:
 
 def valued(jobs: pd.DataFrame, utilities: str | None, seed: int) -> tuple[pd.DataFrame, str | None]:
     """The jobs with what they are worth, and in words how that is known."""
-    if utilities == DRAWN:
+    if utilities == results.DRAWN:
         options = TraceOptions(seed=seed)
         slot = options.slot_seconds
         worth = drawn_utilities(jobs.duration.to_numpy() / slot, options)
         each = UtilityColumns(worth.priority, worth.decay / slot, worth.target * slot)
         return jobs.assign(**asdict(each)), DRAWN_TEXT.format(seed=seed)
-    if utilities == NONE:
+    if utilities == results.NONE:
         return jobs.drop(columns=WORTH, errors="ignore"), None
     if worth_of(jobs) is not None:
         return jobs, "what the table says each job is worth, if it ends by its deadline"
-    if utilities == GIVEN:
+    if utilities == results.GIVEN:
         raise InputError("utilities", "expected a table with a column worth or deadline")
     return jobs, None
 
@@ -328,7 +323,7 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
         "moves": ran.moves,
         "by_size": _by(jobs.drop(columns="utility", errors="ignore"), "size"),
         "by_owner": _by(jobs, "owner"),
-        "waiting_at": [_quantile(waited, share / 100) for share in SHARES],
+        "waiting_at": [_quantile(waited, share / 100) for share in results.SHARES],
         "series": {
             "begin": begin,
             "end": ran.until,
@@ -348,11 +343,11 @@ def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
     The slowdown is the time to completion by the duration, at least 1. Durations below 10 s count
     as 10 s, so that short jobs do not decide (Feitelson and Rudolph, JSSPP 1998).
     """
-    size = np.searchsorted([least for least, _, _ in SIZES], jobs.gpus, side="right") - 1
+    size = np.searchsorted([least for least, _, _ in results.SIZES], jobs.gpus, side="right") - 1
     found = jobs.assign(
-        size=pd.Categorical.from_codes(size, [text for _, _, text in SIZES]),
+        size=pd.Categorical.from_codes(size, [text for _, _, text in results.SIZES]),
         gpu_hours=jobs.gpus * jobs.duration / 3600.0,
-        slowdown=np.maximum(1.0, jobs.completion / np.maximum(jobs.duration, SHORTEST)),
+        slowdown=np.maximum(1.0, jobs.completion / np.maximum(jobs.duration, results.SHORTEST)),
     )
     worth = worth_of(jobs)
     if worth is not None:
@@ -373,7 +368,7 @@ def _quantile(ordered: FloatArray, share: float) -> float | None:
 def _summary(values: pd.Series) -> dict[str, float | None]:
     ordered = np.sort(values)
     mean = math.fsum(ordered) / len(ordered) if len(ordered) else None
-    return {"mean": mean, **{f"p{k}": _quantile(ordered, k / 100) for k in KEPT}}
+    return {"mean": mean, **{f"p{k}": _quantile(ordered, k / 100) for k in results.KEPT}}
 
 
 def _by(jobs: pd.DataFrame, key: str) -> dict[str, list[Any]]:
@@ -429,7 +424,7 @@ def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], 
 
 
 def csv_tables(
-    found: WhatIf, jobs: pd.DataFrame, runs: dict[str, dict[str, list[float]]]
+    found: results.WhatIf, jobs: pd.DataFrame, runs: dict[str, dict[str, list[float]]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row for each job under each policy, reality first; and for each owner in each setting.
 
@@ -437,7 +432,7 @@ def csv_tables(
     """
     each = {name: jobs.assign(**times) for name, times in runs.items()}
     if is_recorded(jobs):
-        each = {RECORDED: really_happened(jobs).jobs, **each}
+        each = {results.RECORDED: really_happened(jobs).jobs, **each}
     rows = with_measures(pd.concat(each, names=["policy"]).reset_index(level=0))
     parts = [
         pd.DataFrame(row["by_owner"])
@@ -448,7 +443,7 @@ def csv_tables(
     ]
     worth = ["utility"] if "utility" in rows else []
     columns = ["policy", "job", "owner", "gpus", "submitted", "duration", *TIMES, *worth]
-    owners = ["load", "machines", "gpus", "policy", "owner", *PARTS, *worth]
+    owners = ["load", "machines", "gpus", "policy", "owner", *results.PARTS, *worth]
     return rows[columns], pd.concat(parts)[owners]
 
 

@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from experiments.evaluation import whatif_result as results
 from experiments.evaluation.machines import machine_count, machines_text
 from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
-from experiments.evaluation.whatif_result import (
-    RECORDED,
-    SHORTEST,
-    SIZES,
-    Goal,
-    Row,
-    Setting,
-    WhatIf,
-)
+from experiments.evaluation.whatif_result import RECORDED, Goal, Row, Setting, WhatIf
 
 BOUND, MOST = "lower bound", "upper bound"
 AS_IT_IS = "as it is"  # the setting that was asked about
@@ -131,8 +124,8 @@ def _short(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def _mark(row: Row | None) -> str:
-    return MARK if row is not None and row["unfinished"] else ""
+def _mark(row: Row) -> str:
+    return MARK if row["unfinished"] else ""
 
 
 def _time(seconds: float | None, mark: str = "") -> str:
@@ -182,7 +175,7 @@ def changes(found: WhatIf, policy: str, by: str) -> list[PartChange]:
     if found.reference is None:
         return []
     one, other = (found.first.policies[name][by] for name in (found.reference, policy))
-    names = found.owners if by == "by_owner" else [text for _, _, text in SIZES]
+    names = found.owners if by == "by_owner" else [text for _, _, text in results.SIZES]
     columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
     made = []
     for name, jobs, hours, before, after in zip(names, *columns, strict=True):
@@ -208,29 +201,33 @@ def _owner_table(found: WhatIf) -> list[Table]:
 
 def _setting_tables(found: WhatIf) -> list[Table]:
     """Means in every setting, if there are several; GPU-hours wanted, and those there are."""
-    made, settings = [], by_load(found)
+    settings = by_load(found)
+    made: list[Table] = []
+    rows: list[Cells] = []
     texts = tuple(setting_text(found.first, one) for one in settings)
     if len(settings) > 1:
-        rows: list[Cells] = []
         for name in dict.fromkeys(name for one in found.settings for name in one.policies):
             each = [one.policies.get(name) for one in settings]
-            means = (_time(row and row["completion"]["mean"], _mark(row)) for row in each)
+            means = (
+                "-" if row is None else _time(row["completion"]["mean"], _mark(row)) for row in each
+            )
             rows.append((called(name, found.first.policies.get(name)), *means))
         rows.append((BOUND, *(duration_text(one.bound) for one in settings)))
         title = "Mean from submission to end at other loads and machines"
         made.append(_table(title, ("policy", *texts), rows))
-    if all(one.gpu_hours is not None for one in settings):
-        title = "GPU-hours, from the first to the last submission"
-        headings = ("", "wanted", "there are", "offered load", "queue")
-        made.append(_table(title, headings, map(_hours, texts, settings)))
+    rows = [
+        (text, brief(one.wanted_gpu_hours), brief(one.gpu_hours), percent(one.offered), _queue(one))
+        for text, one in zip(texts, settings, strict=True)
+    ]
+    headings = ("", "wanted", "there are", "offered load", "queue")
+    made.append(_table("GPU-hours, from the first to the last submission", headings, rows))
     return made
 
 
-def _hours(text: str, one: Setting) -> Cells:
-    share = one.offered
-    grows = "" if share is None else "grows for ever" if share > 1 else "does not grow"
-    hours = (brief(hours or 0.0) for hours in (one.wanted_gpu_hours, one.gpu_hours))
-    return (text, *hours, percent(share), grows or "-")
+def _queue(one: Setting) -> str:
+    if one.offered is None:
+        return "-"
+    return "grows for ever" if one.offered > 1 else "does not grow"
 
 
 def _goal_table(found: WhatIf) -> list[Table]:
@@ -385,7 +382,7 @@ def notes(found: WhatIf) -> list[str]:
     rows, about = found.first.policies, found.about
     said = [
         f"Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
-        f"below {SHORTEST:g} s count as {SHORTEST:g} s.",
+        f"below {results.SHORTEST:g} s count as {results.SHORTEST:g} s.",
         "Times are rounded to two units; percentages are of the times before that.",
     ]
     if any(row["told"] for row in rows.values()):
