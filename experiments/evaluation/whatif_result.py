@@ -140,7 +140,7 @@ class WhatIf(Summarised):
 
 def _setting(data: Any, owners: int) -> Setting:
     row = ROW | {"by_size": _part(len(SIZES)), "by_owner": _part(owners)}
-    shape = {
+    shape: dict[str, Any] = {
         **{"load": real, "machines": list_of(count)},
         "policies": object_of(partial(_shaped, shape=row)),
         **dict.fromkeys(("bound", "utility_bound"), optional(real)),

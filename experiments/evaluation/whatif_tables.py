@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from experiments.evaluation import whatif_result as results
 from experiments.evaluation.machines import machine_count, machines_text
@@ -379,63 +379,59 @@ def _grows(found: WhatIf) -> str:
 
 def notes(found: WhatIf) -> list[str]:
     """Sentences below the tables: what marks and words mean, and what is left out or assumed."""
-    rows, about = found.first.policies, found.about
-    said = [
-        f"Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
-        f"below {results.SHORTEST:g} s count as {results.SHORTEST:g} s.",
-        "Times are rounded to two units; percentages are of the times before that.",
-    ]
-    if any(row["told"] for row in rows.values()):
-        said.append(f"{TOLD}: is told how long each job will take, which real schedulers are not.")
-    if any(row["preemptions"] for name, row in rows.items() if name != RECORDED):
-        said.append("Preempting a job and moving it costs no time here.")
-    if "easy" in rows and about.get("placement") == "pooled":
-        said.append(EASY_PLACES)
-    left = {name: row["unfinished"] for name, row in rows.items() if row["unfinished"]}
-    if left:
-        named = ", ".join(f"{called(name)} {count:,}" for name, count in left.items())
-        said.append(f"{MARK}: of the finished jobs only. Not finished: {named}.")
-    if RECORDED in rows:
-        said += _recorded_notes(found, rows[RECORDED])
-    if about.get("utilities"):
-        said.append(f"Utility: {about['utilities']}.")
-        said.append(
-            f"{MOST.capitalize()}: no schedule of these jobs on so many GPUs earns more in all."
-        )
-    if any(one.load != 1.0 for one in found.settings):
-        said.append("Load x 1.5: the same jobs, with the times between submissions divided by 1.5.")
-    said.append(
-        f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
-        "with free preemption, has a smaller mean."
-    )
-    best = found.best()
+    rows, about, best = found.first.policies, found.about, found.best()
+    simulated = [row for name, row in rows.items() if name != RECORDED]
+    real = rows.get(RECORDED, {"finished": about["jobs"], "peak": 0})
+    unfinished = {name: row["unfinished"] for name, row in rows.items() if row["unfinished"]}
+    left = ", ".join(f"{called(name)} {count:,}" for name, count in unfinished.items())
     beyond = 0 if best is None else len(changes(found, best, "by_owner")) - MOST_OWNERS
-    if beyond > 0:
-        said.append(f"{beyond:,} more owners: --csv or --json has them.")
-    if goal := about.get("goal"):
-        tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}
-        each = "; ".join(f"{name} {', '.join(map(str, some))}" for name, some in tried.items())
-        said.append(
-            f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further "
-            "ones are like the last. A policy may do worse with more machines, so that only what "
-            f"was tried is known: {each}."
-        )
-    return said
-
-
-def _recorded_notes(found: WhatIf, row: Row) -> list[str]:
-    said = [
+    least = f"{results.SHORTEST:g} s"
+    said = {
+        "Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
+        f"below {least} count as {least}.": True,
+        "Times are rounded to two units; percentages are of the times before that.": True,
+        f"{TOLD}: is told how long each job will take, which real schedulers are not.": any(
+            row["told"] for row in simulated
+        ),
+        "Preempting a job and moving it costs no time here.": any(
+            row["preemptions"] for row in simulated
+        ),
+        EASY_PLACES: "easy" in rows and about.get("placement") == "pooled",
+        f"{MARK}: of the finished jobs only. Not finished: {left}.": left,
         "In reality, a job waits from its submission on, or from when it could run where the table "
-        "says that (Eligible); without that column, holds and dependencies count as waiting."
-    ]
-    if row["finished"] < found.about["jobs"]:
-        count = f"{row['finished']:,} of {found.about['jobs']:,} jobs"
-        said.append(
-            f"What really happened is known of {count}, whose figures its row has; policies are "
-            f"therefore compared with {found.reference}."
-        )
-    if row["peak"] > found.first.gpus:
-        said.append(
-            f"In reality up to {row['peak']:,} GPUs were in use at once, more than there are here."
-        )
-    return said
+        "says that (Eligible); without that column, holds and dependencies count as waiting.": (
+            RECORDED in rows
+        ),
+        f"What really happened is known of {real['finished']:,} of {about['jobs']:,} jobs, whose "
+        f"figures its row has; policies are therefore compared with {found.reference}.": (
+            real["finished"] < about["jobs"]
+        ),
+        f"In reality up to {real['peak']:,} GPUs were in use at once, more than there are here.": (
+            real["peak"] > found.first.gpus
+        ),
+        f"Utility: {about.get('utilities')}.": about.get("utilities"),
+        f"{MOST.capitalize()}: no schedule of these jobs on so many GPUs earns more in all.": (
+            about.get("utilities")
+        ),
+        "Load x 1.5: the same jobs, with the times between submissions divided by 1.5.": any(
+            one.load != 1.0 for one in found.settings
+        ),
+        f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
+        "with free preemption, has a smaller mean.": True,
+        f"{beyond:,} more owners: --csv or --json has them.": beyond > 0,
+        _tried(about.get("goal")): "goal" in about,
+    }
+    return [text for text, holds in said.items() if holds]
+
+
+def _tried(goal: Mapping[str, Any] | None) -> str:
+    """Say which numbers of machines were tried: that the others behave alike is not known."""
+    if goal is None:
+        return ""
+    tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}
+    each = "; ".join(f"{name} {', '.join(map(str, some))}" for name, some in tried.items())
+    return (
+        f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further ones "
+        "are like the last. A policy may do worse with more machines, so that only what was tried "
+        f"is known: {each}."
+    )
