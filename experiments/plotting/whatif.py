@@ -173,7 +173,7 @@ def loads_figure(found: WhatIf) -> Figure:
     length, unit = _unit(np.nan_to_num(means).max(initial=0.0))
     figure, ax = _axes(3.6, x="load (times as it is)", y=f"mean from submission\nto end ({unit})")
     for k, name in enumerate(names):
-        style = {
+        style: dict[str, Any] = {
             "linestyle": canvas.LINES[k % len(canvas.LINES)],
             "marker": canvas.MARKERS[k % len(canvas.MARKERS)],
             "color": canvas.colour(k),

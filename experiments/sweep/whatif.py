@@ -43,7 +43,7 @@ REPLAY = CellTask("replayed", replayed, WhatIfOptions)
 
 
 def cell_of(
-    scenario: Scenario, name: str | None, given: Mapping[str, Any], *, each: bool = False
+    scenario: Scenario, name: str | None, given: Mapping[str, Any], each: bool = False
 ) -> Cell:
     """The cell of a policy with these options; of the bounds, if there is no `name`.
 
@@ -75,11 +75,10 @@ def compared(
 ) -> tuple[WhatIf, dict[str, Any]]:
     """What all runs say, and what really happened; with `each`, times of the jobs by policy."""
     first, *_ = scenarios
-    options: dict[str | None, Mapping[str, Any]] = {None: {}, **chosen}
     cells = {
-        (one, name): cell_of(one, name, given, each=each and one is first)
+        (one, name): cell_of(one, name, {} if name is None else chosen[name], each and one is first)
         for one in scenarios
-        for name, given in options.items()
+        for name in (None, *chosen)
     }
     records = run(list(cells.values()))
     settings: list[Setting] = []
