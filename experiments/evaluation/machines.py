@@ -93,3 +93,8 @@ def machines_text(machines: Sequence[int]) -> str:
     parts = [f"{count} x {size}" for size, count in counts.items()]
     shown = ", ".join(parts[:4]) + (", ..." if len(parts) > 4 else "")
     return f"{sum(machines):,} GPUs ({shown})"
+
+
+def machine_count(count: int) -> str:
+    """A number of machines in words."""
+    return f"{count} machine{'' if count == 1 else 's'}"

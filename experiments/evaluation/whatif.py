@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import repeat
 from time import perf_counter
 from typing import Any, ClassVar
@@ -14,15 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from experiments.evaluation.whatif_result import (
-    KEPT,
-    PARTS,
-    RECORDED,
-    SHARES,
-    SHORTEST,
-    SIZES,
-    WhatIf,
-)
+from experiments.evaluation import whatif_result as results
+from experiments.evaluation.machines import machine_count, machines_text
+from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import UtilityColumns
 from oasis.scheduling.capabilities import wants
@@ -37,6 +31,11 @@ from oasis.traces.plain_job import PlainJob
 
 POINTS = 240  # of a series over time
 NO_OWNER = "(none)"
+DRAWN_TEXT = (
+    "drawn with seed {seed} as `oasis import` does: priority / (1 + exp(decay (d - target))) of "
+    "the time d from submission to end, in units of 30 min; priority 1 to 100, decay 0 (10 % of "
+    "the jobs), 0.01 to 1 (55 %) or 4 to 6 (35 %), target 1.5 x duration, at least 1"
+)
 TIMES = ["started", "waiting", "completion"]  # of a job in a run
 WORTH = ["priority", "decay", "target"]  # columns of `UtilityColumns`
 # Short runs of a policy, from which the time of long ones is estimated.
@@ -105,14 +104,14 @@ class Scenario:
     @property
     def workload(self) -> Workload:
         """Machines and jobs of a simulation, without anything that really happened to the jobs."""
-        jobs = self.jobs
+        jobs, worth = self.jobs, worth_of(self.jobs)
         names = ("job", "submitted", "duration", "gpus", "owner")
-        worth = worth_of(jobs)
-        columns = [
-            *(jobs[name].tolist() for name in names),
-            worth.rows() if worth else repeat(None),
+        rows = zip(*(jobs[name].tolist() for name in names), strict=True)
+        each = worth.rows() if worth else repeat(None)
+        plain = [
+            PlainJob(name, came, lasts, gpus, owner, utility=one)
+            for (name, came, lasts, gpus, owner), one in zip(rows, each, strict=False)
         ]
-        plain = [PlainJob(*row, utility=one) for *row, one in zip(*columns, strict=False)]
         # A million jobs of the trace need not be kept beside those of the simulation.
         return replace(rigid_workload_on(plain, self.machines, self.placement), recorded=())
 
@@ -124,15 +123,18 @@ class Scenario:
         return float(wanted) / 3600.0, there / 3600.0
 
     @property
-    def bounds(self) -> dict[str, float | None]:
+    def bounds(self) -> dict[str, Any]:
         """What no scheduler passes: the mean time to completion, the total utility if known."""
         from offline.rigid_bound import rigid_mean_bound  # noqa: PLC0415 (needs an extra)
         from offline.rigid_utility import rigid_utility_bound  # noqa: PLC0415
 
         jobs, worth = self.jobs, worth_of(self.jobs)
-        columns = [jobs[name].to_numpy() for name in ("submitted", "duration", "gpus")]
-        utility = worth and rigid_utility_bound(*columns, worth, self.gpus)
-        return {"mean_completion": rigid_mean_bound(*columns, self.gpus), "utility": utility}
+        names, gpus = ("submitted", "duration", "gpus"), self.gpus
+        came, lasts, wide = (jobs[name].to_numpy() for name in names)
+        return {
+            "mean_completion": rigid_mean_bound(came, lasts, wide, gpus),
+            "utility": worth and rigid_utility_bound(came, lasts, wide, worth, gpus),
+        }
 
 
 def jobs_frame(jobs: Sequence[PlainJob]) -> pd.DataFrame:
@@ -150,20 +152,24 @@ def jobs_frame(jobs: Sequence[PlainJob]) -> pd.DataFrame:
     # With a pause, a job ended later than its start and its duration say.
     frame["ended"] = np.fmax(frame.ended, frame.started + frame.duration)
     worth = [job.utility for job in rows if job.utility is not None]
-    return with_worth(frame, UtilityColumns.of(worth)) if len(worth) == len(rows) else frame
+    return frame.assign(**asdict(UtilityColumns.of(worth))) if len(worth) == len(rows) else frame
 
 
-def with_worth(jobs: pd.DataFrame, worth: UtilityColumns) -> pd.DataFrame:
-    """The jobs with these utilities."""
-    return jobs.assign(**{name: getattr(worth, name) for name in WORTH})
-
-
-def with_drawn_worth(jobs: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """The jobs with utilities drawn as ``oasis import`` draws them, with this seed."""
-    options = TraceOptions(seed=seed)
-    slot = options.slot_seconds
-    drawn = drawn_utilities(jobs.duration.to_numpy() / slot, options)
-    return with_worth(jobs, UtilityColumns(drawn.priority, drawn.decay / slot, drawn.target * slot))
+def valued(jobs: pd.DataFrame, utilities: str | None, seed: int) -> tuple[pd.DataFrame, str | None]:
+    """The jobs with what they are worth, and in words how that is known."""
+    if utilities == results.DRAWN:
+        options = TraceOptions(seed=seed)
+        slot = options.slot_seconds
+        worth = drawn_utilities(jobs.duration.to_numpy() / slot, options)
+        each = UtilityColumns(worth.priority, worth.decay / slot, worth.target * slot)
+        return jobs.assign(**asdict(each)), DRAWN_TEXT.format(seed=seed)
+    if utilities == results.NONE:
+        return jobs.drop(columns=WORTH, errors="ignore"), None
+    if worth_of(jobs) is not None:
+        return jobs, "what the table says each job is worth, if it ends by its deadline"
+    if utilities == results.GIVEN:
+        raise InputError("utilities", "expected a table with a column worth or deadline")
+    return jobs, None
 
 
 def worth_of(jobs: pd.DataFrame) -> UtilityColumns | None:
@@ -188,14 +194,35 @@ def busiest_moment(jobs: pd.DataFrame) -> int:
     return int(_levels(times, np.concatenate([-jobs.gpus, jobs.gpus]))[1].max())
 
 
-def smallest_machines(jobs: pd.DataFrame, size: int, placement: str) -> tuple[int, ...]:
-    """The fewest machines of `size` GPUs that together hold the busiest moment and each job.
+def smallest_machines(jobs: pd.DataFrame, size: int, placement: str) -> tuple[tuple[int, ...], str]:
+    """The fewest machines of `size` GPUs that hold the busiest moment and each job, and a note.
 
     Where a job must be whole on one machine, they have at least the GPUs of the largest job.
     """
     if placement == "whole":
         size = max(size, int(jobs.gpus.max()))
-    return (size,) * -(-busiest_moment(jobs) // size)
+    machines = (size,) * -(-busiest_moment(jobs) // size)
+    how = "what really happened" if is_recorded(jobs) else "runs that begin at submission"
+    text = f"machines: {machines_text(machines)}, the fewest that hold the busiest moment of {how}"
+    return machines, f"{text} (--machines)"
+
+
+def scenarios(
+    first: Scenario, loads: Iterable[float], fewer: Iterable[int], more: Iterable[int]
+) -> list[Scenario]:
+    """The jobs as they came on all machines; then other loads, then fewer machines, then more."""
+    there, widest, counts = len(first.machines), int(first.jobs.gpus.max()), list(fewer)
+    if max(counts, default=0) >= there:
+        raise InputError("fewer", f"expected fewer than the {machine_count(there)}", max(counts))
+    made = [first, *(replace(first, load=load) for load in loads if load != 1.0)]
+    made += [first.at(there + count) for count in (*(-count for count in counts), *more)]
+    for one in made:
+        if widest > one.widest:
+            there_are = machine_count(len(one.machines))
+            hint = f"{there_are}; --max-gpus {one.widest} leaves larger jobs out"
+            room = f"expected room for the largest job, {widest} GPUs, got {one.widest} with {hint}"
+            raise InputError("machines" if one is first else "fewer", room)
+    return made
 
 
 Levels = tuple[FloatArray, FloatArray]  # times, and what there is from each of them on
@@ -296,12 +323,15 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
         "moves": ran.moves,
         "by_size": _by(jobs.drop(columns="utility", errors="ignore"), "size"),
         "by_owner": _by(jobs, "owner"),
-        "waiting_at": [_quantile(waited, share / 100) for share in SHARES],
+        "waiting_at": [_quantile(waited, share / 100) for share in results.SHARES],
         "series": {
             "begin": begin,
             "end": ran.until,
-            "waiting": _rounded(_means(ran.queue, begin, ran.until, POINTS)),
-            "in_use": _rounded(_means(ran.in_use, begin, ran.until, POINTS)),
+            **{
+                # Means of six digits: what is drawn needs no more.
+                name: [float(f"{mean:.6g}") for mean in _means(levels, begin, ran.until, POINTS)]
+                for name, levels in (("waiting", ran.queue), ("in_use", ran.in_use))
+            },
         },
     }
     return found | ({"utility": math.fsum(jobs.utility)} if "utility" in jobs else {})
@@ -313,18 +343,17 @@ def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
     The slowdown is the time to completion by the duration, at least 1. Durations below 10 s count
     as 10 s, so that short jobs do not decide (Feitelson and Rudolph, JSSPP 1998).
     """
-    size = np.searchsorted([least for least, _, _ in SIZES], jobs.gpus, side="right") - 1
-    worth = worth_of(jobs)
-    earned = {}
-    if worth is not None:
-        at = worth(jobs.completion.fillna(0.0).to_numpy())
-        earned = {"utility": np.where(jobs.completion.notna(), at, 0.0)}
-    return jobs.assign(
-        size=pd.Categorical.from_codes(size, [text for _, _, text in SIZES]),
+    size = np.searchsorted([least for least, _, _ in results.SIZES], jobs.gpus, side="right") - 1
+    found = jobs.assign(
+        size=pd.Categorical.from_codes(size, [text for _, _, text in results.SIZES]),
         gpu_hours=jobs.gpus * jobs.duration / 3600.0,
-        slowdown=np.maximum(1.0, jobs.completion / np.maximum(jobs.duration, SHORTEST)),
-        **earned,
+        slowdown=np.maximum(1.0, jobs.completion / np.maximum(jobs.duration, results.SHORTEST)),
     )
+    worth = worth_of(jobs)
+    if worth is not None:
+        earned = worth(jobs.completion.fillna(0.0).to_numpy())
+        found["utility"] = np.where(jobs.completion.notna(), earned, 0.0)
+    return found
 
 
 def _place(share: float, count: Any) -> Any:
@@ -339,7 +368,7 @@ def _quantile(ordered: FloatArray, share: float) -> float | None:
 def _summary(values: pd.Series) -> dict[str, float | None]:
     ordered = np.sort(values)
     mean = math.fsum(ordered) / len(ordered) if len(ordered) else None
-    return {"mean": mean, **{f"p{k}": _quantile(ordered, k / 100) for k in KEPT}}
+    return {"mean": mean, **{f"p{k}": _quantile(ordered, k / 100) for k in results.KEPT}}
 
 
 def _by(jobs: pd.DataFrame, key: str) -> dict[str, list[Any]]:
@@ -352,12 +381,8 @@ def _by(jobs: pd.DataFrame, key: str) -> dict[str, list[Any]]:
     place = ordered.groupby(key, observed=False).cumcount()
     p95 = ordered[place == at_95].set_index(key).waiting.reindex(counts.index)
     found = {
-        "jobs": counts,
-        "gpu_hours": parts.gpu_hours.sum(),
-        "mean_waiting": means.waiting,
-        "p95_waiting": p95,
-        "mean_completion": means.completion,
-        "mean_slowdown": means.slowdown,
+        **{"jobs": counts, "gpu_hours": parts.gpu_hours.sum(), "p95_waiting": p95},
+        **{f"mean_{name}": means[name] for name in means},
         "unfinished": counts - parts.completion.count(),
     }
     if "utility" in jobs:
@@ -384,10 +409,6 @@ def _means(levels: Levels, begin: float, end: float, parts: int) -> FloatArray:
     return np.asarray(np.diff(sums) / np.diff(edges))
 
 
-def _rounded(values: FloatArray) -> list[float]:
-    return [float(f"{value:.6g}") for value in values.tolist()]
-
-
 def recorded_figures(jobs: pd.DataFrame, gpus: int) -> dict[str, Any]:
     """Figures of the recorded run, and ``peak``, the most GPUs in use at once."""
     ran = really_happened(jobs)
@@ -398,39 +419,32 @@ def recorded_figures(jobs: pd.DataFrame, gpus: int) -> dict[str, Any]:
 def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], pd.DataFrame]:
     """The numbers of a run of `policy` and whether it is ``told`` durations; its jobs."""
     ran = run(scenario, policy)
-    found = figures(ran, scenario.gpus)
-    return found | {
-        "told": wants(policy, "told_remaining"),
-        "parameters": parameters_of(policy),
-    }, ran.jobs
+    told = {"told": wants(policy, "told_remaining"), "parameters": parameters_of(policy)}
+    return figures(ran, scenario.gpus) | told, ran.jobs
 
 
 def csv_tables(
-    found: WhatIf, jobs: pd.DataFrame, runs: dict[str, dict[str, list[float]]]
+    found: results.WhatIf, jobs: pd.DataFrame, runs: dict[str, dict[str, list[float]]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row for each job under each policy, reality first; and for each owner in each setting.
 
     Jobs are those of the first setting, with the times of `runs`; times are in seconds.
     """
-    worth = ["utility"] if WORTH[0] in jobs else []
     each = {name: jobs.assign(**times) for name, times in runs.items()}
     if is_recorded(jobs):
-        each = {RECORDED: really_happened(jobs).jobs, **each}
+        each = {results.RECORDED: really_happened(jobs).jobs, **each}
     rows = with_measures(pd.concat(each, names=["policy"]).reset_index(level=0))
-    columns = ["policy", "job", "owner", "gpus", "submitted", "duration"]
     parts = [
-        pd.DataFrame(row["by_owner"]).assign(
-            load=one.load,
-            machines=len(one.machines),
-            gpus=one.gpus,
-            policy=name,
-            owner=found.owners,
-        )
+        pd.DataFrame(row["by_owner"])
+        .assign(policy=name, load=one.load, gpus=one.gpus)
+        .assign(machines=len(one.machines), owner=found.owners)
         for one in found.settings
         for name, row in one.policies.items()
     ]
-    owners = ["load", "machines", "gpus", "policy", "owner", *PARTS, *worth]
-    return rows[[*columns, *TIMES, *worth]], pd.concat(parts)[owners]
+    worth = ["utility"] if "utility" in rows else []
+    columns = ["policy", "job", "owner", "gpus", "submitted", "duration", *TIMES, *worth]
+    owners = ["load", "machines", "gpus", "policy", "owner", *results.PARTS, *worth]
+    return rows[columns], pd.concat(parts)[owners]
 
 
 def queue_ahead(scenario: Scenario) -> float:
@@ -449,9 +463,9 @@ def seconds_a_job(scenario: Scenario, make: Callable[[], Policy]) -> tuple[float
     Measured where some of the jobs come all at once, so that half of them wait on average; then
     with twice as many, up to `MOST`.
     """
-    jobs = scenario.jobs
-    count, found = min(FIRST, len(jobs)), []
-    while True:
+    jobs, paces, took = scenario.jobs, [], 0.0
+    count = min(FIRST, len(jobs))
+    while took <= PATIENCE and count <= min(MOST, len(jobs)):
         places = np.linspace(0, len(jobs) - 1, count).astype(int)
         some = replace(scenario, trace=jobs.iloc[places].assign(submitted=0.0), load=1.0)
         begin = perf_counter()
@@ -460,10 +474,8 @@ def seconds_a_job(scenario: Scenario, make: Callable[[], Policy]) -> tuple[float
         except Exception:  # noqa: BLE001 - the run itself says what is wrong with the policy
             return 0.0, 0.0
         took = perf_counter() - begin
-        found.append(took / count)
-        if took > PATIENCE or 2 * count > min(MOST, len(jobs)):
-            break
+        paces.append(took / count)
         count *= 2
-    before, last = found[-2:] if len(found) > 1 else (found[0], found[0])
-    slope = (last - before) / (count / 4) if last > NOISE * before else 0.0
-    return max(0.0, last - slope * count / 2), slope
+    before, last = paces[-2:] if len(paces) > 1 else (paces[0], paces[0])
+    slope = (last - before) / (count / 8) if last > NOISE * before else 0.0
+    return max(0.0, last - slope * count / 4), slope

@@ -34,6 +34,7 @@ PARTS = (
     *("jobs", "gpu_hours", "mean_waiting", "p95_waiting", "mean_completion", "mean_slowdown"),
     "unfinished",
 )  # figures of a part of the jobs
+GIVEN, DRAWN, NONE = UTILITIES = ("given", "drawn", "none")  # what jobs are worth
 
 Row = Mapping[str, Any]
 
@@ -50,9 +51,9 @@ class Setting:
     machines: tuple[int, ...]
     bound: float | None
     policies: Mapping[str, Row]
-    utility_bound: float | None = None
-    wanted_gpu_hours: float | None = None
-    gpu_hours: float | None = None
+    utility_bound: float | None
+    wanted_gpu_hours: float
+    gpu_hours: float
 
     @property
     def gpus(self) -> int:
@@ -62,8 +63,7 @@ class Setting:
     @property
     def offered(self) -> float | None:
         """Wanted GPU-hours by those there are; above 1, the queue grows as long as jobs come so."""
-        wanted, there = self.wanted_gpu_hours, self.gpu_hours
-        return wanted / there if wanted is not None and there else None
+        return self.wanted_gpu_hours / self.gpu_hours if self.gpu_hours else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -140,15 +140,13 @@ class WhatIf(Summarised):
 
 def _setting(data: Any, owners: int) -> Setting:
     row = ROW | {"by_size": _part(len(SIZES)), "by_owner": _part(owners)}
-    shape = {
-        **{"load": real, "machines": list_of(count), "bound": optional(real)},
+    shape: dict[str, Any] = {
+        **{"load": real, "machines": list_of(count)},
         "policies": object_of(partial(_shaped, shape=row)),
+        **dict.fromkeys(("bound", "utility_bound"), optional(real)),
+        **dict.fromkeys(("wanted_gpu_hours", "gpu_hours"), real),
     }
-    # Results of versions that did not know these have none of them.
-    later = ("utility_bound", "wanted_gpu_hours", "gpu_hours")
-    shape |= {name: optional(real) for name in later if name in mapping(data)}
-    read = _shaped(data, shape)
-    return Setting(**{name: read[name] for name in shape})
+    return Setting(**{name: entry(data, name, reader) for name, reader in shape.items()})
 
 
 def _numbers(data: Any, length: int | None = None) -> list[float | None]:
@@ -216,8 +214,8 @@ class Goal:
         goal = cls(text.strip(), words[1], of, limit, words[3] == "<")
         least = 1.0 if of == "slowdown" else 0.0
         if not goal.reached(least) or limit == math.inf:
-            expected = "expected a finite limit that can be met"
-            raise InputError("", f"{expected}: no {words[2]} is below {least:g}", text)
+            why = f"no {words[2]} is below {least:g}"
+            raise InputError("", f"expected a finite limit that can be met: {why}", text)
         return goal
 
     def value(self, row: Mapping[str, Any]) -> float | None:
@@ -226,9 +224,8 @@ class Goal:
 
     def reached(self, value: float | None) -> bool:
         """Whether a value is within the limit."""
-        if value is None:
-            return False
-        return value < self.limit or (value == self.limit and not self.strict)
+        exact = value == self.limit and not self.strict
+        return value is not None and (value < self.limit or exact)
 
 
 def next_count(goal: Goal, least: int, most: int, tried: Mapping[int, float | None]) -> int | None:

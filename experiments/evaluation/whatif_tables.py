@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
-from experiments.evaluation.machines import machines_text
+from experiments.evaluation import whatif_result as results
+from experiments.evaluation.machines import machine_count, machines_text
 from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
-from experiments.evaluation.whatif_result import (
-    RECORDED,
-    SHORTEST,
-    SIZES,
-    Goal,
-    Row,
-    Setting,
-    WhatIf,
-)
+from experiments.evaluation.whatif_result import RECORDED, Goal, Row, Setting, WhatIf
 
 BOUND, MOST = "lower bound", "upper bound"
 AS_IT_IS = "as it is"  # the setting that was asked about
@@ -65,18 +58,16 @@ def setting_text(first: Setting, setting: Setting) -> str:
     count = len(setting.machines) - len(first.machines)
     if not count:
         return AS_IT_IS
-    many = f"{abs(count)} machine{'' if abs(count) == 1 else 's'}"
-    return f"{many} {'more' if count > 0 else 'fewer'}"
+    return f"{machine_count(abs(count))} {'more' if count > 0 else 'fewer'}"
 
 
 def by_load(found: WhatIf) -> list[Setting]:
     """All settings: by their load, then those with fewer machines, then those with more."""
-
-    def order(one: Setting) -> tuple[bool, int, float]:
-        away = len(one.machines) - len(found.first.machines)
-        return away > 0, abs(away), one.load
-
-    return sorted(found.settings, key=order)
+    most = len(found.first.machines)
+    return sorted(
+        found.settings,
+        key=lambda one: (len(one.machines) > most, abs(len(one.machines) - most), one.load),
+    )
 
 
 def tables(found: WhatIf) -> list[Table]:
@@ -90,6 +81,12 @@ def tables(found: WhatIf) -> list[Table]:
     def use(_: str, row: Row) -> Cells:
         counts = (f"{row[what]:,}" for what in ("unfinished", "preemptions", "moves"))
         return (percent(row["gpu_utilisation"]), *counts)
+
+    def sizes(name: str, _: Row) -> Cells:
+        parts = changes(found, name, "by_size")
+        if name in (reference, RECORDED):
+            return tuple(duration_text(part.after) for part in parts)
+        return tuple(more(part.more) for part in parts)
 
     served = by_policy(
         f"{jobs_text(found)}: submission to end",
@@ -117,10 +114,9 @@ def tables(found: WhatIf) -> list[Table]:
             earned[2].append((MOST, brief(first.utility_bound), "-"))
         made.append(earned)
     if reference is not None:
-        sizes = [k for k, jobs in enumerate(first.policies[reference]["by_size"]["jobs"]) if jobs]
+        headings = tuple(part.name for part in changes(found, reference, "by_size"))
         title = f"Mean waiting by size, beside {called(reference)}"
-        headings = tuple(SIZES[k][2] for k in sizes)
-        made.append(by_policy(title, headings, lambda *row: _by_size(found, sizes, *row)))
+        made.append(by_policy(title, headings, sizes))
     return [*made, *_owner_table(found), *_setting_tables(found), *_goal_table(found)]
 
 
@@ -128,8 +124,8 @@ def _short(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def _mark(row: Row | None) -> str:
-    return MARK if row is not None and row["unfinished"] else ""
+def _mark(row: Row) -> str:
+    return MARK if row["unfinished"] else ""
 
 
 def _time(seconds: float | None, mark: str = "") -> str:
@@ -159,15 +155,6 @@ def _of_most(row: Row, setting: Setting) -> str:
     return "-" if not most or _is_beyond(row, setting) else percent(row["utility"] / most)
 
 
-def _by_size(found: WhatIf, sizes: Sequence[int], name: str, row: Row) -> Cells:
-    """Mean waiting by class of sizes: of the reference in full, of the others the difference."""
-    now = row["by_size"]["mean_waiting"]
-    if name in (found.reference, RECORDED):
-        return tuple(duration_text(now[k]) for k in sizes)
-    before = found.first.policies[str(found.reference)]["by_size"]["mean_waiting"]
-    return tuple(more(now[k] - before[k]) for k in sizes)
-
-
 class PartChange(NamedTuple):
     """Mean waiting of some jobs, an owner's or a size, under the reference and under a policy."""
 
@@ -175,19 +162,9 @@ class PartChange(NamedTuple):
     jobs: int
     gpu_hours: float
     before: float
-    after: float
-
-    @property
-    def more(self) -> float:
-        """Seconds; below 0 they wait less."""
-        return self.after - self.before
-
-    @property
-    def verdict(self) -> int:
-        """-1: they wait less; 1: longer; 0: the same, up to a second or half a percent."""
-        if abs(self.more) <= max(1.0, BETTER * self.before):
-            return 0
-        return 1 if self.more > 0 else -1
+    after: float | None  # where none of them is recorded
+    more: float  # seconds; below 0 they wait less
+    verdict: int  # -1: they wait less; 1: longer; 0: the same, up to a second or half a percent
 
 
 def changes(found: WhatIf, policy: str, by: str) -> list[PartChange]:
@@ -198,10 +175,14 @@ def changes(found: WhatIf, policy: str, by: str) -> list[PartChange]:
     if found.reference is None:
         return []
     one, other = (found.first.policies[name][by] for name in (found.reference, policy))
-    names = found.owners if by == "by_owner" else [text for _, _, text in SIZES]
+    names = found.owners if by == "by_owner" else [text for _, _, text in results.SIZES]
     columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
-    made = [PartChange(*row) for row in zip(names, *columns, strict=True) if row[1]]
-    made = [part for part in made if part.before is not None and part.after is not None]
+    made = []
+    for name, jobs, hours, before, after in zip(names, *columns, strict=True):
+        if jobs:
+            longer = 0.0 if after is None else after - before
+            verdict = 0 if abs(longer) <= max(1.0, BETTER * before) else 1 if longer > 0 else -1
+            made.append(PartChange(name, jobs, hours, before, after, longer, verdict))
     return made if by == "by_size" else sorted(made, key=lambda part: -part.gpu_hours)
 
 
@@ -210,45 +191,43 @@ def _owner_table(found: WhatIf) -> list[Table]:
     best, reference = found.best(), found.reference
     if reference is None or best in (None, reference) or len(found.owners) < 2:
         return []
-    rows = [
-        (
-            one.name,
-            f"{one.jobs:,.0f}",
-            brief(one.gpu_hours),
-            duration_text(one.before),
-            duration_text(one.after),
-        )
-        for one in changes(found, str(best), "by_owner")[:MOST_OWNERS]
-    ]
+    rows = []
+    for one in changes(found, str(best), "by_owner")[:MOST_OWNERS]:
+        times = map(duration_text, (one.before, one.after))
+        rows.append((one.name, f"{one.jobs:,}", brief(one.gpu_hours), *times))
     title = f"Mean waiting by owner under {best}, beside {called(reference)}"
     return [_table(title, ("owner", "jobs", "GPU-hours", "waited", "would wait"), rows)]
 
 
 def _setting_tables(found: WhatIf) -> list[Table]:
     """Means in every setting, if there are several; GPU-hours wanted, and those there are."""
-    made, settings = [], by_load(found)
+    settings = by_load(found)
+    made: list[Table] = []
+    rows: list[Cells] = []
     texts = tuple(setting_text(found.first, one) for one in settings)
     if len(settings) > 1:
-        rows: list[Cells] = []
         for name in dict.fromkeys(name for one in found.settings for name in one.policies):
             each = [one.policies.get(name) for one in settings]
-            means = (_time(row and row["completion"]["mean"], _mark(row)) for row in each)
+            means = (
+                "-" if row is None else _time(row["completion"]["mean"], _mark(row)) for row in each
+            )
             rows.append((called(name, found.first.policies.get(name)), *means))
         rows.append((BOUND, *(duration_text(one.bound) for one in settings)))
         title = "Mean from submission to end at other loads and machines"
         made.append(_table(title, ("policy", *texts), rows))
-    if all(one.gpu_hours is not None for one in settings):
-        title = "GPU-hours, from the first to the last submission"
-        headings = ("", "wanted", "there are", "offered load", "queue")
-        made.append(_table(title, headings, map(_hours, texts, settings)))
+    rows = [
+        (text, brief(one.wanted_gpu_hours), brief(one.gpu_hours), percent(one.offered), _queue(one))
+        for text, one in zip(texts, settings, strict=True)
+    ]
+    headings = ("", "wanted", "there are", "offered load", "queue")
+    made.append(_table("GPU-hours, from the first to the last submission", headings, rows))
     return made
 
 
-def _hours(text: str, one: Setting) -> Cells:
-    share = one.offered
-    grows = "" if share is None else "grows for ever" if share > 1 else "does not grow"
-    hours = (brief(hours or 0.0) for hours in (one.wanted_gpu_hours, one.gpu_hours))
-    return (text, *hours, percent(share), grows or "-")
+def _queue(one: Setting) -> str:
+    if one.offered is None:
+        return "-"
+    return "grows for ever" if one.offered > 1 else "does not grow"
 
 
 def _goal_table(found: WhatIf) -> list[Table]:
@@ -274,14 +253,8 @@ def answer(found: WhatIf) -> Cells:
     if best is None or reference is None:
         return ("No policy finished every job, so none is best.",)
     mean = setting.policies[best]["completion"]["mean"]
-    said = (
-        _absurd(setting),
-        _best(found, best, reference),
-        _gain(setting, best, mean),
-        _parts(found, best),
-        _earned(setting),
-        _grows(found),
-    )
+    said = [_absurd(setting), _best(found, best, reference), _gain(setting, best, mean)]
+    said += [_parts(found, best), _earned(setting), _grows(found)]
     return tuple(filter(None, said))
 
 
@@ -406,63 +379,59 @@ def _grows(found: WhatIf) -> str:
 
 def notes(found: WhatIf) -> list[str]:
     """Sentences below the tables: what marks and words mean, and what is left out or assumed."""
-    rows, about = found.first.policies, found.about
-    said = [
-        f"Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
-        f"below {SHORTEST:g} s count as {SHORTEST:g} s.",
-        "Times are rounded to two units; percentages are of the times before that.",
-    ]
-    if any(row["told"] for row in rows.values()):
-        said.append(f"{TOLD}: is told how long each job will take, which real schedulers are not.")
-    if any(row["preemptions"] for name, row in rows.items() if name != RECORDED):
-        said.append("Preempting a job and moving it costs no time here.")
-    if "easy" in rows and about.get("placement") == "pooled":
-        said.append(EASY_PLACES)
-    left = {name: row["unfinished"] for name, row in rows.items() if row["unfinished"]}
-    if left:
-        named = ", ".join(f"{called(name)} {count:,}" for name, count in left.items())
-        said.append(f"{MARK}: of the finished jobs only. Not finished: {named}.")
-    if RECORDED in rows:
-        said += _recorded_notes(found, rows[RECORDED])
-    if about.get("utilities"):
-        said.append(f"Utility: {about['utilities']}.")
-        said.append(
-            f"{MOST.capitalize()}: no schedule of these jobs on so many GPUs earns more in all."
-        )
-    if any(one.load != 1.0 for one in found.settings):
-        said.append("Load x 1.5: the same jobs, with the times between submissions divided by 1.5.")
-    said.append(
-        f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
-        "with free preemption, has a smaller mean."
-    )
-    best = found.best()
+    rows, about, best = found.first.policies, found.about, found.best()
+    simulated = [row for name, row in rows.items() if name != RECORDED]
+    real = rows.get(RECORDED, {"finished": about["jobs"], "peak": 0})
+    unfinished = {name: row["unfinished"] for name, row in rows.items() if row["unfinished"]}
+    left = ", ".join(f"{called(name)} {count:,}" for name, count in unfinished.items())
     beyond = 0 if best is None else len(changes(found, best, "by_owner")) - MOST_OWNERS
-    if beyond > 0:
-        said.append(f"{beyond:,} more owners: --csv or --json has them.")
-    if goal := about.get("goal"):
-        tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}
-        each = "; ".join(f"{name} {', '.join(map(str, some))}" for name, some in tried.items())
-        said.append(
-            f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further "
-            "ones are like the last. A policy may do worse with more machines, so that only what "
-            f"was tried is known: {each}."
-        )
-    return said
-
-
-def _recorded_notes(found: WhatIf, row: Row) -> list[str]:
-    said = [
+    least = f"{results.SHORTEST:g} s"
+    said = {
+        "Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
+        f"below {least} count as {least}.": True,
+        "Times are rounded to two units; percentages are of the times before that.": True,
+        f"{TOLD}: is told how long each job will take, which real schedulers are not.": any(
+            row["told"] for row in simulated
+        ),
+        "Preempting a job and moving it costs no time here.": any(
+            row["preemptions"] for row in simulated
+        ),
+        EASY_PLACES: "easy" in rows and about.get("placement") == "pooled",
+        f"{MARK}: of the finished jobs only. Not finished: {left}.": left,
         "In reality, a job waits from its submission on, or from when it could run where the table "
-        "says that (Eligible); without that column, holds and dependencies count as waiting."
-    ]
-    if row["finished"] < found.about["jobs"]:
-        count = f"{row['finished']:,} of {found.about['jobs']:,} jobs"
-        said.append(
-            f"What really happened is known of {count}, whose figures its row has; policies are "
-            f"therefore compared with {found.reference}."
-        )
-    if row["peak"] > found.first.gpus:
-        said.append(
-            f"In reality up to {row['peak']:,} GPUs were in use at once, more than there are here."
-        )
-    return said
+        "says that (Eligible); without that column, holds and dependencies count as waiting.": (
+            RECORDED in rows
+        ),
+        f"What really happened is known of {real['finished']:,} of {about['jobs']:,} jobs, whose "
+        f"figures its row has; policies are therefore compared with {found.reference}.": (
+            real["finished"] < about["jobs"]
+        ),
+        f"In reality up to {real['peak']:,} GPUs were in use at once, more than there are here.": (
+            real["peak"] > found.first.gpus
+        ),
+        f"Utility: {about.get('utilities')}.": about.get("utilities"),
+        f"{MOST.capitalize()}: no schedule of these jobs on so many GPUs earns more in all.": (
+            about.get("utilities")
+        ),
+        "Load x 1.5: the same jobs, with the times between submissions divided by 1.5.": any(
+            one.load != 1.0 for one in found.settings
+        ),
+        f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
+        "with free preemption, has a smaller mean.": True,
+        f"{beyond:,} more owners: --csv or --json has them.": beyond > 0,
+        _tried(about.get("goal")): "goal" in about,
+    }
+    return [text for text, holds in said.items() if holds]
+
+
+def _tried(goal: Mapping[str, Any] | None) -> str:
+    """Say which numbers of machines were tried: that the others behave alike is not known."""
+    if goal is None:
+        return ""
+    tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}
+    each = "; ".join(f"{name} {', '.join(map(str, some))}" for name, some in tried.items())
+    return (
+        f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further ones "
+        "are like the last. A policy may do worse with more machines, so that only what was tried "
+        f"is known: {each}."
+    )

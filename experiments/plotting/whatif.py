@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from experiments.evaluation.tables import duration_text
 from experiments.evaluation.whatif_result import SHARES, WhatIf
 from experiments.evaluation.whatif_tables import BOUND, MOST_OWNERS, called, changes
-from experiments.plotting.canvas import (
-    HATCHES,
-    LINES,
-    MARKERS,
-    SMALL,
-    as_written,
-    colour,
-    fill,
-    ink,
-    legend_below,
-    new_figure,
-)
+from experiments.plotting import canvas
 
 # Narrow enough to be read on a telephone, where a page shows it 10 % smaller.
 WIDTH = 3.9  # inches
@@ -56,15 +46,20 @@ def pictures(found: WhatIf) -> Iterator[tuple[Figure, str]]:
 
 def _axes(height: float, **labels: str) -> tuple[Figure, Axes]:
     """A new figure and its axes; `labels` are those of x and y."""
-    figure = new_figure(WIDTH, height)
+    figure = canvas.new_figure(WIDTH, height)
     ax = figure.add_subplot()
     ax.set(**{f"{axis}label": text for axis, text in labels.items()})
-    ax.tick_params(axis="both", labelsize=SMALL)
+    ax.tick_params(axis="both", labelsize=canvas.SMALL)
     return figure, ax
 
 
+def _edge() -> dict[str, Any]:
+    return {"edgecolor": canvas.ink(), "linewidth": 0.6}
+
+
 def _name_rows(ax: Axes, names: Sequence[str], margin: float) -> None:
-    ax.set_yticks(range(len(names)), [as_written(name) for name in names], fontsize=SMALL)
+    written = [canvas.as_written(name) for name in names]
+    ax.set_yticks(range(len(names)), written, fontsize=canvas.SMALL)
     ax.set_ylim(len(names) - 1 + margin, -margin)
 
 
@@ -75,11 +70,11 @@ def waiting_figure(found: WhatIf) -> Figure:
     for k, row in enumerate(rows.values()):
         values = (max(value or 0.0, 1.0) for value in row["waiting_at"])
         at = dict(zip(SHARES, values, strict=True))
-        ax.plot([at[5], at[95]], [k, k], "-", color=ink(), linewidth=1.0, zorder=1)
+        ax.plot([at[5], at[95]], [k, k], "-", color=canvas.ink(), linewidth=1.0, zorder=1)
         width = at[75] - at[25]
-        ax.barh(k, width, 0.5, left=at[25], color=fill(1), edgecolor=ink(), linewidth=0.6)
-        ax.plot([at[50]], [k], "o", color=ink(), markersize=4.5, zorder=3)
-        ax.plot([at[99]], [k], "|", color=ink(), markersize=8, zorder=3)
+        ax.barh(k, width, 0.5, left=at[25], color=canvas.fill(1), **_edge())
+        ax.plot([at[50]], [k], "o", color=canvas.ink(), markersize=4.5, zorder=3)
+        ax.plot([at[99]], [k], "|", color=canvas.ink(), markersize=8, zorder=3)
     _name_rows(ax, [called(name) for name in rows], 0.6)
     ax.grid(axis="x", color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
@@ -108,33 +103,31 @@ def over_time_figure(found: WhatIf, series: str) -> Figure:
     length, unit = _unit(max(row["series"]["end"] for row in rows.values()) - begin)
     top = max(max(row["series"][series], default=0.0) for row in rows.values())
     top = float(found.first.gpus) if series == "in_use" and top <= found.first.gpus else top or 1.0
-    figure = new_figure(WIDTH, 0.7 + STRIP * len(rows))
+    figure = canvas.new_figure(WIDTH, 0.7 + STRIP * len(rows))
     strips = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
     for ax, (name, row) in zip(strips, rows.items(), strict=True):
         one = row["series"]
         edges = (np.linspace(one["begin"], one["end"], len(one[series]) + 1) - begin) / length
-        ax.stairs(one[series], edges, fill=True, color=fill(0), edgecolor=ink(), linewidth=0.5)
+        ax.stairs(one[series], edges, fill=True, color=canvas.fill(0), **_edge())
         ax.set_ylim(0.0, 1.05 * top)
-        ax.yaxis.set_major_locator(FixedLocator([0.0, _round(top)]))
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        ax.tick_params(axis="both", labelsize=SMALL)
-        ax.set_title(as_written(called(name)), fontsize=SMALL, loc="left", pad=1.5)
+        ax.set_yticks([0.0, _round(top)], ["0", f"{_round(top):,.0f}"])
+        ax.tick_params(axis="both", labelsize=canvas.SMALL)
+        ax.set_title(canvas.as_written(called(name)), fontsize=canvas.SMALL, loc="left", pad=1.5)
         ax.margins(x=0.0)
         ax.spines[["top", "right"]].set_visible(False)
     strips[-1].xaxis.set_major_locator(MaxNLocator(nbins=6))
     what = "jobs that wait" if series == "waiting" else "GPUs in use"
-    strips[-1].set_xlabel(f"{unit} after the first submission", fontsize=SMALL)
-    figure.supylabel(what, fontsize=SMALL)
+    strips[-1].set_xlabel(f"{unit} after the first submission", fontsize=canvas.SMALL)
+    figure.supylabel(what, fontsize=canvas.SMALL)
     return figure
 
 
 def _unit(seconds: float) -> tuple[float, str]:
-    long = (one for one in UNITS if seconds >= 3 * one[0])
-    return next(long, (1.0, "seconds"))
+    return next((one for one in UNITS if seconds >= 3 * one[0]), (1.0, "seconds"))
 
 
 def _round(value: float) -> float:
-    """The largest number of one digit that is no more than `value`."""
+    """The largest number of one digit that is no more than `value`, at least 1."""
     power = 10.0 ** np.floor(np.log10(max(value, 1.0)))
     return float(max(1.0, np.floor(value / power) * power))
 
@@ -150,20 +143,14 @@ def owners_figure(found: WhatIf, policies: Sequence[str]) -> Figure:
     figure, ax = _axes(height, x=f"mean waiting ({unit})")
     thick = 0.8 / len(policies)
     for k, name in enumerate(policies):
-        ax.barh(
-            np.arange(len(owners)) - 0.4 + (k + 0.5) * thick,
-            values[k] / length,
-            thick,
-            color=fill(2 * k),
-            hatch=HATCHES[k],
-            edgecolor=ink(),
-            linewidth=0.6,
-            label=as_written(called(name)),
-        )
+        at = np.arange(len(owners)) - 0.4 + (k + 0.5) * thick
+        look = {"color": canvas.fill(2 * k), "hatch": canvas.HATCHES[k], **_edge()}
+        label = canvas.as_written(called(name))
+        ax.barh(at, values[k] / length, thick, label=label, **look)
     _name_rows(ax, [_folded(name) for name in owners], 0.5)
     ax.set_xlim(0.0, max(ax.get_xlim()[1], 1e-9))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=3))
-    legend_below(ax, 1)  # names of owners may leave little width
+    canvas.legend_below(ax, 1)  # names of owners may leave little width
     return figure
 
 
@@ -186,19 +173,17 @@ def loads_figure(found: WhatIf) -> Figure:
     length, unit = _unit(np.nan_to_num(means).max(initial=0.0))
     figure, ax = _axes(3.6, x="load (times as it is)", y=f"mean from submission\nto end ({unit})")
     for k, name in enumerate(names):
-        ax.plot(
-            loads,
-            means[:, k] / length,
-            linestyle=LINES[k % len(LINES)],
-            marker=MARKERS[k % len(MARKERS)],
-            markersize=4.5,
-            color=colour(k),
-            label=as_written(called(name)),
-        )
+        style: dict[str, Any] = {
+            "linestyle": canvas.LINES[k % len(canvas.LINES)],
+            "marker": canvas.MARKERS[k % len(canvas.MARKERS)],
+            "color": canvas.colour(k),
+        }
+        label = canvas.as_written(called(name))
+        ax.plot(loads, means[:, k] / length, markersize=4.5, label=label, **style)
     if all(one.bound is not None for one in settings):
         bounds = [(one.bound or 0.0) / length for one in settings]
         ax.fill_between(loads, bounds, color="0.85", label=BOUND)
     ax.set_ylim(bottom=0.0)
     ax.set_xticks(loads)
-    legend_below(ax, 2)
+    canvas.legend_below(ax, 2)
     return figure

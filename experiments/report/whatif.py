@@ -19,23 +19,21 @@ def whatif_section(
 
     `data` is its document; `changed` names files that are not any more what they were.
     """
-    drawn = tuple(
+    drawn = [
         Picture(inline_svg(figure, f"p{number}-{k}-", caption), caption)
         for k, (figure, caption) in enumerate(pictures(found))
-    )
-    missing = [f"Without {', '.join(found.missing)}: interrupted."] if found.missing else []
-    missing += [f"Failed: {failure}" for failure in found.about.get("failed", ())]
+    ]
     about = found.about
+    missing = [f"Without {', '.join(found.missing)}: interrupted."] if found.missing else []
+    missing += [f"Failed: {failure}" for failure in about.get("failed", ())]
     facts = [("jobs", f"{about['jobs']:,}"), ("machines", machines_text(found.first.machines))]
-    for key in ("kept", "format", "placement", "utilities", "version"):
-        if about.get(key) is not None:
-            facts.append((key, str(about[key])))
+    told = ("kept", "format", "placement", "utilities", "version")
+    facts += [(key, str(about[key])) for key in told if about.get(key) is not None]
     facts += [("as read", note) for note in about.get("notes", ())]
     facts += [(f"trace {key}", str(value)) for key, value in (about.get("trace") or {}).items()]
     for policy, row in found.first.policies.items():
-        if policy != RECORDED:
-            said = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())
-            facts.append((f"options of {policy}", said or "none"))
+        said = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())
+        facts += [(f"options of {policy}", said or "none")] if policy != RECORDED else []
     return Section(
         name=name,
         title=texts.jobs_text(found),
@@ -47,6 +45,6 @@ def whatif_section(
         picture="",
         notes=(*missing, *changed),
         answer=texts.answer(found),
-        pictures=drawn,
+        pictures=tuple(drawn),
         remarks=tuple(texts.notes(found)),
     )

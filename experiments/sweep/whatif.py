@@ -7,26 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from experiments.evaluation import whatif as frames
 from experiments.evaluation.policies import entry_of
-from experiments.evaluation.whatif import (
-    TIMES,
-    Scenario,
-    busiest_moment,
-    is_recorded,
-    or_none,
-    policy_figures,
-    queue_ahead,
-    recorded_figures,
-    seconds_a_job,
-)
+from experiments.evaluation.whatif import Scenario
 from experiments.evaluation.whatif_result import RECORDED, Goal, Setting, WhatIf, next_count
 from experiments.evaluation.whatif_tables import setting_text
 from experiments.sweep.cells import Cell, PolicyMaker
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.store import FAILED, CellResult
 from experiments.sweep.task import MEASURED, Case, CellTask, Figures, Options
-
-BOUND_SECONDS = 5e-6  # of a job, for the bound
 
 Lost = dict[str, list[str]]  # runs that are missing, and that failed
 Chosen = Mapping[str, Mapping[str, Any]]
@@ -44,9 +33,9 @@ def replayed(case: Case) -> Figures:
     """Figures of one policy in one scenario, or the bounds on every schedule of it."""
     if case.options.bounds:
         return {**case.instance.bounds}
-    found, jobs = policy_figures(case.instance, case.make_policy())
+    found, jobs = frames.policy_figures(case.instance, case.make_policy())
     if case.options.each:
-        found["each"] = {name: or_none(jobs[name]) for name in TIMES}
+        found["each"] = {name: frames.or_none(jobs[name]) for name in frames.TIMES}
     return found
 
 
@@ -54,7 +43,7 @@ REPLAY = CellTask("replayed", replayed, WhatIfOptions)
 
 
 def cell_of(
-    scenario: Scenario, name: str | None, given: Mapping[str, Any], *, each: bool = False
+    scenario: Scenario, name: str | None, given: Mapping[str, Any], each: bool = False
 ) -> Cell:
     """The cell of a policy with these options; of the bounds, if there is no `name`.
 
@@ -66,18 +55,18 @@ def cell_of(
 
 
 def expected_seconds(cells: Sequence[Cell]) -> float:
-    """About how long the cells take one after another."""
+    """About how long the cells of policies take one after another; bounds take little."""
     paces: dict[str, tuple[float, float]] = {}
     expected = 0.0
     for cell in cells:
         scenario: Any = cell.source
-        if cell.policy is None:
-            expected += BOUND_SECONDS * len(scenario.trace)
-            continue
-        if cell.policy not in paces:
-            paces[cell.policy] = seconds_a_job(scenario, PolicyMaker(cell, None))
-        alone, beside = paces[cell.policy]
-        expected += alone * len(scenario.trace) + (beside and beside * queue_ahead(scenario))
+        if cell.policy is not None:
+            if cell.policy not in paces:
+                paces[cell.policy] = frames.seconds_a_job(scenario, PolicyMaker(cell, None))
+            alone, beside = paces[cell.policy]
+            expected += alone * len(scenario.trace) + (
+                beside and beside * frames.queue_ahead(scenario)
+            )
     return expected
 
 
@@ -87,9 +76,9 @@ def compared(
     """What all runs say, and what really happened; with `each`, times of the jobs by policy."""
     first, *_ = scenarios
     cells = {
-        (one, name): cell_of(one, name, given, each=each and one is first)
+        (one, name): cell_of(one, name, {} if name is None else chosen[name], each and one is first)
         for one in scenarios
-        for name, given in {None: {}, **chosen}.items()
+        for name in (None, *chosen)
     }
     records = run(list(cells.values()))
     settings: list[Setting] = []
@@ -97,8 +86,8 @@ def compared(
     times: dict[str, Any] = {}
     for one in scenarios:
         rows = {}
-        if one is first and is_recorded(one.jobs):
-            rows[RECORDED] = recorded_figures(one.jobs, one.gpus)
+        if one is first and frames.is_recorded(one.jobs):
+            rows[RECORDED] = frames.recorded_figures(one.jobs, one.gpus)
         bound = records.get(cells[one, None].key)
         known = {} if bound is None else bound.figures
         ends = known.get("mean_completion"), rows, known.get("utility")
@@ -141,16 +130,16 @@ def with_goal(
     there, jobs = len(first.machines), first.jobs
     least = next(n for n in range(1, there + 1) if first.at(n).widest >= jobs.gpus.max())
     # With so many, more of the last kind, no job would wait if it could have any GPUs.
-    lacking = max(0, busiest_moment(jobs.assign(started=math.nan)) - first.gpus)
+    lacking = max(0, frames.busiest_moment(jobs.assign(started=math.nan)) - first.gpus)
     most = there + -(-lacking // first.machines[-1])
     tried: dict[str, dict[int, float | None]] = {name: {} for name in chosen}
     lost: Lost = {name: list(found.about[name]) for name in ("missing", "failed")}
 
-    def steps() -> dict[str, int]:
+    while True:
         every = {name: next_count(goal, least, most, some) for name, some in tried.items()}
-        return {name: count for name, count in every.items() if count is not None}
-
-    while (now := steps()) and not lost["missing"]:
+        now = {name: count for name, count in every.items() if count is not None}
+        if not now or lost["missing"]:
+            break
         note(f"goal: {', '.join(f'{name} on {n}' for name, n in now.items())} machines")
         cells = {name: cell_of(first.at(n), name, chosen[name]) for name, n in now.items()}
         records = run(list(cells.values()))
@@ -166,7 +155,7 @@ def with_goal(
             "tried": sorted(map(list, some.items())),
         }
         for name, some in tried.items()
-        if name not in steps()  # a search that has not ended says nothing
+        if name not in now  # a search that has not ended says nothing
     }
     said = {"text": goal.text, "least": least, "most": most, "policies": policies}
     return replace(found, about={**found.about, **lost, "goal": said})

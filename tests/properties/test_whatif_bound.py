@@ -11,7 +11,7 @@ import pytest
 
 from experiments.evaluation.comparison import CHOSEN, PLAIN
 from experiments.evaluation.policies import entry_of
-from experiments.evaluation.whatif import Scenario, jobs_frame, with_drawn_worth, worth_of
+from experiments.evaluation.whatif import Scenario, jobs_frame, valued, worth_of
 from oasis.model.utility import Deadline, UtilityColumns
 from oasis.simulator import PlainJob, replay, rigid_workload
 from offline import rigid_bound
@@ -62,7 +62,7 @@ def test_no_policy_is_below_the_bound(name: str) -> None:
 def bounded(seed: int) -> tuple[list[PlainJob], int, float, UtilityColumns, float]:
     """Jobs in order of submission, GPUs, the bound of the mean, utilities and their bound."""
     jobs, gpus = drawn(seed)
-    columns = with_drawn_worth(jobs_frame(jobs), seed)
+    columns, _ = valued(jobs_frame(jobs), "drawn", seed)
     bounds, worth = Scenario(columns, (gpus,)).bounds, worth_of(columns)
     assert worth is not None
     assert bounds["utility"] is not None

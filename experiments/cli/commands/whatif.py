@@ -20,22 +20,18 @@ from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.results import again, deliver, write_page
 from experiments.evaluation import whatif_tables as texts
 from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
-from experiments.evaluation.machines import MOST_MACHINES, machines_text
+from experiments.evaluation.machines import MOST_MACHINES
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import duration_text
-from experiments.evaluation.whatif_result import GOAL, Goal, WhatIf
+from experiments.evaluation.whatif_result import DRAWN, GOAL, UTILITIES, Goal, WhatIf
 from oasis.model.errors import InputError, located_at
 from oasis.model.files import write_text
 from oasis.traces.plain import EXPECTED, FORMATS
 from oasis.traces.table import read_trace, source_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from experiments.evaluation.whatif import Scenario
     from experiments.sweep import Cell, CellResult, Executor
-    from oasis.traces.plain_job import PlainJob
 
 SIZE = 8  # GPUs of a machine, unless the user says otherwise
 FEWEST = f"the fewest of {SIZE} GPUs that hold the busiest moment"
@@ -44,12 +40,6 @@ LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
 LONG = 20.0  # seconds that are said beforehand
-GIVEN, DRAWN, NONE = UTILITIES = ("given", "drawn", "none")
-DRAWN_TEXT = (
-    "drawn with seed {seed} as `oasis import` does: priority / (1 + exp(decay (d - target))) of "
-    "the time d from submission to end, in units of 30 min; priority 1 to 100, decay 0 (10 % of "
-    "the jobs), 0.01 to 1 (55 %) or 4 to 6 (35 %), target 1.5 x duration, at least 1"
-)
 TITLE = "Which scheduler would serve these jobs best?"
 # Of no use to whoever wants the same result.
 NOT_AGAIN = ("as_json", "into", "processes", "engine", "scheduler", "table")
@@ -155,14 +145,15 @@ def command(
     chosen = options.choose_options(names, assignments, shared={LINE: line})
     placement = options.known(placement, ("pooled", "whole"), "--placement")
     format = None if format is None else options.known(format, FORMATS, "--format")
-    utilities = asked.utilities
-    if utilities is not None:
-        utilities = options.known(utilities, UTILITIES, "--utilities")
-    if options.is_given(context, "seed") and utilities != DRAWN:
-        raise InputError("--seed", "expected --utilities drawn beside it")
     is_page = output is not None and output.suffix.lower() in files.PAGE
-    if style is not None and not is_page:
-        raise InputError("--style", "expected -o PAGE.html beside it")
+    if asked.utilities is not None:
+        options.known(asked.utilities, UTILITIES, "--utilities")
+    for name, is_used, beside in (
+        ("seed", asked.utilities == DRAWN, "--utilities drawn"),
+        ("style", is_page, "-o PAGE.html"),
+    ):
+        if not is_used:
+            options.refuse_given(context, (name,), f"expected {beside} beside it")
     with located_at("--goal"):
         goal = None if asked.goal is None else Goal.read(asked.goal)
     loads, fewer, more = (_numbers(asked, name) for name in ("loads", "fewer", "more"))
@@ -173,21 +164,23 @@ def command(
     given = {"virtual_cluster": virtual_cluster, **reading}
     limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
     trace = replay.read_jobs(source, format, given, expected=EXPECTED, **limits)
+    from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
     from experiments.sweep import whatif as cells  # noqa: PLC0415 (needs an extra)
 
-    jobs, worth = _valued(trace.jobs, utilities, seed)
-    sizes, how = _sizes(jobs, machines, placement)
-    if not loads and len(jobs) * len(chosen) <= MANY_RUNS:
-        loads = list(LOADS)
-    elif not loads:
-        console.note(f"only at the load of the trace: {len(jobs):,} jobs (--loads)")
-    first = cells.Scenario.of(jobs, sizes, placement)
-    scenarios = _scenarios(first, loads, fewer, more)
+    with options.naming_flags(("utilities", "machines", "fewer")):
+        jobs, worth = frames.valued(frames.jobs_frame(trace.jobs), asked.utilities, seed)
+        sizes, how = frames.smallest_machines(jobs, SIZE, placement)
+        if machines is not None:
+            sizes, how = replay.read_machines(machines), ""
+        many = len(jobs) * len(chosen) > MANY_RUNS
+        first = frames.Scenario.of(jobs, sizes, placement)
+        at = loads or (() if many else LOADS)
+        scenarios = frames.scenarios(first, at, map(int, fewer), map(int, more))
+    only = f"only at the load of the trace: {len(jobs):,} jobs (--loads)" if not at else ""
+    left_out = left_out_note(names) if policies == ALL else ""
     replay.say_how_it_was_read(trace, is_guessed=format is None)
-    if worth:
-        console.note(f"utility: {worth}")
-    if policies == ALL:
-        console.note(left_out_note(names))
+    for note in filter(None, (how, only, worth and f"utility: {worth}", left_out)):
+        console.note(note)
     found, each = cells.compared(scenarios, chosen, run, each=table is not None)
     if goal is not None and not found.missing:
         found = cells.with_goal(found, goal, first, chosen, run, console.note)
@@ -195,7 +188,7 @@ def command(
         "jobs": len(jobs),
         "format": trace.format,
         "kept": trace.kept,
-        "notes": [*replay.how_it_was_read(trace), *how],
+        "notes": list(filter(None, (*replay.how_it_was_read(trace), how))),
         "placement": placement,
         "utilities": worth,
         "trace": file_reference(file),
@@ -204,30 +197,15 @@ def command(
     }
     found = replace(found, about={**about, **found.about})
     if table is not None:
-        _write_csv(_csv_files(table), found, jobs, each)
+        written = _csv_files(table)
+        for path, frame in zip(written, frames.csv_tables(found, jobs, each), strict=True):
+            write_text(path, frame.to_csv(index=False))
+        console.note(f"wrote {' and '.join(map(str, written))}")
     if output is not None and is_page:
         _write_page(found, output, style)
     rest = None if is_page else output
     deliver(found.to_dict, lambda: show(found), as_json=as_json, output=rest)
     return _exit_code(found, into)
-
-
-def _valued(
-    plain: Sequence[PlainJob], utilities: str | None, seed: int
-) -> tuple[pd.DataFrame, str | None]:
-    """The jobs with what they are worth, and in words how that is known."""
-    from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
-
-    jobs = frames.jobs_frame(plain)
-    if utilities == DRAWN:
-        return frames.with_drawn_worth(jobs, seed), DRAWN_TEXT.format(seed=seed)
-    if utilities == NONE:
-        return jobs.drop(columns=frames.WORTH, errors="ignore"), None
-    if frames.worth_of(jobs) is not None:
-        return jobs, "what the table says each job is worth, if it ends by its deadline"
-    if utilities == GIVEN:
-        raise InputError("--utilities", "expected a table with a column worth or deadline")
-    return jobs, None
 
 
 def _numbers(asked: Asked, name: str) -> list[float]:
@@ -245,43 +223,6 @@ def _numbers(asked: Asked, name: str) -> list[float]:
             raise InputError(options.flag(name), f"expected {kind} with commas between", text)
         found.append(value)
     return list(dict.fromkeys(found))
-
-
-def _sizes(
-    jobs: pd.DataFrame, machines: str | None, placement: str
-) -> tuple[tuple[int, ...], list[str]]:
-    """GPUs of each machine, and a note on them if they are not given."""
-    from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
-
-    if machines is not None:
-        return replay.read_machines(machines), []
-    sizes = frames.smallest_machines(jobs, SIZE, placement)
-    how = "what really happened" if frames.is_recorded(jobs) else "runs that begin at submission"
-    note = f"machines: {machines_text(sizes)}, the fewest that hold the busiest moment of {how}"
-    console.note(f"{note} (--machines)")
-    return sizes, [f"{note} (--machines)"]
-
-
-def _scenarios(
-    first: Scenario, loads: Sequence[float], fewer: Sequence[float], more: Sequence[float]
-) -> list[Scenario]:
-    """The jobs as they came on all machines; then other loads, then fewer machines, then more."""
-    there, widest = len(first.machines), int(first.jobs.gpus.max())
-    if max(fewer, default=0) >= there:
-        expected = f"expected fewer than the {_machines(first.machines)}"
-        raise InputError("--fewer", expected, int(max(fewer)))
-    made = [first, *(replace(first, load=load) for load in loads if load != 1.0)]
-    made += [first.at(there + int(count)) for count in (*(-count for count in fewer), *more)]
-    for one in made:
-        if widest > one.widest:
-            hint = f"{_machines(one.machines)}; --max-gpus {one.widest} leaves larger jobs out"
-            room = f"expected room for the largest job, {widest} GPUs, got {one.widest} with {hint}"
-            raise InputError("--machines" if one is first else "--fewer", room)
-    return made
-
-
-def _machines(sizes: Sequence[int]) -> str:
-    return f"{len(sizes)} machine{'' if len(sizes) == 1 else 's'}"
 
 
 def _run(
@@ -328,16 +269,6 @@ def show(found: WhatIf) -> None:
         console.print_rows(columns, rows, f"\n{title}")
     console.print_text("")
     console.print_notes(texts.notes(found))
-
-
-def _write_csv(
-    tables: tuple[Path, Path], found: WhatIf, jobs: pd.DataFrame, each: dict[str, Any]
-) -> None:
-    from experiments.evaluation.whatif import csv_tables  # noqa: PLC0415 (needs an extra)
-
-    for file, frame in zip(tables, csv_tables(found, jobs, each), strict=True):
-        write_text(file, frame.to_csv(index=False))
-    console.note(f"wrote {tables[0]} and {tables[1]}")
 
 
 def _write_page(found: WhatIf, output: Path, style: str | None) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import oasis
 from experiments.cli.commands import whatif
+from experiments.evaluation import whatif as frames
 from experiments.evaluation.whatif import Scenario, jobs_frame
 from experiments.evaluation.whatif_result import WhatIf
 from experiments.evaluation.whatif_tables import answer
@@ -306,7 +307,7 @@ def test_the_time_it_will_take_grows_with_the_queue(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A job takes 1 s, and 1 s more for each that waits: 3 at once make 3 + 3 s, else 3."""
-    monkeypatch.setattr(cells, "seconds_a_job", lambda *_: (1.0, 1.0))
+    monkeypatch.setattr(frames, "seconds_a_job", lambda *_: (1.0, 1.0))
     monkeypatch.setattr(whatif, "LONG", 0.0)
     for gap, text in ((0.0, "about 10\N{NO-BREAK SPACE}s"), (60.0, "about 0\N{NO-BREAK SPACE}s")):
         jobs = jobs_frame([PlainJob(f"j{k}", gap * k, 60.0, 8) for k in range(3)])
