@@ -12,12 +12,10 @@ from typer.main import get_command
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes.cluster import (
-    NAME,
-    SYSTEM,
-    Name,
+    Controller,
     Namespaced,
-    System,
     namespaces_of,
+    spread,
 )
 from experiments.cli.commands.kubernetes.running import chosen_policy, policy_maker, run
 from experiments.cli.usage import usage_error
@@ -28,10 +26,10 @@ from oasis.model.errors import located_at
 TAKEN = ("--system-namespace", "--controller-name", "--metrics-port", "--namespaced")
 
 
+@spread
 def install(
     *,
-    namespace: System = SYSTEM,
-    name: Name = NAME,
+    of: Controller,
     image: Annotated[
         str, typer.Option(help="Container image of the controller.")
     ] = manifests.IMAGE,
@@ -74,7 +72,7 @@ def install(
     _check_arguments(arguments or [])
     within = namespaces_of(spaces)
     made = [] if own else manifests.shared()
-    made += manifests.own(namespace, image, arguments or (), name, within, monitored)
+    made += manifests.own(of.namespace, image, arguments or (), of.name, within, monitored)
     console.print_text(yaml.safe_dump_all(made, sort_keys=False, width=100).rstrip("\n"))
 
 

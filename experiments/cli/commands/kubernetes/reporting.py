@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,30 +17,19 @@ from experiments.cli import console
 from experiments.cli.commands.compare import BestRun, run_policies, solve_from
 from experiments.cli.commands.generate import describe
 from experiments.cli.commands.kubernetes.cluster import (
-    GPU,
-    NAME,
-    STORAGE,
-    SYSTEM,
-    BandwidthResource,
-    Context,
-    Gpu,
+    Controller,
     JobNamespace,
-    Kubeconfig,
-    Name,
+    Machines,
     Namespaced,
-    Nodes,
-    PsShare,
+    Place,
+    Resources,
     StartupSeconds,
-    Storage,
-    System,
     clock_of,
-    connect,
     jobs_of,
     memory_of,
     namespaces_of,
     of_controller,
-    resource_map,
-    share,
+    spread,
 )
 from experiments.cli.commands.kubernetes.reading import summary
 from experiments.cli.console import note
@@ -77,7 +65,7 @@ from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
 from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
 from oasis.kubernetes.control.admission import Admission
-from oasis.kubernetes.names import BANDWIDTH, KIND
+from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, job_items, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id, parse_job
@@ -91,46 +79,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The part of a cluster that is read, and the names that it uses.
-
-    Parameters
-    ----------
-    clock : SlotClock
-        The slots.
-    resources : ResourceMap
-        Names of resources.
-    ps_share : Fraction or None
-        Part of a machine of both groups that is for parameter servers.
-    namespaces : tuple of str or None
-        Of the jobs; None: all.
-    spaces : tuple of str or None
-        Where pods can be seen; None: everywhere.
-    nodes : str or None
-        Labels that nodes must have; None: all nodes.
-    """
+    """The part of a cluster that is read, and the names that it uses."""
 
     clock: SlotClock
     resources: ResourceMap
-    ps_share: Fraction | None
-    namespaces: tuple[str | None, ...]
-    spaces: tuple[str | None, ...]
-    nodes: str | None
+    machines: Machines
+    namespaces: tuple[str | None, ...]  # of the jobs; (None,): all
+    spaces: tuple[str | None, ...] = (None,)  # where pods can be seen; (None,): everywhere
 
 
+@spread
 def import_cluster(
     *,
     output: Output,
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
     startup_seconds: StartupSeconds = 0.0,
     horizon: Annotated[int, typer.Option(help="Number of slots.", min=1)] = 100,
-    ps_share: PsShare = None,
-    gpu: Gpu = GPU,
-    bandwidth: BandwidthResource = "oasis-scheduler.io/bandwidth",
-    storage: Storage = STORAGE,
+    machines: Machines,
+    called: Resources,
     jobs: JobNamespace = None,
-    nodes: Nodes = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    place: Place,
 ) -> None:
     """Write the nodes and the jobs of a cluster as an instance file.
 
@@ -143,9 +111,8 @@ def import_cluster(
     """
     with naming_flags(("slot_seconds", "startup_seconds")):
         clock = SlotClock(slot_seconds, startup_seconds)
-    resources = resource_map(gpu, bandwidth, storage)
-    reach = Reach(clock, resources, share(ps_share), (jobs,), (None,), nodes)
-    objects = connect(kubeconfig, context)
+    reach = Reach(clock, called.named(), machines, (jobs,))
+    objects = place.connect()
     there = _jobs_there(_jobs_seen(objects, reach.namespaces), reach)
     known = [slot for slot, _, _ in there if slot is not None]
     last = max(known, default=0)
@@ -156,6 +123,7 @@ def import_cluster(
     note(describe(instance, output))
 
 
+@spread
 def report(
     *,
     since: Annotated[
@@ -178,17 +146,12 @@ def report(
     gap: Gap = None,
     no_improvement: NoImprovement = None,
     solver_seed: SolverSeed = 0,
-    ps_share: PsShare = None,
-    gpu: Gpu = GPU,
-    bandwidth: BandwidthResource = BANDWIDTH,
-    storage: Storage = STORAGE,
+    machines: Machines,
+    called: Resources,
     jobs: JobNamespace = None,
     spaces: Namespaced = None,
-    nodes: Nodes = None,
-    namespace: System = SYSTEM,
-    name: Name = NAME,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    of: Controller,
+    place: Place,
     page: Annotated[
         Path | None,
         typer.Option(help="Also write a page of HTML with pictures."),
@@ -211,13 +174,12 @@ def report(
     """
     chosen = [] if policies == "none" else known_policies(policies, "--policies")
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
-    objects = connect(kubeconfig, context)
-    clock = clock_of(memory_of(objects, namespace, name))
-    resources = resource_map(gpu, bandwidth, storage)
+    objects = place.connect()
+    clock = clock_of(memory_of(objects, of.namespace, of.name))
     within = namespaces_of(spaces)
-    reach = Reach(clock, resources, share(ps_share), within or (jobs,), within or (None,), nodes)
+    reach = Reach(clock, called.named(), machines, within or (jobs,), within or (None,))
     now = time.time()
-    seen, summaries = _submitted(objects, reach.namespaces, now - since, (namespace, name))
+    seen, summaries = _submitted(objects, reach.namespaces, now - since, of)
     last = clock.slot(now)
     arrived = [
         (at, age, spec)
@@ -258,7 +220,7 @@ def _submitted(
     objects: Objects,
     namespaces: tuple[str | None, ...],
     begin: float,
-    controller: tuple[str, str],
+    of: Controller,
 ) -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, Any]]]:
     """The jobs of a controller that were made after `begin`, as objects and as `status` says."""
 
@@ -267,7 +229,7 @@ def _submitted(
         return made is not None and datetime.fromisoformat(made).timestamp() >= begin
 
     there = [item for namespace in namespaces for item in jobs_of(objects, namespace)]
-    items, _ = of_controller(there, *controller)
+    items, _ = of_controller(there, of.namespace, of.name)
     recent = [item for item in items if is_recent(item)]
     uids = {item["metadata"]["uid"] for item in recent}
     seen = {
@@ -334,10 +296,10 @@ def _instance(
     """The nodes as they are now, and jobs by slot of arrival, of which `first` becomes slot 0."""
     from oasis.kubernetes.api.resources import NODES, PODS  # noqa: PLC0415 (needs an extra)
 
-    listed, _ = objects.list_all(NODES, selector=reach.nodes)
+    listed, _ = objects.list_all(NODES, selector=reach.machines.nodes)
     nodes = {node["metadata"]["name"]: node for node in listed}
     pods = [pod for space in reach.spaces for pod in objects.list_all(PODS, space)[0]]
-    places = places_of(nodes.values(), reach.ps_share)
+    places = places_of(nodes.values(), reach.machines.share)
     ours = uids_of(by_job(pods, claims_of(_jobs_seen(objects, reach.namespaces))))
     site = site_of(
         places, nodes, foreign_use(pods, ours), reach.resources, reach.clock.work_seconds

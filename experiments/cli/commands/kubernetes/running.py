@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import fields
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -24,39 +25,29 @@ from experiments.cli.commands.kubernetes.certifying import (
     report_command,
 )
 from experiments.cli.commands.kubernetes.cluster import (
-    GPU,
-    NAME,
-    STORAGE,
-    SYSTEM,
-    BandwidthResource,
-    Context,
-    Gpu,
+    Controller,
     JobNamespace,
-    Kubeconfig,
-    Name,
+    Machines,
     Namespaced,
-    Nodes,
-    PsShare,
+    Place,
+    Resources,
     StartupSeconds,
-    Storage,
-    System,
-    connect,
     namespaces_of,
-    resource_map,
-    share,
+    spread,
 )
 from experiments.cli.files import READ
 from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
+from experiments.cli.results import given_words
 from experiments.evaluation.limits import read_seconds
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
-from oasis.kubernetes.names import BANDWIDTH
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.model.errors import located_at
 from oasis.simulator import Policy
 
 if TYPE_CHECKING:
-    from oasis.kubernetes.control.controller import Controller
+    from oasis.kubernetes.control.controller import Controller as Acting
     from oasis.kubernetes.control.metrics import Metrics
     from oasis.kubernetes.control.reconciler import Reconciler
 
@@ -70,8 +61,10 @@ def reporter() -> None:
     console.print_text(file.read_text(encoding="utf-8").rstrip("\n"))
 
 
+@spread
 def run(
     *,
+    given: typer.Context,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -117,15 +110,11 @@ def run(
             "started or changed."
         ),
     ] = 0.0,
-    ps_share: PsShare = None,
-    gpu: Gpu = GPU,
-    bandwidth: BandwidthResource = BANDWIDTH,
-    storage: Storage = STORAGE,
+    machines: Machines,
+    called: Resources,
     jobs: JobNamespace = None,
     spaces: Namespaced = None,
-    nodes: Nodes = None,
-    namespace: System = SYSTEM,
-    name: Name = NAME,
+    of: Controller,
     lease_seconds: Annotated[
         float,
         typer.Option(help="Another controller takes over after this time without a sign of life."),
@@ -161,8 +150,7 @@ def run(
             help="End when this slot begins; slots begin once there are nodes.", show_default=False
         ),
     ] = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    place: Place,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done now, and end.")
     ] = False,
@@ -185,54 +173,40 @@ def run(
         node_selector="--nodes",
     ):
         settings = ControllerSettings(
-            namespace=namespace,
-            name=name,
+            namespace=of.namespace,
+            name=of.name,
             slot_seconds=slot_seconds,
             startup_seconds=startup_seconds,
-            resources=resource_map(gpu, bandwidth, storage),
-            ps_share=share(ps_share),
+            resources=called.named(),
+            ps_share=machines.share,
             horizon=horizon,
             first_slot_at=first_slot_at,
             watched=jobs,
             namespaced=namespaces_of(spaces),
-            node_selector=nodes,
+            node_selector=machines.nodes,
             lease_seconds=lease_seconds,
             pods_ready_timeout=pods_ready_timeout,
             minimum_run_time=minimum_run_time,
         )
-        _check_clock(settings)
+        SlotClock(slot_seconds, startup_seconds)  # which has rules for the two together
     log_format = known(log_format, LOG_FORMATS, "--log-format")
     logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
     # All options are read before anything is asked of the cluster: a wrong one costs no request.
-    objects = connect(kubeconfig, context, dry_run=dry_run)
-    from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (needs an extra)
+    objects = place.connect(dry_run=dry_run)
+    from oasis.kubernetes.control.controller import Controller as Acting  # noqa: PLC0415 (an extra)
     from oasis.kubernetes.control.metrics import Metrics  # noqa: PLC0415 (needs an extra)
 
     metrics = Metrics()
     objects.connection.on_attempt = metrics.attempt
     # With the process id: two controllers of one name would both hold the lease.
     who = identity or os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
-    controller = Controller(objects, make, settings, who, metrics)
+    controller = Acting(objects, make, settings, who, metrics)
     if dry_run:
         _show(controller, as_json)
         return
     if metrics_port:
         _serve(controller, metrics_port)
-    of_report: dict[str, object] = {
-        "--since": certify,
-        "--namespace": jobs,
-        "--namespaced": spaces,
-        "--nodes": nodes,
-        "--system-namespace": namespace,
-        "--controller-name": name,
-        "--ps-share": ps_share,
-        "--gpu-resource": gpu,
-        "--bandwidth-resource": bandwidth,
-        "--storage-resource": storage,
-        "--kubeconfig": kubeconfig,
-        "--context": context,
-    }
-    certifier = None if certify is None else _certifier(of_report, metrics)
+    certifier = None if certify is None else _certifier(given, certify, metrics)
     with certifier or nullcontext():
         _run(controller, stop_after, certifier)
 
@@ -268,7 +242,7 @@ def chosen_policy(
     return policy, options
 
 
-def _serve(controller: Controller, port: int) -> None:
+def _serve(controller: Acting, port: int) -> None:
     probes = {"/healthz": controller.stuck, "/readyz": controller.unready}
     try:
         controller.metrics.serve(port, probes)
@@ -276,21 +250,19 @@ def _serve(controller: Controller, port: int) -> None:
         raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
 
 
-def _certifier(of_report: Mapping[str, object], metrics: Metrics) -> Certifier:
-    """Return the measurement of the share of the optimum, with these options of the report."""
+OF_REPORT = (Place, Controller, Resources, Machines)  # options that it has, too
+
+
+def _certifier(given: typer.Context, since: float, metrics: Metrics) -> Certifier:
+    """The measurement of the share of the optimum, with those options that the report has too."""
     import offline  # noqa: F401, PLC0415 (the error that names its extra comes at the start)
 
-    given = {flag: str(value) for flag, value in of_report.items() if value is not None}
-    return Certifier(report_command([word for pair in given.items() for word in pair]), metrics)
+    shared = {each.name for group in OF_REPORT for each in fields(group)}
+    words = given_words(given, given.params.keys() - shared - {"jobs", "spaces"})
+    return Certifier(report_command(["--since", str(since), *words]), metrics)
 
 
-def _check_clock(settings: ControllerSettings) -> None:
-    from oasis.kubernetes.objects.oasis_job import SlotClock  # noqa: PLC0415 (beside its only use)
-
-    SlotClock(settings.slot_seconds, settings.startup_seconds)
-
-
-def _run(controller: Controller, stop_after: int | None, certifier: Certifier | None) -> None:
+def _run(controller: Acting, stop_after: int | None, certifier: Certifier | None) -> None:
     """Run until the given slot, a signal, or a permanent error."""
     asked: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
     former = {
@@ -311,7 +283,7 @@ def _run(controller: Controller, stop_after: int | None, certifier: Certifier | 
             signal.signal(number, handler)
 
 
-def _show(controller: Controller, as_json: bool) -> None:
+def _show(controller: Acting, as_json: bool) -> None:
     """Print the plan that the controller would start with."""
     found = controller.rehearse()
     if as_json:
