@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli.files import READ
 from experiments.cli.options import naming_flags
-from oasis.kubernetes.names import BANDWIDTH, FIELD_MANAGER, NAMESPACE
+from oasis.kubernetes.api.connection import ApiError, Connection
+from oasis.kubernetes.api.resources import LEASES, OASIS_JOBS, Objects
+from oasis.kubernetes.control.checkpoint import Checkpoint
+from oasis.kubernetes.names import BANDWIDTH, FIELD_MANAGER, KIND, NAMESPACE
+from oasis.kubernetes.objects.existing import (
+    EXISTING,
+    SELECTOR,
+    ExistingKind,
+    controller_of,
+    job_items,
+)
 from oasis.kubernetes.objects.manifests import SYSTEM
-from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.kubernetes.objects.oasis_job import SlotClock, job_id
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.model.validation import check_unique
 
-if TYPE_CHECKING:
-    from oasis.kubernetes.api.resources import Objects
+Found = tuple[ExistingKind | None, Mapping[str, Any]]  # a job with its kind; None: an OasisJob
 
 JobNamespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Namespace of the jobs. [default: all]")
@@ -62,9 +71,6 @@ class Place:
 
     def connect(self, *, dry_run: bool = False) -> Objects:
         """Reads and writes of the cluster."""
-        from oasis.kubernetes.api.connection import Connection  # noqa: PLC0415 (needs an extra)
-        from oasis.kubernetes.api.resources import Objects  # noqa: PLC0415 (needs an extra)
-
         path = None if self.kubeconfig is None else str(self.kubeconfig)
         if path is not None and not Path(path).is_file():
             raise oasis.InputError("--kubeconfig", f"expected a file, got {path}")
@@ -182,45 +188,45 @@ def namespaces_of(text: str | None) -> tuple[str, ...]:
     return found
 
 
-def jobs_of(objects: Objects, namespace: str | None) -> list[dict[str, Any]]:
-    """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here.
+def seen_jobs(
+    objects: Objects, namespaces: tuple[str | None, ...]
+) -> dict[str, list[dict[str, Any]]]:
+    """The jobs of all kinds in these namespaces, by plural of their kind; None: in all."""
+    seen: dict[str, list[dict[str, Any]]] = {}
+    for namespace in namespaces:
+        seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
+        for kind in EXISTING:
+            found = objects.list_if_served(kind.where, namespace, SELECTOR)
+            seen.setdefault(kind.where.plural, []).extend(found)
+    return seen
 
-    Those of other kinds have their kind in their name, and as their status what was written on
-    them.
-    """
-    from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.objects.existing import EXISTING, SELECTOR  # noqa: PLC0415 (an extra)
 
-    def by_name(item: dict[str, Any]) -> tuple[str, str]:
-        return item["metadata"]["namespace"], item["metadata"]["name"]
+def jobs_of(objects: Objects, namespace: str | None) -> list[Found]:
+    """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here."""
 
-    found = sorted(objects.list_all(OASIS_JOBS, namespace)[0], key=by_name)
-    for kind in EXISTING:
-        for item in sorted(objects.list_if_served(kind.where, namespace, SELECTOR), key=by_name):
-            meta = {**item["metadata"], "name": f"{kind.name.lower()}/{item['metadata']['name']}"}
-            found.append({**item, "metadata": meta, "status": status_of(item, kind)})
-    return found
+    def place(job: Found) -> tuple[str, str]:
+        return "" if job[0] is None else job[0].name, id_of(job)
+
+    return sorted(job_items(seen_jobs(objects, (namespace,))), key=place)
+
+
+def id_of(job: Found) -> str:
+    """The name of a job, as `status` prints it."""
+    kind, item = job
+    meta = item["metadata"]
+    return job_id(KIND if kind is None else kind.name, meta["namespace"], meta["name"])
 
 
 def of_controller(
-    found: list[dict[str, Any]], system: str, name: str | None
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """The jobs of a controller, and of none yet, with its name; without one all, with all names.
-
-    The names are as `status.controller` has them.
-    """
+    found: Iterable[Found], system: str, name: str | None
+) -> tuple[list[Found], list[str]]:
+    """The jobs of a controller, and of none yet, with its name; without one all, with all names."""
+    said = [(job, controller_of(job[1], job[0])) for job in found]
     if name is not None:
         wanted = f"{system}/{name}"
-        return [item for item in found if controller_said(item) in (None, wanted)], [wanted]
-    said = {controller_said(item) for item in found} - {None}
-    return found, sorted(str(each) for each in said) or [f"{system}/{FIELD_MANAGER}"]
-
-
-def controller_said(item: Mapping[str, Any]) -> str | None:
-    """The controller that a job names, as `jobs_of` gives the job."""
-    found: str | None = (item.get("status") or {}).get("controller")
-    return found
+        return [job for job, its in said if its in (None, wanted)], [wanted]
+    names = {its for _, its in said if its is not None}
+    return [job for job, _ in said], sorted(names) or [f"{system}/{FIELD_MANAGER}"]
 
 
 def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
@@ -228,9 +234,6 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
 
     Seconds are counted by the clock of this machine: a lease is called dead after twice its time.
     """
-    from oasis.kubernetes.api.connection import ApiError  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.api.resources import LEASES  # noqa: PLC0415 (needs an extra)
-
     namespace, _, name = controller.partition("/")
 
     def told(alive: bool | None, what: str, silent: float | None = None) -> dict[str, Any]:
@@ -256,8 +259,6 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
 
 def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
     """Read the checkpoint of the controller."""
-    from oasis.kubernetes.control.checkpoint import Checkpoint  # noqa: PLC0415 (needs an extra)
-
     found = Checkpoint(objects, system, name).read()
     if found is None:
         expected = "expected the checkpoint of a controller"

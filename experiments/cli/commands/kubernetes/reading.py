@@ -14,38 +14,25 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.commands.kubernetes.cluster import (
-    Controller,
-    JobNamespace,
-    NameOrAll,
-    Place,
-    Resources,
-    System,
-    clock_of,
-    controller_said,
-    jobs_of,
-    memory_of,
-    of_controller,
-    sign_of_life,
-    spread,
-)
+from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.files import READ
 from experiments.cli.options import AsJson, known
 from experiments.cli.results import Delivery
 from oasis.driver.live import remembered
+from oasis.kubernetes.api.resources import NODES, Objects
 from oasis.kubernetes.cluster.nodes import places_of
 from oasis.kubernetes.control.admission import Admission
+from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
+from oasis.kubernetes.objects.existing import controller_of
 from oasis.kubernetes.objects.manifests import SYSTEM
-from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
+from oasis.kubernetes.objects.oasis_job import SlotClock, job_id, parse_job
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from oasis.kubernetes.api.resources import Objects
 
 
 STATUS_COLUMNS = (
@@ -59,13 +46,13 @@ STATUS_COLUMNS = (
 )
 
 
-@spread
+@cluster.spread
 def status(
     *,
-    jobs: JobNamespace = None,
-    namespace: System = SYSTEM,
-    name: NameOrAll = None,
-    place: Place,
+    jobs: cluster.JobNamespace = None,
+    namespace: cluster.System = SYSTEM,
+    name: cluster.NameOrAll = None,
+    place: cluster.Place,
     as_json: AsJson = False,
 ) -> None:
     """List the jobs of a cluster: phase, workers, work done, promise, what they earned.
@@ -76,8 +63,8 @@ def status(
     Example: oasis kubernetes status -n research
     """
     objects = place.connect()
-    found, controllers = of_controller(jobs_of(objects, jobs), namespace, name)
-    lives = [sign_of_life(objects, each) for each in controllers]
+    found, controllers = cluster.of_controller(cluster.jobs_of(objects, jobs), namespace, name)
+    lives = [cluster.sign_of_life(objects, each) for each in controllers]
     document = {"jobs": [summary(item) for item in found], "controllers": lives}
     if as_json:
         console.print_json(document)
@@ -88,13 +75,14 @@ def status(
     console.print_rows(STATUS_COLUMNS, [_status_row(job) for job in document["jobs"]], title=title)
 
 
-def summary(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Summary of one object, as plain data."""
-    status, meta = item.get("status") or {}, item["metadata"]
+def summary(job: cluster.Found) -> dict[str, Any]:
+    """Summary of one job, as plain data."""
+    kind, item = job
+    status = status_of(item, kind)
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
     return {
-        "job": f"{meta['namespace']}/{meta['name']}",
-        "controller": controller_said(item),
+        "job": cluster.id_of(job),
+        "controller": controller_of(item, kind),
         "phase": status.get("phase", "Pending"),
         "workers": status.get("workers", 0),
         "percent": (status.get("progress") or {}).get("percent", 0),
@@ -102,7 +90,7 @@ def summary(item: Mapping[str, Any]) -> dict[str, Any]:
         "completion_slot": status.get("completionSlot"),
         "utility": status.get("utility"),
         "late": conditions.get("Late", {}).get("status") == "True",
-        "reasons": {kind: c["reason"] for kind, c in sorted(conditions.items())},
+        "reasons": {side: c["reason"] for side, c in sorted(conditions.items())},
     }
 
 
@@ -126,7 +114,7 @@ def _status_row(job: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-@spread
+@cluster.spread
 def explain(
     name: Annotated[
         str,
@@ -145,7 +133,7 @@ def explain(
             help="Its kind: oasisjob, job, jobset, trainjob or tfjob. [default: oasisjob]"
         ),
     ] = None,
-    place: Place,
+    place: cluster.Place,
     as_json: AsJson = False,
 ) -> None:
     """Say why a job waits, runs, was rejected or displaced, and what would change that.
@@ -155,17 +143,16 @@ def explain(
     objects = place.connect()
     namespace, kind, name = named_job(name, namespace, kind)
     found = _found(name, namespace, kind, objects)
-    said = explained(found)
+    said, about = explained(found), summary(found)
     if as_json:
-        console.print_json(summary(found) | {"explanation": said})
+        console.print_json(about | {"explanation": said})
         return
     facts = [(entry["reason"], entry["message"]) for entry in said]
     facts += [("what to do", entry["advice"]) for entry in said if entry["advice"]]
     if not said:
-        life = sign_of_life(objects, controller_said(found) or f"{SYSTEM}/{FIELD_MANAGER}")
+        life = cluster.sign_of_life(objects, about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}")
         facts = [("nothing yet", f"no controller has read it: {life['message']}")]
-    status = found.get("status") or {}
-    console.print_facts(f"{namespace}/{name} is {status.get('phase', 'Pending')}", facts)
+    console.print_facts(f"{namespace}/{name} is {about['phase']}", facts)
 
 
 def named_job(name: str, namespace: str | None, kind: str | None) -> tuple[str, str, str]:
@@ -185,22 +172,21 @@ def named_job(name: str, namespace: str | None, kind: str | None) -> tuple[str, 
 KINDS = ("oasisjob", "job", "jobset", "trainjob", "tfjob")
 
 
-def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, Any]:
-    """The job of that kind and name, as `jobs_of` gives it."""
-    kind = known(kind, KINDS, "--kind")
-    wanted = name if kind == KINDS[0] else f"{kind}/{name}"
-    for item in jobs_of(objects, namespace):
-        if item["metadata"]["name"] == wanted:
-            return item
+def _found(name: str, namespace: str, kind: str, objects: Objects) -> cluster.Found:
+    """The job of that kind and name."""
+    of_kind = KIND if known(kind, KINDS, "--kind") == KINDS[0] else kind
+    for job in cluster.jobs_of(objects, namespace):
+        if cluster.id_of(job) == job_id(of_kind, namespace, name):
+            return job
     expected = f"expected a job of kind {kind} in namespace {namespace}"
-    raise oasis.InputError("NAME", f"{expected}", name)
+    raise oasis.InputError("NAME", expected, name)
 
 
-def explained(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The conditions of an object with advice; those that matter now come first."""
+def explained(job: cluster.Found) -> list[dict[str, Any]]:
+    """The conditions of a job with advice; those that matter now come first."""
     file = resources.files("experiments.cli.commands.kubernetes") / "advice.json"
     advice = json.loads(file.read_text(encoding="utf-8"))  # to owners of jobs, by reason
-    conditions = (found.get("status") or {}).get("conditions") or ()
+    conditions = status_of(job[1], job[0]).get("conditions") or ()
     return [
         {
             "type": entry["type"],
@@ -213,13 +199,13 @@ def explained(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-@spread
+@cluster.spread
 def plan(
     *,
-    jobs: JobNamespace = None,
-    namespace: System = SYSTEM,
-    name: NameOrAll = None,
-    place: Place,
+    jobs: cluster.JobNamespace = None,
+    namespace: cluster.System = SYSTEM,
+    name: cluster.NameOrAll = None,
+    place: cluster.Place,
     delivery: Delivery,
 ) -> None:
     """Show which jobs are planned where in the next slots: one row per job, one column per slot.
@@ -229,16 +215,14 @@ def plan(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    found, _ = of_controller(jobs_of(place.connect(), jobs), namespace, name)
-    document = {"jobs": [entry for item in found if (entry := planned(item))["plan"]]}
+    found, _ = cluster.of_controller(cluster.jobs_of(place.connect(), jobs), namespace, name)
+    document = {"jobs": [entry for job in found if (entry := planned(job))["plan"]]}
     delivery(document, lambda: _show_plan(document), lambda: _draw(document))
 
 
-def planned(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The plan of one object."""
-    meta = item["metadata"]
-    plan = (item.get("status") or {}).get("plan") or []
-    return {"job": f"{meta['namespace']}/{meta['name']}", "plan": plan}
+def planned(job: cluster.Found) -> dict[str, Any]:
+    """The plan of one job."""
+    return {"job": cluster.id_of(job), "plan": status_of(job[1], job[0]).get("plan") or []}
 
 
 def _show_plan(document: Mapping[str, Any]) -> None:
@@ -264,15 +248,15 @@ def _draw(document: Mapping[str, Any]) -> Figure:
     return plot_cluster_plan(document["jobs"])
 
 
-@spread
+@cluster.spread
 def quote(
     file: Annotated[
         Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False), READ
     ],
     *,
-    called: Resources,
-    of: Controller,
-    place: Place,
+    called: cluster.Resources,
+    of: cluster.Controller,
+    place: cluster.Place,
     as_json: AsJson = False,
 ) -> None:
     """Say what would happen to a job, and to the others, if it were submitted now.
@@ -284,12 +268,10 @@ def quote(
     """
     found = read_object(file)
     objects = place.connect()
-    memory = memory_of(objects, of.namespace, of.name)
-    clock = clock_of(memory)
+    memory = cluster.memory_of(objects, of.namespace, of.name)
+    clock = cluster.clock_of(memory)
     with located_at(source=file):
         spec = parse_job(found, clock, called.named())
-    from oasis.kubernetes.api.resources import NODES  # noqa: PLC0415 (needs an extra)
-
     nodes, _ = objects.list_all(NODES)
     spec = Admission(places_of(nodes, None), nodes).required(spec, ())
     policy = planner_of(memory)

@@ -18,22 +18,12 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.commands.kubernetes.certifying import (
     EVERY_SECONDS,
     PROCESSOR_SECONDS,
     Certifier,
     report_command,
-)
-from experiments.cli.commands.kubernetes.cluster import (
-    Controller,
-    JobNamespace,
-    Machines,
-    Namespaced,
-    Place,
-    Resources,
-    StartupSeconds,
-    namespaces_of,
-    spread,
 )
 from experiments.cli.files import READ
 from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
@@ -47,7 +37,7 @@ from oasis.model.errors import located_at
 from oasis.simulator import Policy
 
 if TYPE_CHECKING:
-    from oasis.kubernetes.control.controller import Controller as Acting
+    from oasis.kubernetes.control.controller import Controller
     from oasis.kubernetes.control.metrics import Metrics
     from oasis.kubernetes.control.reconciler import Reconciler
 
@@ -61,7 +51,7 @@ def reporter() -> None:
     console.print_text(file.read_text(encoding="utf-8").rstrip("\n"))
 
 
-@spread
+@cluster.spread
 def run(
     *,
     given: typer.Context,
@@ -82,7 +72,7 @@ def run(
         READ,
     ] = None,
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
-    startup_seconds: StartupSeconds = 0.0,
+    startup_seconds: cluster.StartupSeconds = 0.0,
     lookahead: Annotated[
         int, typer.Option(help="Slots that OASiS and recourse plan ahead.", min=1)
     ] = 500,
@@ -110,11 +100,11 @@ def run(
             "started or changed."
         ),
     ] = 0.0,
-    machines: Machines,
-    called: Resources,
-    jobs: JobNamespace = None,
-    spaces: Namespaced = None,
-    of: Controller,
+    machines: cluster.Machines,
+    called: cluster.Resources,
+    jobs: cluster.JobNamespace = None,
+    spaces: cluster.Namespaced = None,
+    of: cluster.Controller,
     lease_seconds: Annotated[
         float,
         typer.Option(help="Another controller takes over after this time without a sign of life."),
@@ -150,7 +140,7 @@ def run(
             help="End when this slot begins; slots begin once there are nodes.", show_default=False
         ),
     ] = None,
-    place: Place,
+    place: cluster.Place,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done now, and end.")
     ] = False,
@@ -182,7 +172,7 @@ def run(
             horizon=horizon,
             first_slot_at=first_slot_at,
             watched=jobs,
-            namespaced=namespaces_of(spaces),
+            namespaced=cluster.namespaces_of(spaces),
             node_selector=machines.nodes,
             lease_seconds=lease_seconds,
             pods_ready_timeout=pods_ready_timeout,
@@ -193,14 +183,14 @@ def run(
     logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
     # All options are read before anything is asked of the cluster: a wrong one costs no request.
     objects = place.connect(dry_run=dry_run)
-    from oasis.kubernetes.control.controller import Controller as Acting  # noqa: PLC0415 (an extra)
+    from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (an extra)
     from oasis.kubernetes.control.metrics import Metrics  # noqa: PLC0415 (needs an extra)
 
     metrics = Metrics()
     objects.connection.on_attempt = metrics.attempt
     # With the process id: two controllers of one name would both hold the lease.
     who = identity or os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
-    controller = Acting(objects, make, settings, who, metrics)
+    controller = Controller(objects, make, settings, who, metrics)
     if dry_run:
         _show(controller, as_json)
         return
@@ -242,7 +232,7 @@ def chosen_policy(
     return policy, options
 
 
-def _serve(controller: Acting, port: int) -> None:
+def _serve(controller: Controller, port: int) -> None:
     probes = {"/healthz": controller.stuck, "/readyz": controller.unready}
     try:
         controller.metrics.serve(port, probes)
@@ -250,7 +240,8 @@ def _serve(controller: Acting, port: int) -> None:
         raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
 
 
-OF_REPORT = (Place, Controller, Resources, Machines)  # options that it has, too
+# Options that the report has, too.
+OF_REPORT = (cluster.Place, cluster.Controller, cluster.Resources, cluster.Machines)
 
 
 def _certifier(given: typer.Context, since: float, metrics: Metrics) -> Certifier:
@@ -262,7 +253,7 @@ def _certifier(given: typer.Context, since: float, metrics: Metrics) -> Certifie
     return Certifier(report_command(["--since", str(since), *words]), metrics)
 
 
-def _run(controller: Acting, stop_after: int | None, certifier: Certifier | None) -> None:
+def _run(controller: Controller, stop_after: int | None, certifier: Certifier | None) -> None:
     """Run until the given slot, a signal, or a permanent error."""
     asked: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
     former = {
@@ -283,7 +274,7 @@ def _run(controller: Acting, stop_after: int | None, certifier: Certifier | None
             signal.signal(number, handler)
 
 
-def _show(controller: Acting, as_json: bool) -> None:
+def _show(controller: Controller, as_json: bool) -> None:
     """Print the plan that the controller would start with."""
     found = controller.rehearse()
     if as_json:
