@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -278,9 +278,8 @@ def _seen(objects: Objects, reach: Reach) -> dict[str, list[Any]]:
 
 def _jobs_there(
     found: Iterable[cluster.Found], reach: Reach
-) -> list[tuple[int | None, str, JobSpec]]:
+) -> Iterator[tuple[int | None, str, JobSpec]]:
     """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
-    there: list[tuple[int | None, str, JobSpec]] = []
     for kind, item in found:
         try:
             if kind is None:
