@@ -150,9 +150,8 @@ class Machines:
 def spread(command: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a command: each parameter that is one of the classes above becomes their options."""
     own = inspect.signature(command, eval_str=True).parameters.values()
-    groups: dict[str, type[Any]] = {
-        one.name: one.annotation for one in own if is_dataclass(one.annotation)
-    }
+    groups: dict[str, Any] = {}
+    groups |= {one.name: one.annotation for one in own if is_dataclass(one.annotation)}
 
     def wrapper(**arguments: Any) -> Any:
         made = {
