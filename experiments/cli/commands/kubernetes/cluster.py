@@ -57,7 +57,7 @@ StartupSeconds = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterOptions:
     """Options that name a cluster."""
 
     kubeconfig: Annotated[
@@ -78,7 +78,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Controller:
+class ControllerOptions:
     """Options that name a controller."""
 
     namespace: System = SYSTEM
@@ -88,7 +88,7 @@ class Controller:
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
+class ResourceOptions:
     """Options that say what the cluster calls its resources."""
 
     gpu: Annotated[str, typer.Option("--gpu-resource", help="What the cluster calls GPUs.")] = (
@@ -118,7 +118,7 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
-class Machines:
+class NodeOptions:
     """Options that say which nodes are planned with, and how."""
 
     ps_share: Annotated[

@@ -24,7 +24,7 @@ TAKEN = ("--system-namespace", "--controller-name", "--metrics-port", "--namespa
 @cluster.spread
 def install(
     *,
-    of: cluster.Controller,
+    of: cluster.ControllerOptions,
     image: Annotated[
         str, typer.Option(help="Container image of the controller.")
     ] = manifests.IMAGE,

@@ -52,7 +52,7 @@ def status(
     jobs: cluster.JobNamespace = None,
     namespace: cluster.System = SYSTEM,
     name: cluster.NameOrAll = None,
-    place: cluster.Place,
+    place: cluster.ClusterOptions,
     as_json: AsJson = False,
 ) -> None:
     """List the jobs of a cluster: phase, workers, work done, promise, what they earned.
@@ -133,7 +133,7 @@ def explain(
             help="Its kind: oasisjob, job, jobset, trainjob or tfjob. [default: oasisjob]"
         ),
     ] = None,
-    place: cluster.Place,
+    place: cluster.ClusterOptions,
     as_json: AsJson = False,
 ) -> None:
     """Say why a job waits, runs, was rejected or displaced, and what would change that.
@@ -205,7 +205,7 @@ def plan(
     jobs: cluster.JobNamespace = None,
     namespace: cluster.System = SYSTEM,
     name: cluster.NameOrAll = None,
-    place: cluster.Place,
+    place: cluster.ClusterOptions,
     delivery: Delivery,
 ) -> None:
     """Show which jobs are planned where in the next slots: one row per job, one column per slot.
@@ -254,9 +254,9 @@ def quote(
         Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False), READ
     ],
     *,
-    called: cluster.Resources,
-    of: cluster.Controller,
-    place: cluster.Place,
+    called: cluster.ResourceOptions,
+    of: cluster.ControllerOptions,
+    place: cluster.ClusterOptions,
     as_json: AsJson = False,
 ) -> None:
     """Say what would happen to a job, and to the others, if it were submitted now.

@@ -54,7 +54,7 @@ class Reach:
 
     clock: SlotClock
     resources: ResourceMap
-    machines: cluster.Machines
+    machines: cluster.NodeOptions
     namespaces: tuple[str | None, ...]  # of the jobs; (None,): all
     spaces: tuple[str | None, ...] = (None,)  # where pods can be seen; (None,): everywhere
 
@@ -66,10 +66,10 @@ def import_cluster(
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
     startup_seconds: cluster.StartupSeconds = 0.0,
     horizon: Annotated[int, typer.Option(help="Number of slots.", min=1)] = 100,
-    machines: cluster.Machines,
-    called: cluster.Resources,
+    machines: cluster.NodeOptions,
+    called: cluster.ResourceOptions,
     jobs: cluster.JobNamespace = None,
-    place: cluster.Place,
+    place: cluster.ClusterOptions,
 ) -> None:
     """Write the nodes and the jobs of a cluster as an instance file.
 
@@ -118,12 +118,12 @@ def report(
     gap: options.Gap = None,
     no_improvement: options.NoImprovement = None,
     solver_seed: options.SolverSeed = 0,
-    machines: cluster.Machines,
-    called: cluster.Resources,
+    machines: cluster.NodeOptions,
+    called: cluster.ResourceOptions,
     jobs: cluster.JobNamespace = None,
     spaces: cluster.Namespaced = None,
-    of: cluster.Controller,
-    place: cluster.Place,
+    of: cluster.ControllerOptions,
+    place: cluster.ClusterOptions,
     page: Annotated[
         Path | None,
         typer.Option(help="Also write a page of HTML with pictures."),

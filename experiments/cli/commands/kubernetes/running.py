@@ -100,11 +100,11 @@ def run(
             "started or changed."
         ),
     ] = 0.0,
-    machines: cluster.Machines,
-    called: cluster.Resources,
+    machines: cluster.NodeOptions,
+    called: cluster.ResourceOptions,
     jobs: cluster.JobNamespace = None,
     spaces: cluster.Namespaced = None,
-    of: cluster.Controller,
+    of: cluster.ControllerOptions,
     lease_seconds: Annotated[
         float,
         typer.Option(help="Another controller takes over after this time without a sign of life."),
@@ -140,7 +140,7 @@ def run(
             help="End when this slot begins; slots begin once there are nodes.", show_default=False
         ),
     ] = None,
-    place: cluster.Place,
+    place: cluster.ClusterOptions,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done now, and end.")
     ] = False,
@@ -241,7 +241,12 @@ def _serve(controller: Controller, port: int) -> None:
 
 
 # Options that the report has, too.
-OF_REPORT = (cluster.Place, cluster.Controller, cluster.Resources, cluster.Machines)
+OF_REPORT = (
+    cluster.ClusterOptions,
+    cluster.ControllerOptions,
+    cluster.ResourceOptions,
+    cluster.NodeOptions,
+)
 
 
 def _certifier(given: typer.Context, since: float, metrics: Metrics) -> Certifier:
