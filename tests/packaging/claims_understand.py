@@ -54,7 +54,6 @@ PAGES: tuple[str, ...] = (
 )
 
 PARAMS = BendersParams()
-REPLANNING = PARAMS.replanning
 PROBLEM, THEORY = "docs/problem.md", "docs/theory.md"
 SEARCH, ERRATA = "docs/theory-search.md", "docs/errata.md"
 RECOURSE, KUBERNETES = "docs/recourse.md", "docs/kubernetes.md"
@@ -342,8 +341,8 @@ THEORY_CLAIMS = [
     says(
         THEORY,
         "Over more than @ slots, the horizon is cut into periods of about @ slots",
-        REPLANNING.span,
-        PARAMS.periods.slots,
+        PARAMS.span,
+        PARAMS.period,
     ),
     Claim(
         THEORY,

@@ -18,7 +18,7 @@ from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.volumes import Volumes
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.scheduling.capabilities import PlanningAhead
+from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 
 Object = Mapping[str, Any]
@@ -335,7 +335,7 @@ def _with_required(spec: JobSpec, asked: list[Both]) -> JobSpec:
 
 def reach_of(policy: Policy) -> int | None:
     """Slots that a policy plans ahead; None if no job is too long for it."""
-    return (policy.making() or {}).get("lookahead") if isinstance(policy, PlanningAhead) else None
+    return policy.lookahead if isinstance(policy, Planner) else None
 
 
 def too_long(driver: Driver[JobSpec], spec: JobSpec, reach: int) -> str:

@@ -109,15 +109,6 @@ def test_the_state_of_a_policy_is_plain_data() -> None:
     policy.reset(SITE)
     assert isinstance(policy_state(policy, ()), str)
 
-    class Own(FIFO):
-        def state(self) -> Any:
-            return {"mine": 1}
-
-        def restore(self, state: Any) -> None:
-            assert state == {"mine": 1}
-
-    assert policy_state(Own(), ()) == {"mine": 1}
-
 
 # -- numbers and pages ---------------------------------------------------------------------------
 

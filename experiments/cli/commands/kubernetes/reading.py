@@ -30,6 +30,7 @@ from oasis.kubernetes.objects.manifests import SYSTEM
 from oasis.kubernetes.objects.oasis_job import SlotClock, job_id, parse_job
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
+from oasis.scheduling.capabilities import Planner
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -307,7 +308,7 @@ def read_object(file: Path) -> dict[str, Any]:
     return found
 
 
-def planner_of(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
+def planner_of(memory: dict[str, Any]) -> Planner:
     """Restore the policy of the controller's checkpoint, for queries."""
     making = memory["making"]
     silent = f"policy {memory['policy']} gives no quotes"
