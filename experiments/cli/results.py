@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -202,6 +202,11 @@ class Delivery:
     style: Style = None
     as_json: AsJson = False
 
+    def __post_init__(self) -> None:
+        # Before the command begins, as nothing would come of it.
+        if self.style is not None and self.plot is None:
+            raise InputError("--style", "expected --plot beside it")
+
     def __call__(
         self,
         document: dict[str, Any] | Callable[[], dict[str, Any]],
@@ -254,16 +259,11 @@ def deliver_comparison(
 
 
 def with_delivery(command: Command) -> Command:
-    """Decorate a command: its parameter ``delivery`` becomes the options of `Delivery`.
-
-    A style without a picture is refused before the command begins: nothing would come of it.
-    """
+    """Decorate a command: its parameter ``delivery`` becomes the options of `Delivery`."""
     names = [field.name for field in fields(Delivery)]
 
     def wrapper(**arguments: Any) -> Any:
         delivery = Delivery(**{name: arguments.pop(name) for name in names})
-        if delivery.style is not None and delivery.plot is None:
-            raise InputError("--style", "expected --plot beside it")
         return command(**arguments, delivery=delivery)
 
     own = inspect.signature(command, eval_str=True).parameters.values()
@@ -278,8 +278,13 @@ def with_delivery(command: Command) -> Command:
     return wrapper
 
 
-def again(context: typer.Context, command: str, without: Sequence[str]) -> str:
+def again(context: typer.Context, command: str, without: Collection[str]) -> str:
     """The command that was given, without these options: they change no result."""
+    return f"{command} {shlex.join(given_words(context, without))}"
+
+
+def given_words(context: typer.Context, without: Collection[str]) -> list[str]:
+    """The words that were given on the command line, but for these parameters."""
     words = []
     for parameter in context.command.params:
         name = str(parameter.name)
@@ -290,4 +295,4 @@ def again(context: typer.Context, command: str, without: Sequence[str]) -> str:
         for each in value if isinstance(value, list | tuple) else [value]:
             words += [option] if option else []
             words += [] if each is True else [str(each)]
-    return f"{command} {shlex.join(words)}"
+    return words

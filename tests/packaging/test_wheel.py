@@ -54,6 +54,9 @@ def test_wheel_holds_every_module_of_every_package(wheel: zipfile.ZipFile) -> No
     data = ROOT / "experiments" / "library" / "data"
     expected |= {p.relative_to(ROOT).as_posix() for p in (data / "table.csv", *data.rglob("*.xz"))}
     expected |= {p.relative_to(ROOT).as_posix() for p in (ROOT / "oasis" / "examples").iterdir()}
+    chart = (ROOT / "oasis" / "kubernetes" / "chart").rglob("*")
+    expected |= {p.relative_to(ROOT).as_posix() for p in chart if p.is_file()}
+    expected.add("experiments/cli/commands/kubernetes/advice.json")
     report = ROOT / "experiments" / "report"
     expected |= {p.relative_to(ROOT).as_posix() for p in report.glob("page.*") if p.suffix != ".py"}
     found = {name for name in wheel.namelist() if ".dist-info/" not in name}

@@ -128,10 +128,10 @@ def test_families_of_the_studies() -> None:
 
 
 def test_the_share_of_a_machine_that_hosts_both() -> None:
-    assert cluster.share(None) is None
-    assert cluster.share("1/4") == Fraction(1, 4)
-    with pytest.raises(oasis.OasisError):
-        cluster.share("a half")
+    assert cluster.NodeOptions().share is None
+    assert cluster.NodeOptions("1/4").share == Fraction(1, 4)
+    with pytest.raises(oasis.OasisError, match=r"^--ps-share: expected a number between 0 and 1"):
+        assert cluster.NodeOptions("a half").share
 
 
 def test_a_command_may_have_a_default_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:

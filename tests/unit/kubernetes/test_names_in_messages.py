@@ -12,8 +12,19 @@ import pytest
 
 from oasis.kubernetes.names import BANDWIDTH, KIND
 from oasis.kubernetes.objects.manifests import schema_of
-from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
+from oasis.kubernetes.objects.network import DEFAULT_PORT, FRAMEWORKS
+from oasis.kubernetes.objects.oasis_job import (
+    BACKOFF_LIMIT,
+    COMPLETION,
+    DEFAULT_GRACE,
+    ON_REJECTION,
+    RESIZE,
+    UTILITY_FIELDS,
+    SlotClock,
+    parse_job,
+)
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.objects.schema import PHASES
 from oasis.model.errors import InstanceError
 
 CLOCK = SlotClock(60.0, 10.0)
@@ -142,3 +153,27 @@ def test_messages(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InstanceError) as told:
         parse_job(made, CLOCK, DEFAULT_RESOURCES)
     assert str(told.value) == message
+
+
+def test_choices_and_defaults_of_the_schema_are_those_of_the_parser() -> None:
+    fields_of_spec = SCHEMA["properties"]
+    network = fields_of_spec["network"]["properties"]
+    choices = {name: field["enum"] for name, field in fields_of_spec.items() if "enum" in field}
+    assert choices == {
+        "resizePolicy": list(RESIZE),
+        "onRejection": list(ON_REJECTION),
+        "completion": list(COMPLETION),
+    }
+    assert fields_of_spec["utility"]["properties"]["kind"]["enum"] == list(UTILITY_FIELDS)
+    assert network["framework"]["enum"] == list(FRAMEWORKS)
+    defaults = {k: field["default"] for k, field in fields_of_spec.items() if "default" in field}
+    assert defaults == {
+        **{name: values[0] for name, values in choices.items()},
+        "gracePeriodSeconds": DEFAULT_GRACE,
+        "backoffLimit": BACKOFF_LIMIT,
+    }
+    assert (network["framework"]["default"], network["port"]["default"]) == (
+        FRAMEWORKS[0],
+        DEFAULT_PORT,
+    )
+    assert schema_of(KIND)["status"]["properties"]["phase"]["enum"] == list(PHASES)

@@ -11,7 +11,8 @@ from oasis.kubernetes.api.resources import OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.controller import Controller, followed
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.objects.manifests import own
+from oasis.kubernetes.objects.existing import EXISTING
+from oasis.kubernetes.objects.manifests import own, shared
 from oasis.model.errors import InputError
 from tests.unit.kubernetes.fake_api import FakeConnection
 
@@ -41,6 +42,18 @@ def test_the_rights_are_the_same_but_for_where_they_hold() -> None:
             "there:oasis-scheduler:jobs",
         )
         assert [s["namespace"] for s in binding["subjects"]] == ["there"]
+
+
+def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> None:
+    rules = [rule for made in own() for rule in made.get("rules", ())]
+    policies = [made for made in shared() if made["metadata"]["name"] == "oasis-scheduler-status"]
+    guarded = policies[0]["spec"]["matchConstraints"]["resourceRules"]
+    for kind in EXISTING:
+        group, _, version = kind.api_version.partition("/")
+        names = {"apiGroups": [group], "resources": [kind.where.plural]}
+        assert {**names, "verbs": ["list", "watch", "patch"]} in rules
+        operations = ["CREATE", "UPDATE"]
+        assert {**names, "apiVersions": [version], "operations": operations} in guarded
 
 
 def test_everything_is_followed_where_there_are_rights() -> None:

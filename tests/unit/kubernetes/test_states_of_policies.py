@@ -63,9 +63,9 @@ def test_who_starves_by_kod2_says_so_until_it_runs() -> None:
         assert state(reconciler, "a") is None, "it runs, which the phase says"
     assert told == [None, None, ("True", "Starving"), ("True", "Starving")]
     item = {**second, "status": reconciler.statuses["b"].status}
-    assert summary(item)["reasons"][IN_STATE] == "Starving"
-    assert _status_row(summary(item))[-1] == "Waiting Starving"
-    (said,) = (entry for entry in explained(item) if entry["type"] == IN_STATE)
+    assert summary((None, item))["reasons"][IN_STATE] == "Starving"
+    assert _status_row(summary((None, item)))[-1] == "Waiting Starving"
+    (said,) = (entry for entry in explained((None, item)) if entry["type"] == IN_STATE)
     assert said["message"] == "the policy says that it is starving"
     assert "goes before all others" in said["advice"]
     boundary(reconciler, 4, cluster(jobs=[second]))  # the first was deleted

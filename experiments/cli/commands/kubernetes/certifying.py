@@ -40,17 +40,7 @@ def report_command(options: Sequence[str]) -> list[str]:
 
 
 class Certifier:
-    """Runs `report_command` again and again, and exports what it finds.
-
-    Parameters
-    ----------
-    command : sequence of str
-        Prints the report as JSON.
-    metrics : Metrics
-        Where the two ends of the share go.
-    every : float
-        Seconds between the end of one report and the next.
-    """
+    """Runs a command that prints a report, `every` so many seconds, and exports what it finds."""
 
     def __init__(
         self, command: Sequence[str], metrics: Metrics, every: float = EVERY_SECONDS

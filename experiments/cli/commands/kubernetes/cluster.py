@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli.files import READ
 from experiments.cli.options import naming_flags
-from oasis.kubernetes.names import BANDWIDTH, NAMESPACE
-from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.kubernetes.api.connection import ApiError, Connection
+from oasis.kubernetes.api.resources import LEASES, OASIS_JOBS, Objects
+from oasis.kubernetes.control.checkpoint import Checkpoint
+from oasis.kubernetes.names import BANDWIDTH, FIELD_MANAGER, KIND, NAMESPACE
+from oasis.kubernetes.objects.existing import (
+    EXISTING,
+    SELECTOR,
+    ExistingKind,
+    controller_of,
+    job_items,
+)
+from oasis.kubernetes.objects.manifests import SYSTEM
+from oasis.kubernetes.objects.oasis_job import SlotClock, job_id
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.model.validation import check_unique
 
-if TYPE_CHECKING:
-    from oasis.kubernetes.api.resources import Objects
+Found = tuple[ExistingKind | None, Mapping[str, Any]]  # a job with its kind; None: an OasisJob
 
-Kubeconfig = Annotated[
-    Path | None,
-    typer.Option(help="Cluster to talk to. [default: as kubectl; in a pod, its service account]"),
-    READ,
-]
-Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
-System = Annotated[str, typer.Option("--system-namespace", help="Namespace of the controller.")]
-Name = Annotated[
-    str, typer.Option("--controller-name", help="Name of its lease and of its checkpoint.")
+JobNamespace = Annotated[
+    str | None, typer.Option("--namespace", "-n", help="Namespace of the jobs. [default: all]")
 ]
 NameOrAll = Annotated[
     str | None,
@@ -38,9 +43,7 @@ NameOrAll = Annotated[
         "--controller-name", help="Name of its lease and of its checkpoint. [default: of each]"
     ),
 ]
-JobNamespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="Namespace of the jobs. [default: all]")
-]
+System = Annotated[str, typer.Option("--system-namespace", help="Namespace of the controller.")]
 Namespaced = Annotated[
     str | None,
     typer.Option(
@@ -48,54 +51,129 @@ Namespaced = Annotated[
         help="Rights in these namespaces alone, such as team-a,team-b. [default: in all]",
     ),
 ]
-Gpu = Annotated[str, typer.Option("--gpu-resource", help="What the cluster calls GPUs.")]
-BandwidthResource = Annotated[
-    str,
-    typer.Option(
-        "--bandwidth-resource",
-        help="Extended resource for bandwidth, in bits a second; none: bandwidth is not planned.",
-    ),
-]
-Storage = Annotated[
-    str,
-    typer.Option("--storage-resource", help="What the cluster calls disk; none: not planned."),
-]
-
-PsShare = Annotated[
-    str | None,
-    typer.Option(help="Part of nodes labelled `both` for parameter servers, such as 0.2."),
-]
-Nodes = Annotated[
-    str | None,
-    typer.Option(help="Only nodes with these labels, such as pool=a. [default: all with a role]"),
-]
 StartupSeconds = Annotated[
     float, typer.Option(help="Part of a slot that pods may take to start without being late.")
 ]
 
-SYSTEM, NAME = "oasis-system", "oasis-scheduler"
-GPU, STORAGE = "nvidia.com/gpu", "ephemeral-storage"
-DRY = "Only ask the API server whether it would be allowed; nothing is changed."
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """Options that name a cluster."""
+
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            help="Cluster to talk to. [default: as kubectl; in a pod, its service account]"
+        ),
+        READ,
+    ] = None
+    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None
+
+    def connect(self, *, dry_run: bool = False) -> Objects:
+        """Reads and writes of the cluster."""
+        path = None if self.kubeconfig is None else str(self.kubeconfig)
+        if path is not None and not Path(path).is_file():
+            raise oasis.InputError("--kubeconfig", f"expected a file, got {path}")
+        return Objects(Connection.open(path, self.context), dry_run)
 
 
-def connect(kubeconfig: Path | None, context: str | None, *, dry_run: bool = False) -> Objects:
-    """Reads and writes of the cluster that the options name."""
-    from oasis.kubernetes.api.connection import Connection  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.api.resources import Objects  # noqa: PLC0415 (needs an extra)
+@dataclass(frozen=True, slots=True)
+class ControllerOptions:
+    """Options that name a controller."""
 
-    path = None if kubeconfig is None else str(kubeconfig)
-    if path is not None and not Path(path).is_file():
-        raise oasis.InputError("--kubeconfig", f"expected a file, got {path}")
-    return Objects(Connection.open(path, context), dry_run)
+    namespace: System = SYSTEM
+    name: Annotated[
+        str, typer.Option("--controller-name", help="Name of its lease and of its checkpoint.")
+    ] = FIELD_MANAGER
 
 
-def resource_map(gpu: str = GPU, bandwidth: str = BANDWIDTH, storage: str = STORAGE) -> ResourceMap:
-    """Resources by the names that the options give; ``none`` leaves one out."""
-    flags = {name: f"--{name}-resource" for name in ("gpu", "bandwidth", "storage")}
-    with naming_flags((), **flags):
-        return ResourceMap.of(
-            gpu, None if bandwidth == "none" else bandwidth, None if storage == "none" else storage
+@dataclass(frozen=True, slots=True)
+class ResourceOptions:
+    """Options that say what the cluster calls its resources."""
+
+    gpu: Annotated[str, typer.Option("--gpu-resource", help="What the cluster calls GPUs.")] = (
+        "nvidia.com/gpu"
+    )
+    bandwidth: Annotated[
+        str,
+        typer.Option(
+            "--bandwidth-resource",
+            help="Extended resource for bandwidth, in bits a second; none: bandwidth is not "
+            "planned.",
+        ),
+    ] = BANDWIDTH
+    storage: Annotated[
+        str,
+        typer.Option("--storage-resource", help="What the cluster calls disk; none: not planned."),
+    ] = "ephemeral-storage"
+
+    def named(self) -> ResourceMap:
+        """The resources by these names; ``none`` leaves one out."""
+        flags = {name: f"--{name}-resource" for name in ("gpu", "bandwidth", "storage")}
+        bandwidth, storage = (
+            None if each == "none" else each for each in (self.bandwidth, self.storage)
         )
+        with naming_flags((), **flags):
+            return ResourceMap.of(self.gpu, bandwidth, storage)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    """Options that say which nodes are planned with, and how."""
+
+    ps_share: Annotated[
+        str | None,
+        typer.Option(help="Part of nodes labelled `both` for parameter servers, such as 0.2."),
+    ] = None
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            help="Only nodes with these labels, such as pool=a. [default: all with a role]"
+        ),
+    ] = None
+
+    @property
+    def share(self) -> Fraction | None:
+        """``--ps-share`` as an exact number between 0 and 1."""
+        if self.ps_share is None:
+            return None
+        try:
+            # Exact, so that the two parts of a node add up to the node.
+            found = Fraction(self.ps_share)
+        except (ValueError, ZeroDivisionError):
+            found = Fraction(0)
+        if not 0 < found < 1:
+            raise oasis.InputError("--ps-share", "expected a number between 0 and 1", self.ps_share)
+        return found
+
+
+def spread(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a command: each parameter that is one of the classes above becomes their options."""
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {}
+    groups |= {one.name: one.annotation for one in own if is_dataclass(one.annotation)}
+
+    def wrapper(**arguments: Any) -> Any:
+        made = {
+            name: group(
+                **{f.name: arguments.pop(f.name) for f in fields(group) if f.name in arguments}
+            )
+            for name, group in groups.items()
+        }
+        return command(**arguments, **made)
+
+    parameters = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for one in own
+        for each in (
+            inspect.signature(groups[one.name], eval_str=True).parameters.values()
+            if one.name in groups
+            else (one,)
+        )
+    ]
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapper.__doc__ = command.__doc__
+    return wrapper
 
 
 def namespaces_of(text: str | None) -> tuple[str, ...]:
@@ -111,59 +189,45 @@ def namespaces_of(text: str | None) -> tuple[str, ...]:
     return found
 
 
-def share(text: str | None) -> Fraction | None:
-    """``--ps-share`` as an exact number between 0 and 1."""
-    if text is None:
-        return None
-    try:
-        # Exact, so that the two parts of a node add up to the node.
-        found = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        found = Fraction(0)
-    if not 0 < found < 1:
-        raise oasis.InputError("--ps-share", "expected a number between 0 and 1", text)
-    return found
+def seen_jobs(
+    objects: Objects, namespaces: tuple[str | None, ...]
+) -> dict[str, list[dict[str, Any]]]:
+    """The jobs of all kinds in these namespaces, by plural of their kind; None: in all."""
+    seen: dict[str, list[dict[str, Any]]] = {}
+    for namespace in namespaces:
+        seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
+        for kind in EXISTING:
+            found = objects.list_if_served(kind.where, namespace, SELECTOR)
+            seen.setdefault(kind.where.plural, []).extend(found)
+    return seen
 
 
-def jobs_of(objects: Objects, namespace: str | None) -> list[dict[str, Any]]:
-    """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here.
+def jobs_of(objects: Objects, namespace: str | None) -> list[Found]:
+    """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here."""
 
-    Those of other kinds have their kind in their name, and as their status what was written on
-    them.
-    """
-    from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.objects.existing import EXISTING, SELECTOR  # noqa: PLC0415 (an extra)
+    def place(job: Found) -> tuple[str, str]:
+        return "" if job[0] is None else job[0].name, id_of(job)
 
-    def by_name(item: dict[str, Any]) -> tuple[str, str]:
-        return item["metadata"]["namespace"], item["metadata"]["name"]
+    return sorted(job_items(seen_jobs(objects, (namespace,))), key=place)
 
-    found = sorted(objects.list_all(OASIS_JOBS, namespace)[0], key=by_name)
-    for kind in EXISTING:
-        for item in sorted(objects.list_if_served(kind.where, namespace, SELECTOR), key=by_name):
-            meta = {**item["metadata"], "name": f"{kind.name.lower()}/{item['metadata']['name']}"}
-            found.append({**item, "metadata": meta, "status": status_of(item, kind)})
-    return found
+
+def id_of(job: Found) -> str:
+    """The name of a job, as `status` prints it."""
+    kind, item = job
+    meta = item["metadata"]
+    return job_id(KIND if kind is None else kind.name, meta["namespace"], meta["name"])
 
 
 def of_controller(
-    found: list[dict[str, Any]], system: str, name: str | None
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """The jobs of a controller, and of none yet, with its name; without one all, with all names.
-
-    The names are as `status.controller` has them.
-    """
+    found: Iterable[Found], system: str, name: str | None
+) -> tuple[list[Found], list[str]]:
+    """The jobs of a controller, and of none yet, with its name; without one all, with all names."""
+    said = [(job, controller_of(job[1], job[0])) for job in found]
     if name is not None:
         wanted = f"{system}/{name}"
-        return [item for item in found if controller_said(item) in (None, wanted)], [wanted]
-    said = {controller_said(item) for item in found} - {None}
-    return found, sorted(str(each) for each in said) or [f"{system}/{NAME}"]
-
-
-def controller_said(item: Mapping[str, Any]) -> str | None:
-    """The controller that a job names, as `jobs_of` gives the job."""
-    found: str | None = (item.get("status") or {}).get("controller")
-    return found
+        return [job for job, its in said if its in (None, wanted)], [wanted]
+    names = {its for _, its in said if its is not None}
+    return [job for job, _ in said], sorted(names) or [f"{system}/{FIELD_MANAGER}"]
 
 
 def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
@@ -171,9 +235,6 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
 
     Seconds are counted by the clock of this machine: a lease is called dead after twice its time.
     """
-    from oasis.kubernetes.api.connection import ApiError  # noqa: PLC0415 (needs an extra)
-    from oasis.kubernetes.api.resources import LEASES  # noqa: PLC0415 (needs an extra)
-
     namespace, _, name = controller.partition("/")
 
     def told(alive: bool | None, what: str, silent: float | None = None) -> dict[str, Any]:
@@ -198,15 +259,7 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
 
 
 def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
-    """Read the checkpoint of the controller.
-
-    Raises
-    ------
-    OasisError
-        If there is nothing: no controller has run under that name.
-    """
-    from oasis.kubernetes.control.checkpoint import Checkpoint  # noqa: PLC0415 (needs an extra)
-
+    """Read the checkpoint of the controller."""
     found = Checkpoint(objects, system, name).read()
     if found is None:
         expected = "expected the checkpoint of a controller"

@@ -11,14 +11,7 @@ from typer.main import get_command
 
 import oasis
 from experiments.cli import console
-from experiments.cli.commands.kubernetes.cluster import (
-    NAME,
-    SYSTEM,
-    Name,
-    Namespaced,
-    System,
-    namespaces_of,
-)
+from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.commands.kubernetes.running import chosen_policy, policy_maker, run
 from experiments.cli.usage import usage_error
 from oasis.kubernetes.objects import manifests
@@ -28,10 +21,10 @@ from oasis.model.errors import located_at
 TAKEN = ("--system-namespace", "--controller-name", "--metrics-port", "--namespaced")
 
 
+@cluster.spread
 def install(
     *,
-    namespace: System = SYSTEM,
-    name: Name = NAME,
+    of: cluster.ControllerOptions,
     image: Annotated[
         str, typer.Option(help="Container image of the controller.")
     ] = manifests.IMAGE,
@@ -42,7 +35,7 @@ def install(
             help="For `oasis kubernetes run`, such as --policy=fifo; repeatable.",
         ),
     ] = None,
-    spaces: Namespaced = None,
+    spaces: cluster.Namespaced = None,
     monitored: Annotated[
         bool,
         typer.Option(
@@ -72,9 +65,9 @@ def install(
     if not re.fullmatch(r"\S+", image):
         raise oasis.InputError("--image", "expected a name without blanks", image)
     _check_arguments(arguments or [])
-    within = namespaces_of(spaces)
+    within = cluster.namespaces_of(spaces)
     made = [] if own else manifests.shared()
-    made += manifests.own(namespace, image, arguments or (), name, within, monitored)
+    made += manifests.own(of.namespace, image, arguments or (), of.name, within, monitored)
     console.print_text(yaml.safe_dump_all(made, sort_keys=False, width=100).rstrip("\n"))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,46 +14,26 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.commands.kubernetes.cluster import (
-    GPU,
-    NAME,
-    STORAGE,
-    SYSTEM,
-    BandwidthResource,
-    Context,
-    Gpu,
-    JobNamespace,
-    Kubeconfig,
-    Name,
-    NameOrAll,
-    Storage,
-    System,
-    clock_of,
-    connect,
-    controller_said,
-    jobs_of,
-    memory_of,
-    of_controller,
-    resource_map,
-    sign_of_life,
-)
+from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.files import READ
-from experiments.cli.options import AsJson, Picture, ResultFile, known
-from experiments.cli.results import deliver
+from experiments.cli.options import AsJson, known
+from experiments.cli.results import Delivery
 from oasis.driver.live import remembered
+from oasis.kubernetes.api.resources import NODES, Objects
 from oasis.kubernetes.cluster.nodes import places_of
 from oasis.kubernetes.control.admission import Admission
-from oasis.kubernetes.names import API_VERSION, BANDWIDTH, KIND
+from oasis.kubernetes.control.statuses import status_of
+from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
-from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
+from oasis.kubernetes.objects.existing import controller_of
+from oasis.kubernetes.objects.manifests import SYSTEM
+from oasis.kubernetes.objects.oasis_job import SlotClock, job_id, parse_job
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
 from oasis.scheduling.capabilities import Planner
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from oasis.kubernetes.api.resources import Objects
 
 
 STATUS_COLUMNS = (
@@ -65,13 +47,13 @@ STATUS_COLUMNS = (
 )
 
 
+@cluster.spread
 def status(
     *,
-    jobs: JobNamespace = None,
-    namespace: System = SYSTEM,
-    name: NameOrAll = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    jobs: cluster.JobNamespace = None,
+    namespace: cluster.System = SYSTEM,
+    name: cluster.NameOrAll = None,
+    place: cluster.ClusterOptions,
     as_json: AsJson = False,
 ) -> None:
     """List the jobs of a cluster: phase, workers, work done, promise, what they earned.
@@ -81,9 +63,9 @@ def status(
 
     Example: oasis kubernetes status -n research
     """
-    objects = connect(kubeconfig, context)
-    found, controllers = of_controller(jobs_of(objects, jobs), namespace, name)
-    lives = [sign_of_life(objects, each) for each in controllers]
+    objects = place.connect()
+    found, controllers = cluster.of_controller(cluster.jobs_of(objects, jobs), namespace, name)
+    lives = [cluster.sign_of_life(objects, each) for each in controllers]
     document = {"jobs": [summary(item) for item in found], "controllers": lives}
     if as_json:
         console.print_json(document)
@@ -94,13 +76,14 @@ def status(
     console.print_rows(STATUS_COLUMNS, [_status_row(job) for job in document["jobs"]], title=title)
 
 
-def summary(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Summary of one object, as plain data."""
-    status, meta = item.get("status") or {}, item["metadata"]
+def summary(job: cluster.Found) -> dict[str, Any]:
+    """Summary of one job, as plain data."""
+    kind, item = job
+    status = status_of(item, kind)
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
     return {
-        "job": f"{meta['namespace']}/{meta['name']}",
-        "controller": controller_said(item),
+        "job": cluster.id_of(job),
+        "controller": controller_of(item, kind),
         "phase": status.get("phase", "Pending"),
         "workers": status.get("workers", 0),
         "percent": (status.get("progress") or {}).get("percent", 0),
@@ -108,7 +91,7 @@ def summary(item: Mapping[str, Any]) -> dict[str, Any]:
         "completion_slot": status.get("completionSlot"),
         "utility": status.get("utility"),
         "late": conditions.get("Late", {}).get("status") == "True",
-        "reasons": {kind: c["reason"] for kind, c in sorted(conditions.items())},
+        "reasons": {side: c["reason"] for side, c in sorted(conditions.items())},
     }
 
 
@@ -132,44 +115,7 @@ def _status_row(job: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-# What a reason means, and what its owner can do about it.
-ADVICE = {
-    "PayoffNonPositive": "what it would displace is worth more: raise its utility above the "
-    "stated one, ask for less, or submit it when the cluster is emptier",
-    "DeadlineUnreachable": "it cannot be done in time even alone: allow more workers, a later "
-    "target, or less work",
-    "NoRoom": "there is not enough of the named resource before its completions become "
-    "worthless: ask for less of it, or allow a later target",
-    "Waiting": "its turn comes when what goes before it is done",
-    "Starving": "it has waited longer than its policy allows: it goes before all others now",
-    "Displaced": "others are worth more now: it goes on when there is room, and keeps its work",
-    "Withdrawn": "something that is not planned here took its room: see `kubectl describe pod` "
-    "of its pods; it is tried again in the next slot",
-    "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
-    "BackoffLimitExceeded": "its own processes fail: see the logs of its pods; an edit of the job "
-    "has it tried again",
-    "ClaimRefused": "claim what a UtilityClass allows, or ask an administrator for another class",
-    "Overrun": "spec.work says less than the job needs: an edit of it has the job planned anew",
-    "Underestimated": "more is planned for it; a better spec.work, or reports, make better plans",
-    "Maintenance": "it goes on when the window is over, and keeps its work; "
-    "`kubectl get capacitywindows` lists what is planned",
-    "Reserved": "the capacity is kept for others until then: ask for less, or wait",
-    "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
-    "more workers",
-    "LeftToScheduler": "if its pods find no room, see `kubectl describe pod`: the plan may send "
-    "them where that keeps them out",
-    "PodsNotReady": "mend what the message says; an edit of the job has it tried at once",
-    "PromiseBroken": "a lost node, a window that was declared late, slow pods or a fault cost "
-    "more time than there was",
-    "GivenUp": "it can earn nothing any more; submit it again with a later target",
-    "Error": "a fault of the scheduler that this job causes: report it with the log of the "
-    "controller; an edit of the job has it tried again",
-    "PolicyError": "the policy fails, and every job keeps what it holds: see the log of the "
-    "controller",
-    "Invalid": "correct the named field; it is read again at once",
-}
-
-
+@cluster.spread
 def explain(
     name: Annotated[
         str,
@@ -188,43 +134,30 @@ def explain(
             help="Its kind: oasisjob, job, jobset, trainjob or tfjob. [default: oasisjob]"
         ),
     ] = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    place: cluster.ClusterOptions,
     as_json: AsJson = False,
 ) -> None:
     """Say why a job waits, runs, was rejected or displaced, and what would change that.
 
     Example: oasis kubernetes explain research/training
     """
-    objects = connect(kubeconfig, context)
+    objects = place.connect()
     namespace, kind, name = named_job(name, namespace, kind)
     found = _found(name, namespace, kind, objects)
-    said = explained(found)
+    said, about = explained(found), summary(found)
     if as_json:
-        console.print_json(summary(found) | {"explanation": said})
+        console.print_json(about | {"explanation": said})
         return
     facts = [(entry["reason"], entry["message"]) for entry in said]
     facts += [("what to do", entry["advice"]) for entry in said if entry["advice"]]
     if not said:
-        life = sign_of_life(objects, controller_said(found) or f"{SYSTEM}/{NAME}")
+        life = cluster.sign_of_life(objects, about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}")
         facts = [("nothing yet", f"no controller has read it: {life['message']}")]
-    status = found.get("status") or {}
-    console.print_facts(f"{namespace}/{name} is {status.get('phase', 'Pending')}", facts)
+    console.print_facts(f"{namespace}/{name} is {about['phase']}", facts)
 
 
 def named_job(name: str, namespace: str | None, kind: str | None) -> tuple[str, str, str]:
-    """Namespace, kind and name of a job, which may all be in its name, as `status` prints it.
-
-    Raises
-    ------
-    OasisError
-        If an option says something else than the name.
-
-    Examples
-    --------
-    >>> named_job("research/bert", None, None), named_job("research/job/bert", None, None)
-    (('research', 'oasisjob', 'bert'), ('research', 'job', 'bert'))
-    """
+    """Namespace, kind and name of a job, which may all be in its name, as `status` prints it."""
     *said, own = name.split("/")
     if len(said) > 2:
         raise oasis.InputError("NAME", "expected name, namespace/name or namespace/kind/name", name)
@@ -240,42 +173,41 @@ def named_job(name: str, namespace: str | None, kind: str | None) -> tuple[str, 
 KINDS = ("oasisjob", "job", "jobset", "trainjob", "tfjob")
 
 
-def _found(name: str, namespace: str, kind: str, objects: Objects) -> dict[str, Any]:
-    """The job of that kind and name, as `jobs_of` gives it."""
-    kind = known(kind, KINDS, "--kind")
-    wanted = name if kind == KINDS[0] else f"{kind}/{name}"
-    for item in jobs_of(objects, namespace):
-        if item["metadata"]["name"] == wanted:
-            return item
+def _found(name: str, namespace: str, kind: str, objects: Objects) -> cluster.Found:
+    """The job of that kind and name."""
+    of_kind = KIND if known(kind, KINDS, "--kind") == KINDS[0] else kind
+    for job in cluster.jobs_of(objects, namespace):
+        if cluster.id_of(job) == job_id(of_kind, namespace, name):
+            return job
     expected = f"expected a job of kind {kind} in namespace {namespace}"
-    raise oasis.InputError("NAME", f"{expected}", name)
+    raise oasis.InputError("NAME", expected, name)
 
 
-def explained(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The conditions of an object with advice; those that matter now come first."""
-    conditions = (found.get("status") or {}).get("conditions") or ()
+def explained(job: cluster.Found) -> list[dict[str, Any]]:
+    """The conditions of a job with advice; those that matter now come first."""
+    file = resources.files("experiments.cli.commands.kubernetes") / "advice.json"
+    advice = json.loads(file.read_text(encoding="utf-8"))  # to owners of jobs, by reason
+    conditions = status_of(job[1], job[0]).get("conditions") or ()
     return [
         {
             "type": entry["type"],
             "reason": entry["reason"],
             "message": entry["message"],
             "since": entry["lastTransitionTime"],
-            "advice": ADVICE.get(entry["reason"]),
+            "advice": advice.get(entry["reason"]),
         }
         for entry in sorted(conditions, key=lambda c: c["lastTransitionTime"], reverse=True)
     ]
 
 
+@cluster.spread
 def plan(
     *,
-    jobs: JobNamespace = None,
-    namespace: System = SYSTEM,
-    name: NameOrAll = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    output: ResultFile = None,
-    plot: Picture = None,
-    as_json: AsJson = False,
+    jobs: cluster.JobNamespace = None,
+    namespace: cluster.System = SYSTEM,
+    name: cluster.NameOrAll = None,
+    place: cluster.ClusterOptions,
+    delivery: Delivery,
 ) -> None:
     """Show which jobs are planned where in the next slots: one row per job, one column per slot.
 
@@ -284,23 +216,14 @@ def plan(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    found, _ = of_controller(jobs_of(connect(kubeconfig, context), jobs), namespace, name)
-    document = {"jobs": [entry for item in found if (entry := planned(item))["plan"]]}
-    deliver(
-        document,
-        lambda: _show_plan(document),
-        as_json=as_json,
-        output=output,
-        plot=plot,
-        draw=lambda: _draw(document),
-    )
+    found, _ = cluster.of_controller(cluster.jobs_of(place.connect(), jobs), namespace, name)
+    document = {"jobs": [entry for job in found if (entry := planned(job))["plan"]]}
+    delivery(document, lambda: _show_plan(document), lambda: _draw(document))
 
 
-def planned(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The plan of one object."""
-    meta = item["metadata"]
-    plan = (item.get("status") or {}).get("plan") or []
-    return {"job": f"{meta['namespace']}/{meta['name']}", "plan": plan}
+def planned(job: cluster.Found) -> dict[str, Any]:
+    """The plan of one job."""
+    return {"job": cluster.id_of(job), "plan": status_of(job[1], job[0]).get("plan") or []}
 
 
 def _show_plan(document: Mapping[str, Any]) -> None:
@@ -326,18 +249,15 @@ def _draw(document: Mapping[str, Any]) -> Figure:
     return plot_cluster_plan(document["jobs"])
 
 
+@cluster.spread
 def quote(
     file: Annotated[
         Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False), READ
     ],
     *,
-    gpu: Gpu = GPU,
-    bandwidth: BandwidthResource = BANDWIDTH,
-    storage: Storage = STORAGE,
-    namespace: System = SYSTEM,
-    name: Name = NAME,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    called: cluster.ResourceOptions,
+    of: cluster.ControllerOptions,
+    place: cluster.ClusterOptions,
     as_json: AsJson = False,
 ) -> None:
     """Say what would happen to a job, and to the others, if it were submitted now.
@@ -348,13 +268,11 @@ def quote(
     Example: oasis kubernetes quote job.yaml
     """
     found = read_object(file)
-    objects = connect(kubeconfig, context)
-    memory = memory_of(objects, namespace, name)
-    clock = clock_of(memory)
+    objects = place.connect()
+    memory = cluster.memory_of(objects, of.namespace, of.name)
+    clock = cluster.clock_of(memory)
     with located_at(source=file):
-        spec = parse_job(found, clock, resource_map(gpu, bandwidth, storage))
-    from oasis.kubernetes.api.resources import NODES  # noqa: PLC0415 (needs an extra)
-
+        spec = parse_job(found, clock, called.named())
     nodes, _ = objects.list_all(NODES)
     spec = Admission(places_of(nodes, None), nodes).required(spec, ())
     policy = planner_of(memory)
@@ -369,13 +287,7 @@ def quote(
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """The OasisJob of a YAML or JSON file.
-
-    Raises
-    ------
-    OasisError
-        If it holds none; the message names the file.
-    """
+    """The OasisJob of a YAML or JSON file."""
     import yaml  # noqa: PLC0415 (needs an extra)
 
     with located_at(source=file):
@@ -397,13 +309,7 @@ def read_object(file: Path) -> dict[str, Any]:
 
 
 def planner_of(memory: dict[str, Any]) -> Planner:
-    """Restore the policy of the controller's checkpoint, for queries.
-
-    Raises
-    ------
-    OasisError
-        If it is none that plans ahead, or has decided nothing yet.
-    """
+    """Restore the policy of the controller's checkpoint, for queries."""
     making = memory["making"]
     silent = f"policy {memory['policy']} gives no quotes"
     if making is None or making["lookahead"] is None:

@@ -3,63 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import oasis
-from experiments.cli import console
+from experiments.cli import console, options
 from experiments.cli.commands.compare import BestRun, run_policies, solve_from
 from experiments.cli.commands.generate import describe
-from experiments.cli.commands.kubernetes.cluster import (
-    GPU,
-    NAME,
-    STORAGE,
-    SYSTEM,
-    BandwidthResource,
-    Context,
-    Gpu,
-    JobNamespace,
-    Kubeconfig,
-    Name,
-    Namespaced,
-    Nodes,
-    PsShare,
-    StartupSeconds,
-    Storage,
-    System,
-    clock_of,
-    connect,
-    jobs_of,
-    memory_of,
-    namespaces_of,
-    of_controller,
-    resource_map,
-    share,
-)
+from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.commands.kubernetes.reading import summary
 from experiments.cli.console import note
 from experiments.cli.exit_codes import LIMIT
 from experiments.cli.files import HTML
-from experiments.cli.options import (
-    AsJson,
-    Gap,
-    NoImprovement,
-    Output,
-    ResultFile,
-    SolverSeed,
-    TimeLimit,
-    WorkLimit,
-    known_policies,
-    limits_of,
-    naming_flags,
-)
 from experiments.cli.results import deliver, write_instance, write_page
 from experiments.evaluation.comparison import Comparison, with_optimum
 from experiments.evaluation.limits import Duration, read_seconds
@@ -74,63 +35,41 @@ from experiments.evaluation.on_cluster import (
 from experiments.evaluation.policies import RIVALS
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import comparison_notes, comparison_table
+from oasis.kubernetes.api.resources import CLASSES, NODES, PODS, Objects
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
 from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
 from oasis.kubernetes.control.admission import Admission
-from oasis.kubernetes.names import BANDWIDTH, KIND
+from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, job_items, parse_existing
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id, parse_job
+from oasis.kubernetes.objects.existing import job_items, parse_existing
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.solvers import TRUST
 
-if TYPE_CHECKING:
-    from oasis.kubernetes.api.resources import Objects
-
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The part of a cluster that is read, and the names that it uses.
-
-    Parameters
-    ----------
-    clock : SlotClock
-        The slots.
-    resources : ResourceMap
-        Names of resources.
-    ps_share : Fraction or None
-        Part of a machine of both groups that is for parameter servers.
-    namespaces : tuple of str or None
-        Of the jobs; None: all.
-    spaces : tuple of str or None
-        Where pods can be seen; None: everywhere.
-    nodes : str or None
-        Labels that nodes must have; None: all nodes.
-    """
+    """The part of a cluster that is read, and the names that it uses."""
 
     clock: SlotClock
     resources: ResourceMap
-    ps_share: Fraction | None
-    namespaces: tuple[str | None, ...]
-    spaces: tuple[str | None, ...]
-    nodes: str | None
+    machines: cluster.NodeOptions
+    namespaces: tuple[str | None, ...]  # of the jobs; (None,): all
+    spaces: tuple[str | None, ...] = (None,)  # where pods can be seen; (None,): everywhere
 
 
+@cluster.spread
 def import_cluster(
     *,
-    output: Output,
+    output: options.Output,
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
-    startup_seconds: StartupSeconds = 0.0,
+    startup_seconds: cluster.StartupSeconds = 0.0,
     horizon: Annotated[int, typer.Option(help="Number of slots.", min=1)] = 100,
-    ps_share: PsShare = None,
-    gpu: Gpu = GPU,
-    bandwidth: BandwidthResource = "oasis-scheduler.io/bandwidth",
-    storage: Storage = STORAGE,
-    jobs: JobNamespace = None,
-    nodes: Nodes = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    machines: cluster.NodeOptions,
+    called: cluster.ResourceOptions,
+    jobs: cluster.JobNamespace = None,
+    place: cluster.ClusterOptions,
 ) -> None:
     """Write the nodes and the jobs of a cluster as an instance file.
 
@@ -141,21 +80,22 @@ def import_cluster(
 
     Example: oasis kubernetes import -o now.json && oasis compare now.json
     """
-    with naming_flags(("slot_seconds", "startup_seconds")):
+    with options.naming_flags(("slot_seconds", "startup_seconds")):
         clock = SlotClock(slot_seconds, startup_seconds)
-    resources = resource_map(gpu, bandwidth, storage)
-    reach = Reach(clock, resources, share(ps_share), (jobs,), (None,), nodes)
-    objects = connect(kubeconfig, context)
-    there = _jobs_there(_jobs_seen(objects, reach.namespaces), reach)
+    reach = Reach(clock, called.named(), machines, (jobs,))
+    objects = place.connect()
+    seen = _seen(objects, reach)
+    there = list(_jobs_there(job_items(seen), reach))
     known = [slot for slot, _, _ in there if slot is not None]
     last = max(known, default=0)
     arrived = [(last if slot is None else slot, age, spec) for slot, age, spec in there]
-    with naming_flags(("horizon",)):
-        instance = _instance(objects, reach, arrived, min(known, default=0), horizon)
+    with options.naming_flags(("horizon",)):
+        instance = _instance(objects, reach, seen, arrived, min(known, default=0), horizon)
     write_instance(instance, output)
     note(describe(instance, output))
 
 
+@cluster.spread
 def report(
     *,
     since: Annotated[
@@ -173,29 +113,24 @@ def report(
             help="Which to simulate on the same jobs, with commas between; none: only the bound."
         ),
     ] = ",".join(RIVALS),
-    time_limit: TimeLimit = None,
-    work_limit: WorkLimit = None,
-    gap: Gap = None,
-    no_improvement: NoImprovement = None,
-    solver_seed: SolverSeed = 0,
-    ps_share: PsShare = None,
-    gpu: Gpu = GPU,
-    bandwidth: BandwidthResource = BANDWIDTH,
-    storage: Storage = STORAGE,
-    jobs: JobNamespace = None,
-    spaces: Namespaced = None,
-    nodes: Nodes = None,
-    namespace: System = SYSTEM,
-    name: Name = NAME,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    time_limit: options.TimeLimit = None,
+    work_limit: options.WorkLimit = None,
+    gap: options.Gap = None,
+    no_improvement: options.NoImprovement = None,
+    solver_seed: options.SolverSeed = 0,
+    machines: cluster.NodeOptions,
+    called: cluster.ResourceOptions,
+    jobs: cluster.JobNamespace = None,
+    spaces: cluster.Namespaced = None,
+    of: cluster.ControllerOptions,
+    place: cluster.ClusterOptions,
     page: Annotated[
         Path | None,
         typer.Option(help="Also write a page of HTML with pictures."),
         HTML,
     ] = None,
-    output: ResultFile = None,
-    as_json: AsJson = False,
+    output: options.ResultFile = None,
+    as_json: options.AsJson = False,
 ) -> int:
     """Say what a cluster earned, by namespace, and how far from the optimum that was.
 
@@ -209,19 +144,21 @@ def report(
 
     Example: oasis kubernetes report --since 24h --page report.html
     """
-    chosen = [] if policies == "none" else known_policies(policies, "--policies")
-    limits = limits_of(time_limit, work_limit, gap, no_improvement)
-    objects = connect(kubeconfig, context)
-    clock = clock_of(memory_of(objects, namespace, name))
-    resources = resource_map(gpu, bandwidth, storage)
-    within = namespaces_of(spaces)
-    reach = Reach(clock, resources, share(ps_share), within or (jobs,), within or (None,), nodes)
+    chosen = [] if policies == "none" else options.known_policies(policies, "--policies")
+    limits = options.limits_of(time_limit, work_limit, gap, no_improvement)
+    objects = place.connect()
+    clock = cluster.clock_of(cluster.memory_of(objects, of.namespace, of.name))
+    within = cluster.namespaces_of(spaces)
+    reach = Reach(clock, called.named(), machines, within or (jobs,), within or (None,))
     now = time.time()
-    seen, summaries = _submitted(objects, reach.namespaces, now - since, (namespace, name))
+    seen = _seen(objects, reach)
+    mine, _ = cluster.of_controller(job_items(seen), of.namespace, of.name)
+    recent = [job for job in mine if _is_recent(job, now - since)]
+    summaries = [summary(job) for job in recent]
     last = clock.slot(now)
     arrived = [
         (at, age, spec)
-        for slot, age, spec in _jobs_there(seen, reach)
+        for slot, age, spec in _jobs_there(recent, reach)
         if (at := slot_of(clock, age) if slot is None else slot) <= last
     ]
     said: dict[str, Any] = {"since": time_text(now - since), "until": time_text(now)}
@@ -231,7 +168,7 @@ def report(
             "--since", f"no job that makes sense has arrived since {said['since']}"
         )
     first = min(slot for slot, _, _ in arrived)
-    instance = _instance(objects, reach, arrived, first, last - first + 1)
+    instance = _instance(objects, reach, seen, arrived, first, last - first + 1)
     ids = {spec.id: slot for slot, _, spec in arrived}
     figures = actual_figures([job for job in summaries if job["job"] in ids], ids)
     comparison, notes = measured(instance, chosen, figures, limits, solver_seed)
@@ -254,27 +191,9 @@ def report(
     return code if comparison.about.get("optimum", {"proven": False})["proven"] else LIMIT
 
 
-def _submitted(
-    objects: Objects,
-    namespaces: tuple[str | None, ...],
-    begin: float,
-    controller: tuple[str, str],
-) -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, Any]]]:
-    """The jobs of a controller that were made after `begin`, as objects and as `status` says."""
-
-    def is_recent(item: Mapping[str, Any]) -> bool:
-        made = item["metadata"].get("creationTimestamp")
-        return made is not None and datetime.fromisoformat(made).timestamp() >= begin
-
-    there = [item for namespace in namespaces for item in jobs_of(objects, namespace)]
-    items, _ = of_controller(there, *controller)
-    recent = [item for item in items if is_recent(item)]
-    uids = {item["metadata"]["uid"] for item in recent}
-    seen = {
-        plural: [item for item in found if item["metadata"]["uid"] in uids]
-        for plural, found in _jobs_seen(objects, namespaces).items()
-    }
-    return seen, [summary(item) for item in recent]
+def _is_recent(job: cluster.Found, begin: float) -> bool:
+    made = job[1]["metadata"].get("creationTimestamp")
+    return made is not None and datetime.fromisoformat(made).timestamp() >= begin
 
 
 def slot_of(clock: SlotClock, created: str) -> int:
@@ -327,18 +246,17 @@ def _page(document: dict[str, Any], instance: oasis.Instance, notes: list[str]) 
 def _instance(
     objects: Objects,
     reach: Reach,
+    seen: Mapping[str, list[Any]],
     arrived: Sequence[tuple[int, str, JobSpec]],
     first: int,
     horizon: int,
 ) -> oasis.Instance:
     """The nodes as they are now, and jobs by slot of arrival, of which `first` becomes slot 0."""
-    from oasis.kubernetes.api.resources import NODES, PODS  # noqa: PLC0415 (needs an extra)
-
-    listed, _ = objects.list_all(NODES, selector=reach.nodes)
+    listed, _ = objects.list_all(NODES, selector=reach.machines.nodes)
     nodes = {node["metadata"]["name"]: node for node in listed}
     pods = [pod for space in reach.spaces for pod in objects.list_all(PODS, space)[0]]
-    places = places_of(nodes.values(), reach.ps_share)
-    ours = uids_of(by_job(pods, claims_of(_jobs_seen(objects, reach.namespaces))))
+    places = places_of(nodes.values(), reach.machines.share)
+    ours = uids_of(by_job(pods, claims_of(seen)))
     site = site_of(
         places, nodes, foreign_use(pods, ours), reach.resources, reach.clock.work_seconds
     )
@@ -352,40 +270,24 @@ def _instance(
     return instance_of(((spec, at) for at, _, _, spec in rows), site, horizon, metadata)
 
 
-def _jobs_seen(
-    objects: Objects, namespaces: tuple[str | None, ...]
-) -> dict[str, list[dict[str, Any]]]:
-    """The jobs of all kinds, by plural of their kind, and the utility classes."""
-    from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS  # noqa: PLC0415 (an extra)
-
-    seen = {CLASSES.plural: objects.list_if_served(CLASSES)}
-    for namespace in namespaces:
-        seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
-        for existing in EXISTING:
-            found = objects.list_if_served(existing.where, namespace, SELECTOR)
-            seen.setdefault(existing.where.plural, []).extend(found)
-    return with_defaults(seen)
+def _seen(objects: Objects, reach: Reach) -> dict[str, list[Any]]:
+    """The jobs of all kinds, by plural of their kind, with what their utility classes say."""
+    classes = {CLASSES.plural: objects.list_if_served(CLASSES)}
+    return with_defaults(cluster.seen_jobs(objects, reach.namespaces) | classes)
 
 
 def _jobs_there(
-    seen: Mapping[str, list[dict[str, Any]]], reach: Reach
-) -> list[tuple[int | None, str, JobSpec]]:
+    found: Iterable[cluster.Found], reach: Reach
+) -> Iterator[tuple[int | None, str, JobSpec]]:
     """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
-    from oasis.kubernetes.control.statuses import status_of  # noqa: PLC0415 (needs an extra)
-
-    clock, resources = reach.clock, reach.resources
-    found: list[tuple[int | None, str, JobSpec]] = []
-    for kind, item in job_items(seen):
-        meta = item["metadata"]
+    for kind, item in found:
         try:
             if kind is None:
-                spec = parse_job(item, clock, resources)
+                spec = parse_job(item, reach.clock, reach.resources)
             else:
-                spec = parse_existing(item, kind, clock, resources)
+                spec = parse_existing(item, kind, reach.clock, reach.resources)
         except oasis.InstanceError as error:
-            name = job_id(KIND if kind is None else kind.name, meta["namespace"], meta["name"])
-            note(f"left out: {name}: {error}")
+            note(f"left out: {cluster.id_of((kind, item))}: {error}")
             continue
         slot = status_of(item, kind).get("arrivalSlot")
-        found.append((slot, meta.get("creationTimestamp", ""), spec))
-    return found
+        yield slot, item["metadata"].get("creationTimestamp", ""), spec

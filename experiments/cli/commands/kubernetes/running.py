@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import fields
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -17,41 +18,21 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.commands.kubernetes.certifying import (
     EVERY_SECONDS,
     PROCESSOR_SECONDS,
     Certifier,
     report_command,
 )
-from experiments.cli.commands.kubernetes.cluster import (
-    GPU,
-    NAME,
-    STORAGE,
-    SYSTEM,
-    BandwidthResource,
-    Context,
-    Gpu,
-    JobNamespace,
-    Kubeconfig,
-    Name,
-    Namespaced,
-    Nodes,
-    PsShare,
-    StartupSeconds,
-    Storage,
-    System,
-    connect,
-    namespaces_of,
-    resource_map,
-    share,
-)
 from experiments.cli.files import READ
 from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
+from experiments.cli.results import given_words
 from experiments.evaluation.limits import read_seconds
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
-from oasis.kubernetes.names import BANDWIDTH
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.model.errors import located_at
 from oasis.simulator import Policy
 
@@ -70,8 +51,10 @@ def reporter() -> None:
     console.print_text(file.read_text(encoding="utf-8").rstrip("\n"))
 
 
+@cluster.spread
 def run(
     *,
+    given: typer.Context,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -89,7 +72,7 @@ def run(
         READ,
     ] = None,
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
-    startup_seconds: StartupSeconds = 0.0,
+    startup_seconds: cluster.StartupSeconds = 0.0,
     lookahead: Annotated[
         int, typer.Option(help="Slots that OASiS and recourse plan ahead.", min=1)
     ] = 500,
@@ -117,15 +100,11 @@ def run(
             "started or changed."
         ),
     ] = 0.0,
-    ps_share: PsShare = None,
-    gpu: Gpu = GPU,
-    bandwidth: BandwidthResource = BANDWIDTH,
-    storage: Storage = STORAGE,
-    jobs: JobNamespace = None,
-    spaces: Namespaced = None,
-    nodes: Nodes = None,
-    namespace: System = SYSTEM,
-    name: Name = NAME,
+    machines: cluster.NodeOptions,
+    called: cluster.ResourceOptions,
+    jobs: cluster.JobNamespace = None,
+    spaces: cluster.Namespaced = None,
+    of: cluster.ControllerOptions,
     lease_seconds: Annotated[
         float,
         typer.Option(help="Another controller takes over after this time without a sign of life."),
@@ -161,8 +140,7 @@ def run(
             help="End when this slot begins; slots begin once there are nodes.", show_default=False
         ),
     ] = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    place: cluster.ClusterOptions,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done now, and end.")
     ] = False,
@@ -185,27 +163,27 @@ def run(
         node_selector="--nodes",
     ):
         settings = ControllerSettings(
-            namespace=namespace,
-            name=name,
+            namespace=of.namespace,
+            name=of.name,
             slot_seconds=slot_seconds,
             startup_seconds=startup_seconds,
-            resources=resource_map(gpu, bandwidth, storage),
-            ps_share=share(ps_share),
+            resources=called.named(),
+            ps_share=machines.share,
             horizon=horizon,
             first_slot_at=first_slot_at,
             watched=jobs,
-            namespaced=namespaces_of(spaces),
-            node_selector=nodes,
+            namespaced=cluster.namespaces_of(spaces),
+            node_selector=machines.nodes,
             lease_seconds=lease_seconds,
             pods_ready_timeout=pods_ready_timeout,
             minimum_run_time=minimum_run_time,
         )
-        _check_clock(settings)
+        SlotClock(slot_seconds, startup_seconds)  # which has rules for the two together
     log_format = known(log_format, LOG_FORMATS, "--log-format")
     logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
     # All options are read before anything is asked of the cluster: a wrong one costs no request.
-    objects = connect(kubeconfig, context, dry_run=dry_run)
-    from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (needs an extra)
+    objects = place.connect(dry_run=dry_run)
+    from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (an extra)
     from oasis.kubernetes.control.metrics import Metrics  # noqa: PLC0415 (needs an extra)
 
     metrics = Metrics()
@@ -218,21 +196,7 @@ def run(
         return
     if metrics_port:
         _serve(controller, metrics_port)
-    of_report: dict[str, object] = {
-        "--since": certify,
-        "--namespace": jobs,
-        "--namespaced": spaces,
-        "--nodes": nodes,
-        "--system-namespace": namespace,
-        "--controller-name": name,
-        "--ps-share": ps_share,
-        "--gpu-resource": gpu,
-        "--bandwidth-resource": bandwidth,
-        "--storage-resource": storage,
-        "--kubeconfig": kubeconfig,
-        "--context": context,
-    }
-    certifier = None if certify is None else _certifier(of_report, metrics)
+    certifier = None if certify is None else _certifier(given, certify, metrics)
     with certifier or nullcontext():
         _run(controller, stop_after, certifier)
 
@@ -276,18 +240,22 @@ def _serve(controller: Controller, port: int) -> None:
         raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
 
 
-def _certifier(of_report: Mapping[str, object], metrics: Metrics) -> Certifier:
-    """Return the measurement of the share of the optimum, with these options of the report."""
+# Options that the report has, too.
+OF_REPORT = (
+    cluster.ClusterOptions,
+    cluster.ControllerOptions,
+    cluster.ResourceOptions,
+    cluster.NodeOptions,
+)
+
+
+def _certifier(given: typer.Context, since: float, metrics: Metrics) -> Certifier:
+    """The measurement of the share of the optimum, with those options that the report has too."""
     import offline  # noqa: F401, PLC0415 (the error that names its extra comes at the start)
 
-    given = {flag: str(value) for flag, value in of_report.items() if value is not None}
-    return Certifier(report_command([word for pair in given.items() for word in pair]), metrics)
-
-
-def _check_clock(settings: ControllerSettings) -> None:
-    from oasis.kubernetes.objects.oasis_job import SlotClock  # noqa: PLC0415 (beside its only use)
-
-    SlotClock(settings.slot_seconds, settings.startup_seconds)
+    shared = {each.name for group in OF_REPORT for each in fields(group)}
+    words = given_words(given, given.params.keys() - shared - {"jobs", "spaces"})
+    return Certifier(report_command(["--since", str(since), *words]), metrics)
 
 
 def _run(controller: Controller, stop_after: int | None, certifier: Certifier | None) -> None:
