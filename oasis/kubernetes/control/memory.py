@@ -94,6 +94,7 @@ def _go_on(
     reconciler.done.update(found["done"])
     reconciler.between.early.update(found.get("early", {}))
     reconciler.patience.restore(found["patience"])
+    reconciler.verdicts.restore(found.get("verdicts", ()))
     if "changes" in found:
         reconciler.meter.changes.restore(found["changes"])
     driver = reconciler.driver

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import (
+    Create,
     Steps,
     Switch,
     Target,
@@ -30,7 +32,7 @@ from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place
 from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission, reach_of, too_long
+from oasis.kubernetes.control.admission import Admission, reach_of, too_long, unjudged
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in, tell_orphans
 from oasis.kubernetes.control.machines import Machines, check_policy
@@ -39,15 +41,14 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience, Write
 from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import CLAIM_REFUSED, StatusWriter
+from oasis.kubernetes.control.statuses import CLAIM_REFUSED, PODS_REFUSED, StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
+from oasis.kubernetes.control.verdicts import LONGEST, Verdicts
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import ended, existing_objects, job_items
-from oasis.kubernetes.objects.neighbours import Neighbours
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
-from oasis.kubernetes.objects.volumes import Volumes
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
@@ -101,7 +102,9 @@ class Reconciler:
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.admission = Admission(self.places, seen["nodes"], Volumes(seen), self.requests)
+        self.verdicts = Verdicts()
+        self._tried: dict[str, int] = {}  # versions of jobs of which a pod can be made, by uid
+        self.admission = Admission(self.places, seen["nodes"], self.verdicts)
         check_policy(policy, self.site, settings.minimum_run)
         self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
@@ -149,11 +152,15 @@ class Reconciler:
         """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
         # At a takeover, `ran` are those that ran before.
         specs = self.reader.read(seen, self.driver, now, ran or self.between.held)
-        ours = self.pods_of(seen)
-        self.admission.look(self.places, seen["nodes"], Volumes(seen), seen["pods"])
+        ours, slot = self.pods_of(seen), self.clock.slot(now)
+        self.admission.look(self.places, seen["nodes"])
         self.admission.forget_others(specs)
+        for uid, pods in ours.items():
+            for pod in pods.values():
+                if "nodeName" in pod["spec"]:
+                    self.verdicts.accept(uid, slot, pod["spec"]["nodeName"])
         return {
-            uid: self.admission.required(spec, ours.get(uid, {}).values())
+            uid: self.admission.required(spec, ours.get(uid, {}).values(), slot)
             for uid, spec in specs.items()
         }
 
@@ -275,6 +282,8 @@ class Reconciler:
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
+        self.verdicts.forget(self.statuses)
+        self._tried = {uid: made for uid, made in self._tried.items() if uid in self.statuses}
         self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
@@ -330,7 +339,10 @@ class Reconciler:
         reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
-            job.unjudged(self.admission.unjudged(spec), now)
+            job.unjudged(unjudged(spec), now)
+            if self.verdicts.why(spec, self.clock.slot(now)) is not None:
+                self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+                continue
             if why is not None:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
@@ -418,6 +430,50 @@ class Reconciler:
         message += f"; its room is for others, and it is tried again at {at}"
         self.statuses[uid].waits("PodsNotReady", message, now)
         self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+
+    def tries(self, seen: Seen, now: float) -> list[Create]:
+        """Pods to be asked for in a dry run, before a plan is made; `tried` tells the answers.
+
+        They are of jobs that are new, edited, or were refused long enough ago, and of those that
+        hold room in a slot that ends, and got no pod. So whoever cannot have a pod holds no room.
+        """
+        slot = self.clock.slot(now)
+        if slot < 0 or self._planning is not None:
+            return []
+        is_due = self.driver.slot is None or slot > self.driver.slot
+        read = self.reader.read if is_due else self.reader.read_new
+        read(seen, self.driver, now, self.between.held)
+        due = [
+            spec
+            for uid, spec in self.reader.specs.items()
+            if not spec.is_existing
+            and self.statuses[uid].phase not in TERMINAL
+            and self.verdicts.why(spec, slot) is None
+            and (is_due or self._tried.get(uid) != spec.generation)
+            and (self.patience.is_refused(uid, "create") or self._tried.get(uid) != spec.generation)
+        ]
+        ours, found = self.pods_of(seen) if due else {}, []
+        for spec in due:
+            if spec.uid not in ours:
+                with self.handling(spec.uid, "acting on", now):
+                    found += [Create(spec.uid, *p.tried_pod(form)) for form in spec.in_forms]
+        return found
+
+    def tried(self, tries: Iterable[Create], failures: Iterable[Failure], now: float) -> None:
+        """Remember which jobs can have a pod, in one of their forms at least."""
+        asked, why = Counter(each.job for each in tries), {f[0]: f[2] for f in failures}
+        slot, refused = self.clock.slot(now), Counter(uid for uid, *_ in failures)
+        for uid, count in asked.items():
+            spec = self.reader.specs[uid]
+            if refused[uid] < count:
+                self._tried[uid] = spec.generation
+                self.verdicts.accept(uid, slot)
+                continue
+            self._tried.pop(uid, None)
+            self.verdicts.refuse(spec, slot, str(why[uid]))
+            again = self.clock.begin(self.verdicts.until(uid))
+            message = f"{why[uid]}; tried again at {time_text(self.clock.wall(again))}"
+            self.statuses[uid].waits(PODS_REFUSED, message, now)
 
     def remember(self, uid: str, spec: JobSpec) -> None:
         """Let a job that was accepted before arrive again, with the work that its status says.
@@ -580,14 +636,12 @@ class Reconciler:
         ]
         free: dict[str, dict[str, Fraction]] = {}
         nodes: dict[str, Any] = {}
-        beside: Neighbours | None = None
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
             free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
-            beside = w.neighbours(nodes, seen["pods"], p.uids_of(ours))
         stuck = self.patience.stuck(ours, now, STUCK * self.settings.slot_seconds)
-        steps = reconcile(targets, orphans, free, stuck, nodes, beside)
+        steps = reconcile(targets, orphans, free, stuck, nodes)
         over = {uid for uid, job in self.statuses.items() if job.phase in TERMINAL}
         steps.actions += [
             Switch(uid, found, kind, suspend=True)
@@ -597,7 +651,8 @@ class Reconciler:
         ]
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
-        self._withdraw(steps, seen, ours, now)
+        self._learn(steps, seen, ours, stuck, now)
+        self._find_room(steps, seen, now)
         steps.actions = [
             action
             for action in steps.actions
@@ -632,26 +687,47 @@ class Reconciler:
             network_objects(spec, seen.get("services", ()), seen.get("networkpolicies", ())),
         )
 
-    def _withdraw(
-        self, steps: Steps, seen: Seen, ours: Mapping[str, Mapping[str, Any]], now: float
+    def _learn(
+        self,
+        steps: Steps,
+        seen: Seen,
+        ours: Mapping[str, Mapping[str, Any]],
+        stuck: Container[str],
+        now: float,
     ) -> None:
+        """Leave out, for some slots, nodes to which the scheduler lets no pod of a job."""
+        slot = self.clock.slot(now) + 1
+        longest = max(LONGEST, len(self.places))  # or those that were tried come back first
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
+            pods = ours.get(uid, {}).values()
+            bound = {pod["spec"].get("nodeName") for pod in pods}
             message = "the scheduler found no room for all pods; tried again in the next slot"
+            for pod in pods:
+                node = p.target_node(pod)
+                # Where another pod of it is bound, it is the number that is too high.
+                if pod["metadata"]["uid"] in stuck and node is not None and node not in bound:
+                    why = (p.condition(pod, "PodScheduled") or {}).get("message", "")
+                    message = f"the scheduler lets it not go to node {node}: {why}"
+                    if uid in self.reader.specs:
+                        self.verdicts.refuse(self.reader.specs[uid], slot, why, node, longest)
             if uid in self.statuses:
                 self.statuses[uid].in_trouble("Withdrawn", message, now)
-        for uid, refusal in steps.refused.items():
-            wanted = refusal.wanted
+        if steps.refused:
+            self.admission.look(self.places, seen["nodes"])
+        for uid, (wanted, rules, why) in steps.refused.items():
             if uid in self.reader.specs and uid in self.statuses:
-                form = begun_in(self.reader.specs[uid], self.live[uid].form)
-                self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
-                message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
+                spec = self.reader.specs[uid]
+                form = begun_in(spec, self.live[uid].form)
+                known = self.admission.refusing(form.rules[wanted.task])
+                for node, said in self.admission.refusing(rules).items():
+                    if node == wanted.node or node not in known:
+                        self.verdicts.refuse(spec, slot, said, node, longest)
+                message = f"node {wanted.node} does not admit pod {wanted.name}: {why}"
                 self.statuses[uid].in_trouble("NotAdmitted", message, now)
-        for uid, why in steps.unfit.items():
-            # Of a gang that changes, pods that are on their way out are in its own way.
-            if uid in self.statuses and not any(map(p.is_ending, ours.get(uid, {}).values())):
-                self.statuses[uid].in_trouble("NotAdmitted", why, now)
+
+    def _find_room(self, steps: Steps, seen: Seen, now: float) -> None:
         # Others give the room back, or the node is told to be smaller in the next slot.
         nodes = set(steps.short.values())
         going = self.machines.changing(seen, self.settings, nodes, self._late)
@@ -693,6 +769,7 @@ class Reconciler:
             "done": self.done,
             **self.rehearsals.state(self.reader.specs.keys()),
             "patience": self.patience.state(self.clock),
+            "verdicts": self.verdicts.state(),
             "changes": self.meter.changes.state(),
             "accounts": self.tenants.state(),
             "unwritten": {

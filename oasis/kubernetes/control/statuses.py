@@ -41,8 +41,9 @@ log = logging.getLogger("oasis.kubernetes")
 
 Status = dict[str, Any]
 NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
+PODS_REFUSED = "PodsRefused"  # and while the API server takes none of its pods
 CLAIM_REFUSED = "ClaimRefused"  # and while its class does not let it in
-WINDOWED = frozenset({"Maintenance", "Reserved"})  # and while it waits for a capacity window
+WINDOWED = "Maintenance"  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
 # goes in every slot would be two events a slot.
 TROUBLES = frozenset({"Refused", "Withdrawn", "NotAdmitted", "PodsNotReady"})
@@ -185,8 +186,8 @@ class StatusWriter:
 
     @property
     def is_without_node(self) -> bool:
-        """Whether the job waits because no node admits it, also under a former controller."""
-        return self._placed == NO_NODE
+        """Whether no node, or the API server, takes its pods, also under a former controller."""
+        return self._placed in (NO_NODE, PODS_REFUSED)
 
     def lacks_node(self, message: str, now: float) -> None:
         """Record that no node admits the job; it waits for one."""
@@ -226,7 +227,7 @@ class StatusWriter:
 
     def has_node(self) -> None:
         """Record that a node admits the job (again), and that it is not too long."""
-        if self._placed in (NO_NODE, "TooLong"):
+        if self._placed in (NO_NODE, PODS_REFUSED, "TooLong"):
             self._unsay(PLACED)
 
     @property
@@ -345,7 +346,7 @@ class StatusWriter:
             self.say(PLACED, "False", *cause, now)
         elif before in HOLDING:
             self.say(PLACED, "False", "Displaced", "paused: others go before it now", now)
-        elif self._placed is None or self._placed in WINDOWED:
+        elif self._placed is None or self._placed == WINDOWED:
             self.say(PLACED, "False", "Waiting", "its turn comes later", now)
 
     def body(self) -> dict[str, Any]:

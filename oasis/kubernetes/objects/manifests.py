@@ -21,8 +21,6 @@ Object = dict[str, Any]
 CLUSTER_RIGHTS = (
     ("", "nodes", ("list", "watch")),
     ("", "pods", ("get", "list", "watch", "create", "patch", "delete")),
-    ("", "persistentvolumeclaims", ("list", "watch")),
-    ("", "persistentvolumes", ("list", "watch")),
     ("", "services", ("get", "list", "watch", "create")),
     ("networking.k8s.io", "networkpolicies", ("get", "list", "watch", "create")),
     ("", "events", ("create", "get")),

@@ -10,9 +10,7 @@ from oasis.kubernetes.names import CLASS_PLURAL, WINDOW_PLURAL
 
 Object = dict[str, Any]
 
-IN_NO_NAMESPACE = frozenset(
-    {"nodes", "persistentvolumes", CLASS_PLURAL, WINDOW_PLURAL, f"{WINDOW_PLURAL}/status"}
-)
+IN_NO_NAMESPACE = frozenset({"nodes", CLASS_PLURAL, WINDOW_PLURAL, f"{WINDOW_PLURAL}/status"})
 
 
 def namespaced(installed: Iterable[Object], namespaces: Sequence[str]) -> list[Object]:

@@ -17,7 +17,7 @@ from oasis.model.errors import InputError
 from tests.unit.kubernetes.fake_api import FakeConnection
 
 SPACES = ("team-a", "team-b")
-CLUSTER_WIDE = {"nodes", "persistentvolumes", "utilityclasses", "capacitywindows"}
+CLUSTER_WIDE = {"nodes", "utilityclasses", "capacitywindows"}
 
 
 def rules(made: list[dict[str, Any]]) -> set[tuple[str, str, str]]:

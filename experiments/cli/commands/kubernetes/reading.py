@@ -142,9 +142,10 @@ ADVICE = {
     "Waiting": "its turn comes when what goes before it is done",
     "Starving": "it has waited longer than its policy allows: it goes before all others now",
     "Displaced": "others are worth more now: it goes on when there is room, and keeps its work",
-    "Withdrawn": "something that is not planned here took its room: see `kubectl describe pod` "
-    "of its pods; it is tried again in the next slot",
+    "Withdrawn": "what the message says of a node keeps its pods off, or pods of others took their "
+    "room; other nodes are tried in the next slot",
     "Refused": "the API server did not take a pod: quota or a webhook, as the message says",
+    "PodsRefused": "mend what the message says; an edit of the job has it tried at once",
     "BackoffLimitExceeded": "its own processes fail: see the logs of its pods; an edit of the job "
     "has it tried again",
     "ClaimRefused": "claim what a UtilityClass allows, or ask an administrator for another class",
@@ -152,7 +153,6 @@ ADVICE = {
     "Underestimated": "more is planned for it; a better spec.work, or reports, make better plans",
     "Maintenance": "it goes on when the window is over, and keeps its work; "
     "`kubectl get capacitywindows` lists what is planned",
-    "Reserved": "the capacity is kept for others until then: ask for less, or wait",
     "TooLong": "a plan has to hold the whole job: run the controller as the message says, or allow "
     "more workers",
     "LeftToScheduler": "if its pods find no room, see `kubectl describe pod`: the plan may send "
