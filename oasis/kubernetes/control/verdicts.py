@@ -25,8 +25,8 @@ class Verdicts:
     >>> job, verdicts = SimpleNamespace(uid="j", generation=1), Verdicts()
     >>> for slot in (0, 2):
     ...     verdicts.refuse(job, slot, "no room", "n0")
-    >>> [verdicts.why(job, slot, "n0") for slot in (1, 2, 3, 4)]
-    [None, 'no room', 'no room', None]
+    >>> [verdicts.why(job, slot, "n0") for slot in (2, 3, 4)]
+    ['no room', 'no room', None]
     """
 
     # By job and node: version of the job, how often in a row, from and until which slot, and why.
