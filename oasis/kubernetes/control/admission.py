@@ -37,9 +37,9 @@ class Admission:
     """
 
     def __init__(
-        self, places: Iterable[Place], nodes: Iterable[Object], verdicts: Verdicts
+        self, places: Iterable[Place], nodes: Iterable[Object], verdicts: Verdicts | None = None
     ) -> None:
-        self._verdicts = verdicts
+        self._verdicts = verdicts or Verdicts()
         self.refused: dict[str, str] = {}  # why no node admits a job in any form, by its uid
         self._hosts: dict[TaskGroup, tuple[str, ...]] = {}
         self._nodes: dict[str, Object] = {}  # those that are gone stay as they were
@@ -60,7 +60,7 @@ class Admission:
             self._nodes = now
             self._refusals.clear()
 
-    def required(self, spec: JobSpec, pods: Iterable[Object], slot: int) -> JobSpec:
+    def required(self, spec: JobSpec, pods: Iterable[Object], slot: int = 0) -> JobSpec:
         """Return the job as its owner wants it, limited to the nodes that admit its pods in `slot`.
 
         Where its `pods` run they stay, though a node that got another label or a taint without
