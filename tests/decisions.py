@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from oasis.driver.driver import Driver
-from oasis.driver.policy_state import encode
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, Policy, View
@@ -45,13 +44,6 @@ class Logged:
         found.sort(key=lambda entry: (isinstance(entry[1], Allocation), entry[0]))
         self.decided += [(view.now, *entry) for entry in found]
         return plan
-
-    def state(self) -> Any:
-        """For the checkpoint of a controller."""
-        return encode(self._policy, ())
-
-    def restore(self, state: Any) -> None:
-        raise AssertionError("no controller is restarted here")
 
 
 def _job(view: View, index: int) -> PolicyJob:

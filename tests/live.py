@@ -24,7 +24,7 @@ from oasis import (
     Sigmoid,
 )
 from oasis.online.recourse import RecourseParams
-from oasis.scheduling.capabilities import PlanningAhead
+from oasis.scheduling.capabilities import Planner
 
 CLUSTER = Cluster(
     ("gpu", "cpu", "bandwidth_gbps"),
@@ -240,7 +240,7 @@ class Drill:
         until = self.scheduler.now if end is None else end
         verify_window(CLUSTER, self.jobs, (self.executed, self.ps), first, until)
         whole = [name for name in self.completed if name not in self.touched]
-        is_exact = isinstance(self.scheduler.policy, PlanningAhead)
+        is_exact = isinstance(self.scheduler.policy, Planner)
         for name in whole:  # no less than the job needs, and no more where it is planned
             done = sum(count for *_, count in self.executed[name])
             work = self.jobs[name].work(CLUSTER.slot_seconds)

@@ -15,6 +15,7 @@ from oasis.online.answers import Quote
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import LearnedPrices
+from oasis.online.rolling_oasis import RollingOASiS
 from oasis.scheduling.policy import Policy
 
 
@@ -26,7 +27,7 @@ def planning_policy(
     bounds: PriceBounds | Callable[[oasis.Cluster], PriceBounds] | None = None,
     end: int | None = None,
     keep_admitted: bool = True,
-) -> oasis.OASiS | oasis.Recourse:
+) -> RollingOASiS | oasis.Recourse:
     """OASiS or recourse on a horizon that rolls, on whatever machines it meets.
 
     Parameters

@@ -10,8 +10,8 @@ from typing import Any, Generic
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts, Spec, differs
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.capabilities import Rehearsing
 from oasis.scheduling.placement import BestFit, Room
+from oasis.scheduling.policy import BasePolicy
 
 
 @dataclass(slots=True)
@@ -80,10 +80,10 @@ class EarlyStarts(Generic[Spec]):
 
         `ended` are jobs that have said since the last boundary that they ended. The function may
         run in a thread while the driver stands still or goes on. None if the policy cannot
-        be asked: it is no `Rehearsing`, no slot has begun, or it fails.
+        be asked: it cannot be copied, no slot has begun, or it fails.
         """
         driver = self._driver
-        if not isinstance(driver.policy, Rehearsing) or driver.slot is None:
+        if not isinstance(driver.policy, BasePolicy) or driver.slot is None:
             return None
         # The next boundary decides on other jobs than the ones here, or not at all.
         if driver.again_at is not None or driver.arriving_again:

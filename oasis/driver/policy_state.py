@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from oasis.model.errors import InputError, OasisError, located_at
-from oasis.scheduling.capabilities import Persistent
+from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import in_words
@@ -46,7 +46,7 @@ def policy_state(policy: Policy, live: Container[int]) -> Any:
 
     What the policy does afterwards does not change it.
     """
-    if not isinstance(policy, Persistent):
+    if not isinstance(policy, Planner):
         return encode(policy, live)
     # A policy may hand out its own lists: without a copy they would go on changing.
     # For plain data this is many times faster than `deepcopy`.
@@ -55,7 +55,7 @@ def policy_state(policy: Policy, live: Container[int]) -> Any:
 
 def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
     """Bring a policy that has just been reset on `site` into the state of `policy_state`."""
-    if isinstance(policy, Persistent):
+    if isinstance(policy, Planner):
         policy.restore(state)
     else:
         decode(state, policy, jobs, site)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from typing import Any
 
 from oasis.model.calendar import Calendar
@@ -175,14 +174,6 @@ class Commitments:
         self._lost.discard((group, index))  # it may only hold more than before
         capacity = group.capacity(self.cluster)[index]
         group.of(self.ledger).set_capacity(index, capacity, group.of(self.bounds))
-
-    def copy(self) -> Commitments:
-        """An independent copy."""
-        # A quote copies the whole state. What never changes is shared, which saves most of that.
-        kept: list[object] = [self.cluster, self.bounds]
-        for live in self.live.values():
-            kept += [live.job, live.table, live.schedule, live.whole]
-        return deepcopy(self, {id(thing): thing for thing in kept})
 
     def _release(self, live: LiveJob) -> None:
         if live.schedule is not None:

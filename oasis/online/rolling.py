@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from oasis.model import rounding
+from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.cluster import Cluster
+from oasis.model.decision import Decision
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance_file import job_from_dict, job_to_dict
@@ -19,6 +22,7 @@ from oasis.model.job import Job
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.answers import Planned
 from oasis.online.recourse.live_job import LiveJob
+from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.policy import View
 from oasis.scheduling.site import Site, allocations
@@ -47,17 +51,6 @@ def source_of(job: PolicyJob, policy: str) -> Job:
     return job.source
 
 
-def planned(live: Iterable[LiveJob]) -> Planned:
-    """Schedule and utility at its completion of every live job, by id; 0 if it has none."""
-    return {
-        job.job.id: (
-            job.schedule,
-            job.utility_at(job.schedule.completion) if job.schedule is not None else 0.0,
-        )
-        for job in live
-    }
-
-
 def restricted(schedule: Schedule, end: int) -> Schedule | None:
     """The part of `schedule` before slot `end`; None if nothing runs there."""
     workers = schedule.workers[: np.searchsorted(schedule.workers[:, SLOT], end)]
@@ -67,16 +60,71 @@ def restricted(schedule: Schedule, end: int) -> Schedule | None:
     return Schedule(schedule.job_id, workers, ps, schedule.form)
 
 
-def held_ahead(
-    live: Mapping[int, LiveJob], end: int, site: Site
-) -> dict[int, list[tuple[int, Allocation]]]:
-    """Planned allocations of each job in the slots before `end`, by its key."""
-    found = {}
-    for key, job in live.items():
-        part = None if job.schedule is None else restricted(job.schedule, end)
-        if part is not None:
-            found[key] = list(allocations(part, site).items())
-    return found
+class LivePlanner(Planner):
+    """What OASiS and recourse do alike: each live job has a schedule, or waits for one."""
+
+    _site: Site
+
+    def _forget(self) -> None:
+        """Reset all decisions."""
+        self._decided: dict[int, Decision] = {}
+        self.late: set[int] = set()
+        self.withdrawn: list[int] = []
+        self._calendar = EVER_OPEN
+
+    @property
+    def live(self) -> dict[int, LiveJob]:
+        """Live jobs by key, in order of arrival."""
+        raise NotImplementedError
+
+    @property
+    def now(self) -> int:
+        """The present slot, which has not begun."""
+        raise NotImplementedError
+
+    def _fixed(self) -> list[object]:
+        """What never changes, so that a copy shares it."""
+        raise NotImplementedError
+
+    def plan_around(self, calendar: Calendar) -> None:
+        """Plan around `calendar` from the next decision on."""
+        self._calendar = calendar
+
+    def last_decisions(self) -> Mapping[int, Decision]:
+        """Decisions on the latest arrivals, by index of the job."""
+        return self._decided
+
+    def promised(self, job: PolicyJob) -> int | None:
+        """The slot by which `job` is to be complete; None if nothing was promised."""
+        live = self.live.get(job.index)
+        return None if live is None else live.promise
+
+    def planned(self) -> Planned:
+        """Schedule and utility at its completion of every live job, by id; 0 if it has none."""
+        return {
+            job.job.id: (
+                job.schedule,
+                job.utility_at(job.schedule.completion) if job.schedule is not None else 0.0,
+            )
+            for job in self.live.values()
+        }
+
+    def ahead(self, slots: int) -> Mapping[int, list[tuple[int, Allocation]]]:
+        """Planned allocations of each job in the next `slots` slots, by index of the job."""
+        found = {}
+        for key, job in self.live.items():
+            part = None if job.schedule is None else restricted(job.schedule, self.now + slots)
+            if part is not None:
+                found[key] = list(allocations(part, self._site).items())
+        return found
+
+    def rehearsed(self) -> Self:
+        """An independent copy."""
+        kept = self._fixed()
+        # Jobs and their tables are large.
+        for live in self.live.values():
+            kept += [live.job, live.table, live.schedule, live.whole, live.forms]
+        return deepcopy(self, {id(thing): thing for thing in kept})
 
 
 def reach_of(lookahead: int) -> int:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from oasis.model.errors import PolicyError, describe
-from oasis.scheduling.capabilities import Deciding
 
 TOOLKIT = frozenset(("oasis", "offline", "baselines", "experiments"))
 MISSING = object()
@@ -60,7 +59,7 @@ def check_policy(policy: Any) -> None:
     oasis.model.errors.PolicyError: policy half: ...parameters: missing; expected a mapping, ...
     """
     # The class instead of an object is the usual slip: it has all the methods, too.
-    if isinstance(policy, type) or not isinstance(policy, Deciding):
+    if isinstance(policy, type) or _attribute(policy, "decide") is MISSING:
         raise _no_policy(policy)
     for method, wanted in METHODS.items():
         _check_method(policy, method, wanted)

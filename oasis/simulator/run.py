@@ -12,7 +12,8 @@ from oasis.model.decision import Decision
 from oasis.model.errors import describe
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import Schedule, placements
-from oasis.scheduling.capabilities import Bounded, Settling
+from oasis.online.oasis import OASiS
+from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
 from oasis.simulator.costs import Costs
@@ -126,7 +127,7 @@ def simulate(
     seed = instance.metadata.get("seed")
     # OASiS decides at the arrival and states payoff and cost; of
     # other policies the outcome is the decision.
-    if isinstance(policy, Settling) and policy.settles:
+    if isinstance(policy, OASiS):
         before, policy.on_decision = len(policy.decisions), on_decision
         engine = Engine(workload, policy, speed=speed, costs=costs, outages=outages)
         outcome = _run(engine, policy, seed)
@@ -152,7 +153,7 @@ def simulate(
         policy=policy.name,
         parameters=parameters_of(policy),
         decisions=tuple(decisions),
-        bounds=policy.bounds if isinstance(policy, Bounded) else None,
+        bounds=policy.bounds if isinstance(policy, OASiS | Planner) else None,
         decision_seconds=tuple(seconds),
         seed=seed,
         version=__version__,

@@ -67,7 +67,7 @@ def replay(instance: Instance, rivals: Sequence[str] = ("textbook", "tuned")) ->
         begin = time.perf_counter()
         if decision.schedule is not None:
             scheduler.ledger.commit(job, decision.schedule, scheduler.bounds)
-        scheduler._record(decision, job.arrival)
+        scheduler.record(decision, job.arrival)
         times["commit"].append(1e3 * (time.perf_counter() - begin))
     arrays = {side: np.array(values) for side, values in times.items()}
     return Replay(jobs, arrays, np.array([d.admitted for d in scheduler.decisions]))

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Constant, Instance, LearnedPrices, LiveScheduler, PriceBounds, Recourse
-from oasis.online.recourse import AdmissionRule, AtLearnedPrices, AtPrices, Planner, SampledFutures
+from oasis.online.recourse import (
+    AdmissionRule,
+    AtLearnedPrices,
+    AtPrices,
+    Replanner,
+    SampledFutures,
+)
 from tests.properties.test_recourse_contract import contents, replayed
 from tests.strategies import all_instances, crowded_instances, fewer, of
 
@@ -49,7 +55,7 @@ def test_every_promise_is_kept_and_what_was_executed_is_feasible(
     rule: str, instance: Instance
 ) -> None:
     past = past_of(instance)
-    planner = Planner(
+    planner = Replanner(
         instance.cluster, instance.horizon, commitment="arrival", admission=RULES[rule](past)
     )
     promises = replayed(instance, planner)
@@ -99,7 +105,7 @@ def test_the_same_input_gives_the_same_bytes(rule: str, instance: Instance) -> N
 @fewer(25)
 @given(crowded_instances(), of("futures so far", "futures of past days"))
 def test_weighing_futures_leaves_no_trace_in_the_plan(instance: Instance, rule: str) -> None:
-    planner = Planner(
+    planner = Replanner(
         instance.cluster,
         instance.horizon,
         commitment="arrival",

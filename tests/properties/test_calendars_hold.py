@@ -18,7 +18,7 @@ from oasis.driver.entry import Facts
 from oasis.driver.service import Submission
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.schedule import SERVER, SLOT
-from oasis.scheduling.capabilities import PlanningAround, Promising
+from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import site_of
 
@@ -107,7 +107,7 @@ class World:
 
     def note(self, slot: int, admitted: list[str]) -> None:
         policy = self.driver.policy
-        if isinstance(policy, Promising):
+        if isinstance(policy, Planner):
             for uid in admitted:
                 promise = policy.promised(self.driver.by_uid[uid].job)
                 if promise is not None:
@@ -147,7 +147,7 @@ class World:
                         amounts = w.machines[k]
                         kept[bool(w.users)] += most if amounts is None else amounts[r]
                 kept = [min(most, amount) for amount in kept]
-                if not isinstance(self.driver.policy, PlanningAround):  # kept from all jobs
+                if not isinstance(self.driver.policy, Planner):  # kept from all jobs
                     kept = [min(most, sum(kept)), 0.0]
                 others, users = used[0][k][r], used[1][k][r]
                 # Two windows may keep more than there is together: then nothing is for others.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Instance, Recourse
-from oasis.online.recourse import Planner, RecourseParams, SampledFutures, planner
+from oasis.online.recourse import RecourseParams, Replanner, SampledFutures, planner
 from oasis.online.server_group import ServerGroup
 from tests.properties.test_admission_rules import RULES, past_of
 from tests.properties.test_recourse_contract import replayed
@@ -26,7 +26,7 @@ def test_promises_of_newcomers_that_come_together_are_kept(rule: str, instance: 
     past = past_of(instance)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "ONE_BY_ONE", 0)
-        made = Planner(
+        made = Replanner(
             instance.cluster, instance.horizon, commitment="arrival", admission=RULES[rule](past)
         )
         replayed(instance, made)
@@ -43,7 +43,7 @@ def planned(instance: Instance, limit: int) -> float:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "ONE_BY_ONE", limit)
         rule, params = SampledFutures(samples=4), RecourseParams(rounds=3, tries=5)
-        made = Planner(
+        made = Replanner(
             instance.cluster, instance.horizon, commitment="arrival", params=params, admission=rule
         )
         made.replan(dict(enumerate(instance.jobs)))

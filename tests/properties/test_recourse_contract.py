@@ -13,7 +13,7 @@ import oasis
 from oasis import Constant, Instance, PriceBounds, Recourse
 from oasis.model.schedule import Schedule
 from oasis.online.ledger import Ledger
-from oasis.online.recourse import Commitment, Planner, RecourseParams
+from oasis.online.recourse import Commitment, RecourseParams, Replanner
 from oasis.online.recourse.live_job import grid_of, on_grid
 from oasis.online.recourse.planner import ruin_and_recreate
 from oasis.online.search import Search
@@ -22,7 +22,7 @@ from tests.strategies import all_instances, crowded_instances, fewer, of
 COMMITMENTS: tuple[Commitment, ...] = ("none", "start", "arrival")
 
 
-def replayed(instance: Instance, planner: Planner, watch: bool = False) -> dict[str, object]:
+def replayed(instance: Instance, planner: Replanner, watch: bool = False) -> dict[str, object]:
     """Drive a planner through the arrivals of `instance`; promises made, by job."""
     promises: dict[str, object] = {}
     jobs = dict(enumerate(instance.jobs_by_arrival()))
@@ -57,7 +57,7 @@ def test_what_was_executed_is_feasible(
 @fewer(10)
 @given(st.one_of(all_instances(), crowded_instances()), of("start", "arrival"))
 def test_every_promise_is_kept(instance: Instance, commitment: Commitment) -> None:
-    planner = Planner(instance.cluster, instance.horizon, commitment=commitment)
+    planner = Replanner(instance.cluster, instance.horizon, commitment=commitment)
     promises = replayed(instance, planner)
     assert planner.record.broken == []
     result = oasis.simulate(instance, Recourse(commitment))
@@ -75,7 +75,7 @@ def test_every_promise_is_kept(instance: Instance, commitment: Commitment) -> No
 def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(
     instance: Instance,
 ) -> None:
-    replayed(instance, Planner(instance.cluster, instance.horizon), watch=True)
+    replayed(instance, Replanner(instance.cluster, instance.horizon), watch=True)
 
 
 @fewer(10)
@@ -93,7 +93,7 @@ def test_later_arrivals_change_nothing_before_them(
     def executed(future: list[oasis.Job]) -> list[list[list[int]]]:
         known = Instance(instance.horizon, instance.cluster, (*jobs[:cut], *future))
         seen: list[list[list[int]]] = []
-        planner = Planner(known.cluster, known.horizon, commitment=commitment)
+        planner = Replanner(known.cluster, known.horizon, commitment=commitment)
         arrivals = dict(enumerate(known.jobs_by_arrival()))
         for now in range(until):
             planner.advance(now)
@@ -118,7 +118,7 @@ def test_more_rounds_never_make_the_first_plan_worse(instance: Instance, seed: i
     values = []
     for rounds in (0, 1, 2, 5):
         params = RecourseParams(rounds=rounds)
-        planner = Planner(instance.cluster, instance.horizon, params=params, seed=seed)
+        planner = Replanner(instance.cluster, instance.horizon, params=params, seed=seed)
         planner.replan(jobs)
         values.append(planner.plan.value)
     assert values == sorted(values)
@@ -170,7 +170,7 @@ def test_a_release_undoes_a_commit_to_the_last_bit_in_any_order(
 @fewer(10)
 @given(crowded_instances(), st.integers(0, 2**32 - 1))
 def test_a_round_that_is_undone_leaves_no_trace(instance: Instance, seed: int) -> None:
-    planner = Planner(instance.cluster, instance.horizon, params=RecourseParams(rounds=0))
+    planner = Replanner(instance.cluster, instance.horizon, params=RecourseParams(rounds=0))
     planner.replan({k: replace(job, arrival=0) for k, job in enumerate(instance.jobs)})
     plan, rng = planner.plan, np.random.default_rng(seed)
     for _ in range(5):
@@ -186,5 +186,5 @@ def contents(ledger: Ledger) -> tuple[bytes, ...]:
     return (*(array.tobytes() for array in arrays), ledger.changes.tobytes())
 
 
-def schedules(planner: Planner) -> dict[int, Schedule | None]:
+def schedules(planner: Replanner) -> dict[int, Schedule | None]:
     return {key: live.schedule for key, live in planner.plan.live.items()}

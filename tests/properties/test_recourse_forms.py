@@ -23,7 +23,7 @@ from oasis import (
 )
 from oasis.model.utility import Utility
 from oasis.online import rolling
-from oasis.online.recourse import Commitment, Planner
+from oasis.online.recourse import Commitment, Replanner
 from oasis.online.recourse.live_job import LiveJob, grid_of
 from tests.oracle import kinds
 
@@ -99,7 +99,7 @@ def test_a_job_that_no_machine_admits_is_told_which_label() -> None:
 def test_a_job_that_has_run_keeps_its_form(commitment: Commitment) -> None:
     for seed in CASES:
         given = kinds.instance(seed)
-        planner = Planner(given.cluster, given.horizon, commitment=commitment)
+        planner = Replanner(given.cluster, given.horizon, commitment=commitment)
         jobs, begun = given.jobs_by_arrival(), dict[int, int]()
         for now in range(given.horizon):
             planner.advance(now)
@@ -126,7 +126,7 @@ def test_a_job_that_waits_is_planned_in_another_form_for_a_newcomer(commitment: 
 
     either = Form(requires={"gpu": ["a"]}), Form(minibatches=6, requires={"gpu": ["b"]})
     waits = job("waits", 1, Piecewise((0.0, 20.0), (10.0, 5.0)), either)
-    planner = Planner(ON_AB, 12, commitment=commitment)
+    planner = Replanner(ON_AB, 12, commitment=commitment)
     planner.replan({0: job("first", 3, Deadline(90.0, 2.0)), 1: waits})
     planned = planner.plan.live[1]
     assert planned.schedule is not None

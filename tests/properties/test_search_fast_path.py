@@ -401,8 +401,8 @@ def left_behind(jobs: int) -> int:
             for job in part:
                 scheduler.submit(job)
                 scheduler.decisions.clear()
-                scheduler._history._committed.clear()
-            scheduler._ids = set()
+                scheduler.history._committed.clear()
+            scheduler.ids = set()
             sizes.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()

@@ -15,7 +15,7 @@ from oasis.kubernetes.control.verdicts import Verdicts
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.scheduling.capabilities import PlanningAhead
+from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 
 Object = Mapping[str, Any]
@@ -181,7 +181,7 @@ def unjudged(spec: JobSpec) -> list[str]:
 
 def reach_of(policy: Policy) -> int | None:
     """Slots that a policy plans ahead; None if no job is too long for it."""
-    return (policy.making() or {}).get("lookahead") if isinstance(policy, PlanningAhead) else None
+    return policy.lookahead if isinstance(policy, Planner) else None
 
 
 def too_long(driver: Driver[JobSpec], spec: JobSpec, reach: int) -> str:

@@ -16,7 +16,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.conditions import error_text
 from oasis.kubernetes.objects.existing import controller_of, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, as_it_was
-from oasis.scheduling.capabilities import Forecasting
+from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -205,7 +205,7 @@ def _new(seen: Seen, known: Container[str]) -> frozenset[str]:
 
 def planned_ahead(policy: Policy, slots: int, metrics: Metrics) -> Mapping[int, Any]:
     """The plan of the next slots, by index of the job; empty if the policy has no forecast."""
-    if not isinstance(policy, Forecasting):
+    if not isinstance(policy, Planner):
         return {}
     try:
         return policy.ahead(slots)

@@ -52,12 +52,7 @@ from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
-from oasis.scheduling.capabilities import (
-    Explaining,
-    NamingStates,
-    PlanningAhead,
-    Promising,
-)
+from oasis.scheduling.capabilities import Planner, state_of
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
@@ -763,7 +758,7 @@ class Reconciler:
             "policy": driver.policy.name,
             # JSON turns tuples into lists, and a takeover compares these with what it reads back.
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
-            "making": driver.policy.making() if isinstance(driver.policy, PlanningAhead) else None,
+            "making": driver.policy.making() if isinstance(driver.policy, Planner) else None,
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
@@ -800,7 +795,7 @@ class Reconciler:
         for uid in outcome.admitted:
             with self.handling(uid, "telling of", now):
                 entry = entries[uid]
-                promise = policy.promised(entry.job) if isinstance(policy, Promising) else None
+                promise = policy.promised(entry.job) if isinstance(policy, Planner) else None
                 self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
         for uid in outcome.late:
             self.metrics.broken.inc()
@@ -811,7 +806,7 @@ class Reconciler:
     def _decisions(self) -> dict[str, Decision]:
         """Decisions of the policy on the latest arrivals, by id."""
         policy = self.driver.policy
-        decisions = policy.last_decisions() if isinstance(policy, Explaining) else {}
+        decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
         return {decision.job_id: decision for decision in decisions.values()}
 
     def _tell_completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
@@ -861,8 +856,7 @@ class Reconciler:
                     is_whole=self.patience.is_whole(uid),
                     cause=self.windows.cause(entry, self.driver, self.machines),
                 )
-                state = policy.state_of(entry.job) if isinstance(policy, NamingStates) else None
-                job.in_state(state, now)
+                job.in_state(state_of(policy, entry.job), now)
                 cost = self.meter.changes.cost(uid, entry.spec.resize)
                 job.resized(entry, self.meter.idle(uid), cost)
         phases = [job.phase for job in self.statuses.values()]

@@ -8,16 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL, WINDOW_SINGULAR
-from oasis.kubernetes.objects.schema import (
-    TIME,
-    conditions_schema,
-    names_schema,
-    number_schema,
-    object_schema,
-    resource_definition,
-    text_schema,
-)
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.validation import check_keys, check_list, number, text
 
@@ -138,65 +128,3 @@ def _time(value: Any, path: str) -> float:
     if made.tzinfo is None:
         raise InstanceError(path, expected, value)
     return seconds
-
-
-def window_resource() -> dict[str, Any]:
-    """The CustomResourceDefinition of ``CapacityWindow``, as plain data.
-
-    Examples
-    --------
-    >>> window_resource()["spec"]["scope"]
-    'Cluster'
-    """
-    columns = [
-        ("Begin", "string", ".spec.begin"),
-        ("End", "string", ".spec.end"),
-        ("Repeat", "string", ".spec.repeat"),
-        ("Nodes", "string", ".spec.nodes"),
-        ("Accepted", "string", f".status.conditions[?(@.type=='{ACCEPTED}')].status"),
-        ("Reason", "string", f".status.conditions[?(@.type=='{ACCEPTED}')].reason"),
-    ]
-    names = {"plural": WINDOW_PLURAL, "singular": WINDOW_SINGULAR, "kind": WINDOW_KIND}
-    meaning = "When some nodes are not for the jobs that are planned here."
-    told = conditions_schema("What each controller makes of it.", by_controller=True)
-    status = object_schema("Written by the controllers.", {"conditions": told})
-    return resource_definition(names, "Cluster", meaning, columns, _spec_schema(), status)
-
-
-def _spec_schema() -> dict[str, Any]:
-    def some(field: str) -> str:
-        return f"(has(self.{field}) && size(self.{field}) > 0)"
-
-    return object_schema(
-        "Which nodes, and when.",
-        {
-            "begin": {**TIME, "description": "When it begins."},
-            "end": {**TIME, "description": "When the nodes are there again."},
-            "repeat": text_schema("Whether it comes again. Default: once.", *REPEATS),
-            "nodes": names_schema("Names of nodes."),
-            "nodeSelector": {
-                "type": "object",
-                "additionalProperties": {"type": "string"},
-                "description": "Labels of the nodes, instead of their names.",
-            },
-            "noticeSeconds": number_schema(
-                "Pods end so long before it begins. Default: the length of a slot."
-            ),
-        },
-        ("begin", "end"),
-        [
-            {"rule": "self.begin < self.end", "message": "end: expected a time after begin"},
-            {
-                "rule": "!has(self.repeat) || self.end - self.begin < duration('168h')",
-                "message": "end: expected less than a week after begin, as it repeats weekly",
-            },
-            {
-                "rule": f"{some('nodes')} || {some('nodeSelector')}",
-                "message": "nodes: expected names of nodes, or nodeSelector",
-            },
-            {
-                "rule": f"!({some('nodes')} && {some('nodeSelector')})",
-                "message": "nodeSelector: expected none where nodes are named",
-            },
-        ],
-    )

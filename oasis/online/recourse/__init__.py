@@ -4,7 +4,7 @@ from oasis.online.recourse.admission import AdmissionRule, AtPrices
 from oasis.online.recourse.futures import SampledFutures
 from oasis.online.recourse.learned import AtLearnedPrices, LearnedPrices
 from oasis.online.recourse.params import Commitment, RecourseParams
-from oasis.online.recourse.planner import Planner
+from oasis.online.recourse.planner import Replanner
 
 __all__ = [
     "AdmissionRule",
@@ -12,7 +12,7 @@ __all__ = [
     "AtPrices",
     "Commitment",
     "LearnedPrices",
-    "Planner",
     "RecourseParams",
+    "Replanner",
     "SampledFutures",
 ]

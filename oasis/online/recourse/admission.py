@@ -59,7 +59,7 @@ class AdmissionRule(Protocol):
     ) -> None:
         """Start a run, or resume one after `arrived` arrivals, the last of them `seen`.
 
-        `horizon` and `patience` are those of `Planner`.
+        `horizon` and `patience` are those of `Replanner`.
         """
         ...
 

@@ -98,7 +98,7 @@ REFUSED = "worth less than what it would take from other jobs"
 LATE = "can no longer complete in time to be worth anything"
 
 
-class Planner:
+class Replanner:
     """The plan of all live jobs, recomputed at each event.
 
     Parameters

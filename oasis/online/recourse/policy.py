@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import asdict, replace
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
-from oasis.model.calendar import EVER_OPEN, Calendar
+from oasis.model.calendar import Calendar
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
@@ -25,15 +24,15 @@ from oasis.model.remaining import later, remaining_job
 from oasis.model.summary import called
 from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online import rolling
-from oasis.online.answers import WAITS, Planned, Quote, change_between
+from oasis.online.answers import WAITS, Quote, change_between
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices, learned_from
-from oasis.online.recourse.live_job import Held, PromiseRecord
+from oasis.online.recourse.live_job import Held, LiveJob, PromiseRecord
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
-from oasis.online.recourse.planner import Planner
+from oasis.online.recourse.planner import Replanner
 from oasis.online.recourse.rules import (
     RuleName,
     admission_rule,
@@ -41,12 +40,12 @@ from oasis.online.recourse.rules import (
     rule_name,
 )
 from oasis.online.recourse.staying import kinds_of, stay, weigh
-from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site, allocation_in, cluster_of
 
 
-class Recourse:
+class Recourse(rolling.LivePlanner):
     """Plans all live jobs again at each arrival and at each loss or return of a server.
 
     It may move, pause and, as far as nothing was promised, give up what it planned before; work
@@ -108,9 +107,6 @@ class Recourse:
     """
 
     name = "recourse"
-    told_remaining = True
-    plans_in_model = True
-    knows_forms = True
     keeps_run_times = True
 
     def __init__(
@@ -157,20 +153,16 @@ class Recourse:
             self._rule = {"admission": dict(admission.parameters)}
         self._seed, self._seconds = seed, seconds
         self._learned, self._bounds = learned, bounds
-        self.planner: Planner | None = None
-        self.lookahead: int | None = None
+        self.planner: Replanner | None = None
         self.patience: int | None = None
         self.keep_admitted = self.slotted = False
         self._forget()
 
     def _forget(self) -> None:
         """Reset all decisions."""
-        self._decided: dict[int, Decision] = {}
-        self.late: set[int] = set()
-        self.withdrawn: list[int] = []
+        super()._forget()
         self._lost: set[tuple[TaskGroup, int]] = set()
-        self._calendar = EVER_OPEN
-        self.rounds_given: int | None = None
+        self.rounds_given = None
 
     @classmethod
     def rolling(
@@ -270,7 +262,7 @@ class Recourse:
         return self._planner.record.cut_short
 
     @property
-    def _planner(self) -> Planner:
+    def _planner(self) -> Replanner:
         assert self.planner is not None  # whoever drives a policy has called reset
         return self.planner
 
@@ -289,7 +281,7 @@ class Recourse:
         self._cluster = cluster_of(site)
         self._kinds = kinds_of(self._cluster)
         horizon = int(site.horizon or 0) if self.lookahead is None else self.lookahead
-        self.planner = Planner(
+        self.planner = Replanner(
             self._cluster,
             horizon,
             commitment=self.commitment,
@@ -300,14 +292,6 @@ class Recourse:
             patience=self.patience,
         )
         self._forget()
-
-    def withdraw(self, job: PolicyJob) -> None:
-        """Remove `job`, which its owner has cancelled."""
-        self.withdrawn.append(job.index)
-
-    def plan_around(self, calendar: Calendar) -> None:
-        """Plan around `calendar` from the next decision on."""
-        self._calendar = calendar
 
     def decide(self, view: View) -> Plan:
         """Follow the plan, and replan where something happened."""
@@ -366,7 +350,7 @@ class Recourse:
         self.withdrawn = []
         return changed
 
-    def _follow_work(self, view: View, planner: Planner) -> bool:
+    def _follow_work(self, view: View, planner: Replanner) -> bool:
         """Revise the remaining work of jobs where it differs; return whether any was revised."""
         changed = False
         for job in view.jobs():
@@ -401,7 +385,7 @@ class Recourse:
         return Held(workers, ps - (first, 0), int(until), cost)
 
     def _renewed(
-        self, view: View, planner: Planner, forms: dict[int, int]
+        self, view: View, planner: Replanner, forms: dict[int, int]
     ) -> tuple[dict[int, Job], set[int]]:
         """Remaining work of jobs that have waited long enough, as new arrivals, by index.
 
@@ -427,7 +411,7 @@ class Recourse:
                 forms[job.index] = live.form
         return renewed, promised & gone.keys()
 
-    def _note(self, view: View, planner: Planner, gone: Mapping[int, str], broken: int) -> None:
+    def _note(self, view: View, planner: Replanner, gone: Mapping[int, str], broken: int) -> None:
         """Record arrivals and promises after a decision."""
         self._decided = {job.index: self._decision(job.index, job.id, gone) for job in view.arrived}
         fresh = set(planner.record.broken[broken:])
@@ -446,7 +430,7 @@ class Recourse:
         utility = live.utility_at(completion)
         return Decision(job_id, True, utility, utility, 0.0, completion, live.schedule)
 
-    def _carry_out(self, view: View, planner: Planner, answer: Plan) -> None:
+    def _carry_out(self, view: View, planner: Replanner, answer: Plan) -> None:
         """Add the allocations of this slot, and the slot of the next change, to the answer."""
         now, next_change = planner.now, None
         for job in view.jobs():
@@ -466,24 +450,6 @@ class Recourse:
         answer.wake_at = None if next_change is None else float(next_change)
 
     # -- looking -----------------------------------------------------------------------------------
-
-    def last_decisions(self) -> Mapping[int, Decision]:
-        """Decisions on the latest arrivals, by index of the job."""
-        return self._decided
-
-    def promised(self, job: PolicyJob) -> int | None:
-        """The slot by which `job` is to be complete; None if nothing was promised."""
-        live = self._planner.plan.live.get(job.index)
-        return None if live is None else live.promise
-
-    def ahead(self, slots: int) -> Mapping[int, list[tuple[int, Allocation]]]:
-        """Planned allocations of each job in the next `slots` slots, by index of the job."""
-        plan = self._planner.plan
-        return rolling.held_ahead(plan.live, plan.now + slots, self._site)
-
-    def planned(self) -> Planned:
-        """Schedule and planned utility of every live job, by id."""
-        return rolling.planned(self._planner.plan.live.values())
 
     def foresee(self, job: Job, now: int) -> Quote:
         """Return the effects of an arrival of `job` in slot `now`, on it and on the others.
@@ -516,15 +482,20 @@ class Recourse:
         )
         return Quote(decision, change)
 
-    def rehearsed(self) -> Self:
-        """An independent copy."""
-        plan, rule = self._planner.plan, self.admission
-        # What never changes is shared with the copy; jobs and their tables are large.
-        kept: list[object] = [self._site, self._cluster, self.params, plan.bounds]
-        kept += [self._bounds, self._learned, *(() if rule is None else rule.shared)]
-        for live in plan.live.values():
-            kept += [live.job, live.table, live.schedule, live.whole, live.forms]
-        return deepcopy(self, {id(thing): thing for thing in kept})
+    @property
+    def live(self) -> dict[int, LiveJob]:
+        """Live jobs by key, in order of arrival."""
+        return self._planner.plan.live
+
+    @property
+    def now(self) -> int:
+        """The present slot."""
+        return self._planner.plan.now
+
+    def _fixed(self) -> list[object]:
+        shared = () if self.admission is None else self.admission.shared
+        kept = [self._site, self._cluster, self.params, self._planner.plan.bounds]
+        return [*kept, self._bounds, self._learned, *shared]
 
     # -- what lasts --------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from oasis.driver.service import Submission
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.errors import PolicyError
 from oasis.model.schedule import SLOT
+from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan
 from oasis.scheduling.site import Machine, Site, site_of
@@ -132,11 +133,14 @@ def test_a_closed_machine_is_left_though_the_policy_fails_which_is_told_later(
     assert not driver.by_uid["a"].allocation.workers
 
 
-class Ignoring(Fixed):
+class Ignoring(Fixed, Planner):
     """Says that it plans around a calendar, and does not."""
 
     def plan_around(self, calendar: Calendar) -> None:
         pass
+
+    def state(self) -> dict[str, Any]:
+        return {}
 
     def decide(self, view: Any) -> Plan:
         return Plan() if view.now else super().decide(view)
@@ -199,12 +203,6 @@ def test_nothing_is_planned_on_a_closed_server_not_even_what_asks_for_nothing() 
     copied.restore(policy.state())
     assert copied.state() == policy.state()
     assert "calendar" in policy.state()
-
-
-def test_oasis_that_settles_takes_no_calendar() -> None:
-    instance = oasis.generate("testbed", jobs=1, seed=1)
-    with pytest.raises(oasis.InputError, match="calendar: expected a horizon that rolls"):
-        oasis.OASiS.from_instance(instance).plan_around(Calendar((CalendarEntry("w", 0, 1, {}),)))
 
 
 def test_what_is_left_of_machines_is_compared_with_the_slot_before() -> None:

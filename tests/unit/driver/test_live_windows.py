@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import oasis
 from baselines import FIFO, SRTF
 from oasis import LiveScheduler, OasisError
 from tests.live import (
@@ -122,13 +121,3 @@ def test_what_makes_no_window_is_named_and_changes_nothing(
     scheduler.reserve(**{**given, "servers": {SERVERS[0]: {"cpu": np.float32(0.5)}}})
     scheduler.close()
     assert LiveScheduler.reopen(tmp_path / "journal").calls == 2
-
-
-def test_a_policy_that_plans_ahead_and_knows_no_windows_is_told_of_none() -> None:
-    class Blind(oasis.Recourse):
-        plan_around = None  # type: ignore[assignment]
-
-    scheduler = LiveScheduler(Blind.rolling(8), CLUSTER)
-    with pytest.raises(OasisError, match="policy recourse plans ahead, but not around windows"):
-        scheduler.reserve("w", 0, 2, {SERVERS[0]: None})
-    scheduler.advance(1)  # and it goes on

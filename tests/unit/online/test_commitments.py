@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from itertools import product
 
@@ -16,7 +17,7 @@ from oasis.model.job import Job
 from oasis.model.utility import Constant
 from oasis.online.commitments import Commitments
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.planner import Planner
+from oasis.online.recourse.planner import Replanner
 from oasis.online.rolling import differs, restricted
 from tests import builders
 
@@ -164,7 +165,7 @@ def test_less_work_than_was_planned_never_ends_later() -> None:
         held.submit(1, builders.job("b", 0, rest, 20.0, rest - 1, workers=2))
         before, used = held.live[0].schedule, held.ledger.worker_used
         assert before is not None
-        anew = held.copy()
+        anew = deepcopy(held)
         anew.leave(0)
         fresh = anew.submit(2, replace(patient, id="c", epochs=left, minibatch_time=0.5)).schedule
         if left >= held.live[0].remaining:
@@ -193,7 +194,7 @@ def test_only_what_a_window_displaces_is_planned_anew() -> None:
         held.submit(9, builders.job("first", 0, 2, 20.0, 1, workers=3))
         expected = [held.submit(k, each).schedule for k, each in enumerate(jobs)]
         held.leave(9)
-        anew = held.copy()
+        anew = deepcopy(held)
         calendar = Calendar((CalendarEntry("w", begin, begin + slots, {0: (float(kept),)}),))
         hit = [k for k in range(2) if kept + places[k][0] > 4 and closed & places[k][1]]
         for k in hit:
@@ -223,7 +224,7 @@ def test_a_job_whose_reservation_ends_is_counted_with_the_next_one() -> None:
 
 def test_a_reservation_that_comes_late_does_not_displace_those_that_it_is_for() -> None:
     """The team has one GPU of two that are kept for it; the other job has three."""
-    planner = Planner(builders.cluster(gpus=4.0, servers=1), LOOKAHEAD, patience=2 * LOOKAHEAD)
+    planner = Replanner(builders.cluster(gpus=4.0, servers=1), LOOKAHEAD, patience=2 * LOOKAHEAD)
     team, other = (builders.job(*row) for row in (("team/a", 0, 4, 20.0), ("other", 0, 4, 20.0)))
     planner.replan({0: team, 1: replace(other, chunks=3, epochs=4)})
     late = CalendarEntry("team", 0, LOOKAHEAD, {0: (2.0,)}, ("team/",))

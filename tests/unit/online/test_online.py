@@ -329,11 +329,6 @@ def test_a_decision_that_does_not_follow_is_refused(
     assert caught.value.sources == (path,)
 
 
-def test_a_horizon_that_rolls_is_saved_by_a_live_scheduler(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"oasis\.LiveScheduler to save it"):
-        OASiS.rolling(4, bounded()).save(tmp_path / "state")
-
-
 def test_missing_checkpoint_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         OASiS.load(tmp_path / "none.npz")

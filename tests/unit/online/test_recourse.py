@@ -13,7 +13,7 @@ from oasis import Cluster, Constant, Instance, Job, Recourse, Server
 from oasis.online.recourse.admission import AtPrices
 from oasis.online.recourse.live_job import grid_of, on_grid
 from oasis.online.recourse.params import RecourseParams
-from oasis.online.recourse.planner import Planner
+from oasis.online.recourse.planner import Replanner
 from oasis.simulator import Outage
 from tests import builders
 
@@ -97,7 +97,7 @@ def test_a_limit_of_no_seconds_leaves_no_time_for_rounds_and_is_reported() -> No
 
 def test_the_limit_is_measured_from_the_begin_of_the_decision() -> None:
     ticks = iter(range(100))
-    planner = Planner(
+    planner = Replanner(
         CLUSTER, 8, seconds=2.5, params=RecourseParams(rounds=9), clock=lambda: next(ticks)
     )
     planner.replan({0: job("a", 0, 1, 1.0, 5)})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oasis import Cluster, InstanceError, Job, LearnedPrices, PriceBounds, Server
-from oasis.online.recourse import Planner, SampledFutures
+from oasis.online.recourse import Replanner, SampledFutures
 from oasis.online.recourse.admission import AdmissionRule, AtPrices
 from oasis.online.recourse.futures import earned, is_gain
 from oasis.online.recourse.learned import AtLearnedPrices
@@ -37,8 +37,8 @@ def past(gpu_price: float) -> LearnedPrices:
     )
 
 
-def planner(rule: AdmissionRule) -> Planner:
-    return Planner(CLUSTER, 8, commitment="arrival", admission=rule)
+def planner(rule: AdmissionRule) -> Replanner:
+    return Replanner(CLUSTER, 8, commitment="arrival", admission=rule)
 
 
 def test_rates_of_arrival_are_those_so_far_and_half_of_the_present_slot_is_left() -> None:

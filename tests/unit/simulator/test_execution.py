@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from oasis.driver.loop import INFINITY
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.costs import ChangeCosts
-from oasis.simulator.events import COMPLETION, INFINITY, Agenda
+from oasis.simulator.events import COMPLETION, Agenda
 from oasis.simulator.execution import Execution
 from oasis.simulator.speed import Linear, ScalingTable, Speed
 from oasis.simulator.state import Checkpoints, JobProgress, State

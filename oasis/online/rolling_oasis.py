@@ -1,0 +1,285 @@
+"""Algorithm 1 on a horizon that rolls, as operators run it on machines that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+from oasis.model.calendar import Calendar
+from oasis.model.cluster import Cluster
+from oasis.model.errors import InputError, describe
+from oasis.model.job import Job
+from oasis.model.remaining import later, remaining_job
+from oasis.model.validation import integer
+from oasis.online import rolling
+from oasis.online.answers import Quote, change_between
+from oasis.online.commitments import Commitments
+from oasis.online.prices import PriceBounds
+from oasis.online.recourse.live_job import LiveJob
+from oasis.scheduling.calendar import held_back
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
+from oasis.scheduling.placement import BestFit, Room
+from oasis.scheduling.policy import Plan, View
+from oasis.scheduling.site import Site, allocation_in, cluster_of
+
+GIVEN_UP = "given up: it can earn nothing any more"
+
+
+class RollingOASiS(rolling.LivePlanner):
+    """OASiS as a policy on a horizon that rolls, on whatever machines it meets.
+
+    A job keeps the schedule that it was admitted with. Where a server is lost or its work
+    turns out to be another, the rest is placed by Algorithm 2 at the prices of the moment.
+
+    Parameters
+    ----------
+    lookahead : int
+        Slots that the plan reaches ahead, the present one included.
+    bounds : PriceBounds or callable
+        U and L, or what computes them for a cluster.
+    patience : int, optional
+        Number of slots after the arrival in which a completion counts; it matters only for
+        jobs that are placed again. Default: twice `lookahead`.
+    keep_admitted : bool
+        Whether an admitted job for whose rest nothing pays any more is kept: the rest is
+        decided on once more as a job that arrives now, and if that is not admitted either, it
+        is brought to its end with what the plan leaves free. Otherwise it is given up.
+    end : int, optional
+        Completions from this slot on are worth nothing, as in an instance.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> bounds = oasis.PriceBounds.from_instance(instance)
+    >>> run = oasis.simulate(instance, OASiS.rolling(instance.horizon, bounds))
+    >>> run.admitted, run.bounds is bounds
+    (3, True)
+    """
+
+    name = "oasis"
+    slotted = True  # what was really done is followed slot by slot
+
+    def __init__(
+        self,
+        lookahead: int,
+        bounds: PriceBounds | Callable[[Cluster], PriceBounds],
+        *,
+        patience: int | None = None,
+        keep_admitted: bool = False,
+        end: int | None = None,
+    ) -> None:
+        if not (isinstance(bounds, PriceBounds) or callable(bounds)):
+            expected = "expected oasis.PriceBounds, or what computes them for a cluster"
+            raise TypeError(f"bounds: {expected}, got {describe(bounds)}")
+        self.lookahead: int = integer(lookahead, "lookahead", minimum=1)
+        self.patience, self.keep_admitted, self.end = patience, keep_admitted, end
+        self._given = bounds
+        if isinstance(bounds, PriceBounds):
+            self.bounds = bounds
+
+    def __repr__(self) -> str:
+        return f"OASiS.rolling(lookahead={self.lookahead})"
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The options that it was made with, as plain data."""
+        return {
+            "lookahead": self.lookahead,
+            "patience": self.patience,
+            "end": self.end,
+            "keep_admitted": self.keep_admitted,
+            "alpha": self._given.alpha if isinstance(self._given, PriceBounds) else None,
+        }
+
+    def reset(self, site: Site) -> None:
+        """Begin a new run on `site`."""
+        if not site.slotted:
+            raise InputError("", "policy oasis needs slots")
+        self._site, cluster, given = site, cluster_of(site), self._given
+        self.bounds = given if isinstance(given, PriceBounds) else given(cluster)
+        self.held = Commitments(cluster, self.lookahead, self.bounds, self.patience)
+        self._servers = rolling.servers_of(site)
+        self._forget()
+        # Late jobs and their forms; None: it has not begun in any.
+        self._overdue: dict[int, int | None] = {}
+
+    def decide(self, view: View) -> Plan:
+        """Process events, decide on arrivals, and carry out the plan of this slot."""
+        plan, now, held = Plan(), int(view.now), self.held
+        self._decided = {}
+        held.broken.clear()
+        # Time first, then completions, losses, returns, corrections of work, and arrivals last:
+        # each step may free or take what the next ones count on.
+        held.advance(now)
+        for index in (*self.withdrawn, *(job.index for job in view.finished)):
+            held.leave(index)
+            self._overdue.pop(index, None)
+        self.withdrawn = []
+        before = dict(held.live)
+        # all losses first: what is placed again must not meet a server that is lost as well
+        dropped = held.lose([self._servers[machine] for machine in view.lost])
+        dropped += held.plan_around(self._calendar)
+        # Returned machines count at once, but no job moves back:
+        # a schedule that can be kept is kept.
+        for machine in view.returned:
+            held.restore_server(*self._servers[machine])
+        for job in view.jobs():
+            if job.index in held.live:
+                left = rolling.work_left(job.in_form(held.live[job.index].form), view)
+                if rolling.differs(held.live[job.index], left):
+                    dropped += [] if held.revise(job.index, left) else [job.index]
+        # Taken before the jobs are tried once more: these have broken
+        # their promise, whatever comes of it.
+        self.late = set(held.broken)
+        for job in [job for job in view.jobs() if job.index in dropped]:
+            if not self.keep_admitted:
+                plan.rejected[job.index] = GIVEN_UP
+                continue
+            self.late.add(job.index)
+            # As a job that arrives now it may wait longer than its first arrival allowed.
+            form = before[job.index].form
+            rest = self._rest(job, form, view)
+            if held.submit(job.index, rest, form).schedule is None:
+                has_begun = view.attained(job) > 0 or view.allocation(job).workers
+                self._overdue[job.index] = form if has_begun else None
+        for job in view.arrived:  # after those that were admitted before them
+            source = rolling.source_of(job, self.name)
+            decision = held.submit(job.index, self._arriving(source, now))
+            self._decided[job.index] = decision
+            if decision.schedule is None:
+                # On a cluster that begins anew, old jobs arrive once more:
+                # they are not turned away a second time.
+                if self.keep_admitted and view.was_admitted(job):
+                    self._overdue[job.index] = None
+                    self.late.add(job.index)
+                else:
+                    plan.rejected[job.index] = decision.reason or "rejected"
+        self._carry_out(view, plan, held)
+        return plan
+
+    def _rest(self, job: PolicyJob, form: int, view: View) -> Job:
+        """Remaining work of a job admitted in this form, as a job that arrives now."""
+        left, reach = rolling.work_left(job.in_form(form), view), rolling.reach_of(self.lookahead)
+        source = rolling.source_of(job, self.name).in_form(form)
+        return remaining_job(source, left, int(view.now), reach, self.end)
+
+    def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
+        """Add the allocations of this slot; overdue jobs share what the planned ones leave."""
+        room = Room(self._site, view.capacity(), view.down())
+        rest, taken = [], []
+        for job in view.jobs():
+            if job.index in plan.rejected:
+                continue
+            if job.index in self._overdue:
+                rest.append(job)
+                continue
+            live = held.live.get(job.index)
+            wanted = NOTHING
+            if live is not None and live.schedule is not None:
+                wanted = allocation_in(live.schedule, held.now, self._site)
+            # Planned jobs come first; what is overdue takes only
+            # what their plans leave in this slot.
+            room.hold(job.in_form(wanted.form), wanted)
+            taken.append((job.in_form(wanted.form), wanted))
+            if wanted != view.allocation(job):
+                plan.changes[job.index] = wanted
+        for job in rest:
+            kept = held_back(self._calendar, held.now, self._site, taken, job.id)
+            wanted = self._leftover(job, view, room.without(kept))
+            room.occupy(job.in_form(wanted.form), wanted)
+            taken.append((job.in_form(wanted.form), wanted))
+            if wanted != view.allocation(job):
+                plan.changes[job.index] = wanted
+
+    def _leftover(self, job: PolicyJob, view: View, room: Room) -> Allocation:
+        """Find a gang beside the plan of this slot; tasks that are held stay where they fit.
+
+        It is in the form of the job, or in the first that fits if it has not begun in any.
+        """
+        held, form = view.allocation(job), self._overdue[job.index]
+        # A job that may stay where it is need not be started again.
+        if held.workers and room.hold(job.in_form(held.form), held):
+            return held
+        for k in range(len(job.in_forms)) if form is None else [form]:
+            found = _largest(job.in_form(k), view, room)
+            if found is not None:
+                self._overdue[job.index] = k
+                return found._replace(form=k)
+        return NOTHING
+
+    def foresee(self, job: Job, now: int) -> Quote:
+        """Return the decision that `job` would get if it arrived in slot `now`; nothing changes."""
+        copied = self.rehearsed()
+        copied.held.advance(now)
+        before = copied.planned()
+        # A key that no live job has; the copy is thrown away, so it may be given again.
+        key = max(copied.live, default=-1) + 1
+        decision = copied.held.submit(key, self._arriving(job, now))
+        return Quote(decision, change_between(before, copied.planned(), job.id))
+
+    @property
+    def live(self) -> dict[int, LiveJob]:
+        """Admitted jobs by key, in order of arrival."""
+        return self.held.live
+
+    @property
+    def now(self) -> int:
+        """The present slot."""
+        return self.held.now
+
+    def _fixed(self) -> list[object]:
+        return [self._site, self._given, self.bounds, self.held.cluster]
+
+    def making(self) -> dict[str, Any]:
+        """Plain data from which `made` builds the same policy."""
+        return {
+            "lookahead": self.lookahead,
+            "bounds": self.bounds.to_dict(),
+            "patience": self.patience,
+            "keep_admitted": self.keep_admitted,
+            "end": self.end,
+        }
+
+    @classmethod
+    def made(cls, making: Mapping[str, Any]) -> Self:
+        """A policy as it was made; the inverse of `making`."""
+        return cls(**{**making, "bounds": PriceBounds.from_dict(making["bounds"])})
+
+    def state(self) -> dict[str, Any]:
+        """Return plain data that `restore` accepts."""
+        late, forms = list(self._overdue), list(self._overdue.values())
+        told: dict[str, Any] = {"overdue_forms": forms} if any(form != 0 for form in forms) else {}
+        if calendar := self.held.ledger.calendar:
+            told["calendar"] = calendar.to_dict()
+        return {**self.held.state(), "overdue": late, **told}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from the data of `state`, on the same machines."""
+        self.held.restore(state)
+        if "calendar" in state:
+            self.plan_around(Calendar.from_dict(state["calendar"]))
+            self.held.keep(self._calendar)
+        late = state["overdue"]
+        forms = state.get("overdue_forms", [0] * len(late))
+        self._overdue = dict(zip(late, forms, strict=True))
+
+    def _arriving(self, job: Job, now: int) -> Job:
+        """`job` as it arrives now; completions from slot `end` on are worth nothing."""
+        if self.end is None:
+            return job
+        # As in an instance, none must be planned after the last slot.
+        left = max(0, self.end - now)
+        return replace(job, utility=later(job.utility, 0, left + 1, left))
+
+
+def _largest(job: PolicyJob, view: View, room: Room) -> Allocation | None:
+    """The largest gang of a job in one form that fits; None if none does."""
+    most = min(job.max_workers, max(job.min_workers, rolling.work_left(job, view)))
+    # The largest gang is done soonest, and no more workers than work is left can be of use.
+    for workers in range(most, job.min_workers - 1, -1):
+        found = BestFit().place(room, job, workers, job.ps_needed(workers))
+        if found is not None:
+            return found
+    return None
