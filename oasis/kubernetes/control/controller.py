@@ -147,7 +147,7 @@ class Controller:
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
         tries = reconciler.tries(seen, self._now())
-        reconciler.tried(tries, self.writer.try_out(tries), self._now())
+        reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         reconciler.begin_slot_if_due(self._now(), seen)
         actions = reconciler.steps(seen, set(), self._now()).actions
         reconciler.refused(self.writer.do(actions), self._now())
@@ -313,7 +313,7 @@ class Controller:
             self._news.put((self._now(), "plan", "", None))
 
         if tries := reconciler.tries(self._seen(), self._now()):
-            reconciler.tried(tries, self.writer.try_out(tries), self._now())
+            reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         begun = reconciler.plan_if_due(self._now(), self._seen, PLAN_WAIT, on_end)
         reconciler.start_between(self._now(), self._seen, PLAN_WAIT, on_end)
         # Planning may have taken seconds, in which pods came and went.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,15 +34,16 @@ from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission, reach_of, too_long, unjudged
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in, tell_orphans
+from oasis.kubernetes.control.learning import Learning
 from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience, Write
 from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import CLAIM_REFUSED, PODS_REFUSED, StatusWriter
+from oasis.kubernetes.control.statuses import CLAIM_REFUSED, StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
-from oasis.kubernetes.control.verdicts import LONGEST, Verdicts
+from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import ended, existing_objects, job_items
@@ -78,7 +78,7 @@ class Reconciler:
     ) -> None:
         self.settings, self.clock, self.metrics, self.now = settings, clock, metrics, now
         self._checkpoint = checkpoint
-        self.meter = WorkMeter(clock, metrics.took)
+        self.meter = WorkMeter(clock)
         self.requests = w.Requests()
         self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
         self.done: dict[str, float] = {}
@@ -97,9 +97,8 @@ class Reconciler:
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.verdicts = Verdicts()
-        self._tried: dict[str, int] = {}  # versions of jobs of which a pod can be made, by uid
-        self.admission = Admission(self.places, seen["nodes"], self.verdicts)
+        self.learning = Learning(clock, self.reader, self.patience)
+        self.admission = Admission(self.places, seen["nodes"], self.learning.verdicts)
         check_policy(policy, self.site, settings.minimum_run)
         self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
@@ -150,10 +149,7 @@ class Reconciler:
         ours, slot = self.pods_of(seen), self.clock.slot(now)
         self.admission.look(self.places, seen["nodes"])
         self.admission.forget_others(specs)
-        for uid, pods in ours.items():
-            for pod in pods.values():
-                if "nodeName" in pod["spec"]:
-                    self.verdicts.accept(uid, slot, pod["spec"]["nodeName"])
+        self.learning.accept_bound(ours, slot)
         return {
             uid: self.admission.required(spec, ours.get(uid, {}).values(), slot)
             for uid, spec in specs.items()
@@ -234,8 +230,7 @@ class Reconciler:
         specs = self._let_in(self._with_nodes(specs, now), seen, now)
         specs = self._ready_in_time(specs, ours, now)
         there = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
-        costs = self.meter.changes.costs(self.live, self.clock.slot_seconds)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there, costs)
+        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
         facts, complete = self.between.begin(slot, facts)
@@ -260,7 +255,6 @@ class Reconciler:
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
         self.between.after(outcome)
-        self.meter.changes.follow(outcome.changed, self.driver.by_uid, self.now())
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
         if outcome.error is None:
@@ -277,8 +271,7 @@ class Reconciler:
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
-        self.verdicts.forget(self.statuses)
-        self._tried = {uid: made for uid, made in self._tried.items() if uid in self.statuses}
+        self.learning.forget_others(self.statuses)
         self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
@@ -335,7 +328,7 @@ class Reconciler:
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
             job.unjudged(unjudged(spec), now)
-            if self.verdicts.why(spec, self.clock.slot(now)) is not None:
+            if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
             if why is not None:
@@ -427,48 +420,14 @@ class Reconciler:
         self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
 
     def tries(self, seen: Seen, now: float) -> list[Create]:
-        """Pods to be asked for in a dry run, before a plan is made; `tried` tells the answers.
-
-        They are of jobs that are new, edited, or were refused long enough ago, and of those that
-        hold room in a slot that ends, and got no pod. So whoever cannot have a pod holds no room.
-        """
+        """Pods to be asked for in a dry run before a plan is made; `learning.tried` is told."""
         slot = self.clock.slot(now)
         if slot < 0 or self._planning is not None:
             return []
         is_due = self.driver.slot is None or slot > self.driver.slot
         read = self.reader.read if is_due else self.reader.read_new
         read(seen, self.driver, now, self.between.held)
-        due = [
-            spec
-            for uid, spec in self.reader.specs.items()
-            if not spec.is_existing
-            and self.statuses[uid].phase not in TERMINAL
-            and self.verdicts.why(spec, slot) is None
-            and (is_due or self._tried.get(uid) != spec.generation)
-            and (self.patience.is_refused(uid, "create") or self._tried.get(uid) != spec.generation)
-        ]
-        ours, found = self.pods_of(seen) if due else {}, []
-        for spec in due:
-            if spec.uid not in ours:
-                with self.handling(spec.uid, "acting on", now):
-                    found += [Create(spec.uid, *p.tried_pod(form)) for form in spec.in_forms]
-        return found
-
-    def tried(self, tries: Iterable[Create], failures: Iterable[Failure], now: float) -> None:
-        """Remember which jobs can have a pod, in one of their forms at least."""
-        asked, why = Counter(each.job for each in tries), {f[0]: f[2] for f in failures}
-        slot, refused = self.clock.slot(now), Counter(uid for uid, *_ in failures)
-        for uid, count in asked.items():
-            spec = self.reader.specs[uid]
-            if refused[uid] < count:
-                self._tried[uid] = spec.generation
-                self.verdicts.accept(uid, slot)
-                continue
-            self._tried.pop(uid, None)
-            self.verdicts.refuse(spec, slot, str(why[uid]))
-            again = self.clock.begin(self.verdicts.until(uid))
-            message = f"{why[uid]}; tried again at {time_text(self.clock.wall(again))}"
-            self.statuses[uid].waits(PODS_REFUSED, message, now)
+        return self.learning.tries(now, is_due, lambda: self.pods_of(seen))
 
     def remember(self, uid: str, spec: JobSpec) -> None:
         """Let a job that was accepted before arrive again, with the work that its status says.
@@ -646,8 +605,7 @@ class Reconciler:
         ]
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
-        self._learn(steps, seen, ours, stuck, now)
-        self._find_room(steps, seen, now)
+        self._withdraw(steps, seen, ours, stuck, now)
         steps.actions = [
             action
             for action in steps.actions
@@ -682,7 +640,7 @@ class Reconciler:
             network_objects(spec, seen.get("services", ()), seen.get("networkpolicies", ())),
         )
 
-    def _learn(
+    def _withdraw(
         self,
         steps: Steps,
         seen: Seen,
@@ -690,39 +648,15 @@ class Reconciler:
         stuck: Container[str],
         now: float,
     ) -> None:
-        """Leave out, for some slots, nodes to which the scheduler lets no pod of a job."""
-        slot = self.clock.slot(now) + 1
         longest = max(LONGEST, len(self.places))  # or those that were tried come back first
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
-            pods = ours.get(uid, {}).values()
-            bound = {pod["spec"].get("nodeName") for pod in pods}
-            message = "the scheduler found no room for all pods; tried again in the next slot"
-            for pod in pods:
-                node = p.target_node(pod)
-                # Where another pod of it is bound, it is the number that is too high.
-                if pod["metadata"]["uid"] in stuck and node is not None and node not in bound:
-                    why = (p.condition(pod, "PodScheduled") or {}).get("message", "")
-                    message = f"the scheduler lets it not go to node {node}: {why}"
-                    if uid in self.reader.specs:
-                        self.verdicts.refuse(self.reader.specs[uid], slot, why, node, longest)
-            if uid in self.statuses:
-                self.statuses[uid].in_trouble("Withdrawn", message, now)
+            self.learning.withdrawn(uid, ours.get(uid, {}).values(), stuck, now, longest)
         if steps.refused:
             self.admission.look(self.places, seen["nodes"])
-        for uid, (wanted, rules, why) in steps.refused.items():
-            if uid in self.reader.specs and uid in self.statuses:
-                spec = self.reader.specs[uid]
-                form = begun_in(spec, self.live[uid].form)
-                known = self.admission.refusing(form.rules[wanted.task])
-                for node, said in self.admission.refusing(rules).items():
-                    if node == wanted.node or node not in known:
-                        self.verdicts.refuse(spec, slot, said, node, longest)
-                message = f"node {wanted.node} does not admit pod {wanted.name}: {why}"
-                self.statuses[uid].in_trouble("NotAdmitted", message, now)
-
-    def _find_room(self, steps: Steps, seen: Seen, now: float) -> None:
+            forms = {uid: entry.form for uid, entry in self.live.items()}
+            self.learning.not_admitted(steps, forms, self.admission, now, longest)
         # Others give the room back, or the node is told to be smaller in the next slot.
         nodes = set(steps.short.values())
         going = self.machines.changing(seen, self.settings, nodes, self._late)
@@ -764,8 +698,7 @@ class Reconciler:
             "done": self.done,
             **self.rehearsals.state(self.reader.specs.keys()),
             "patience": self.patience.state(self.clock),
-            "verdicts": self.verdicts.state(),
-            "changes": self.meter.changes.state(),
+            "verdicts": self.learning.verdicts.state(),
             "accounts": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
@@ -857,8 +790,7 @@ class Reconciler:
                     cause=self.windows.cause(entry, self.driver, self.machines),
                 )
                 job.in_state(state_of(policy, entry.job), now)
-                cost = self.meter.changes.cost(uid, entry.spec.resize)
-                job.resized(entry, self.meter.idle(uid), cost)
+                job.resized(entry, self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
         # A gauge keeps its last value, so phases that no job is in any more are set to 0.
         for phase in PHASES:

@@ -114,23 +114,20 @@ class StatusWriter:
             self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
-    def resized(self, entry: Entry[JobSpec], idle: tuple[float, float], cost: float | None) -> None:
+    def resized(self, entry: Entry[JobSpec], idle: tuple[float, float]) -> None:
         """Record the number of resizes, and the seconds without work that all, and the last, cost.
-
-        The status also has the expected cost of the next change, in seconds.
 
         What was counted before this controller began is in the status already.
         """
         if not entry.resizes:
             return
         before = self._resizes_before
-        told = {
+        self.status["resizes"] = {
             "count": entry.resizes,
             "restarts": entry.restarts,
             "seconds": round(before.get("seconds", 0.0) + idle[0], 3),
             "lastSeconds": round(idle[1] or before.get("lastSeconds", 0.0), 3),
         }
-        self.status["resizes"] = told | ({} if cost is None else {"costSeconds": round(cost, 3)})
 
     def invalid(self, message: str, now: float) -> None:
         """Record that the object is invalid."""

@@ -163,7 +163,7 @@ class Played:
         tries = self.reconciler.tries(self.seen(), self.now())
         answers = [(each.job, "create", self.refuses(each)) for each in tries]
         failures = [(uid, word, why) for uid, word, why in answers if why is not None]
-        self.reconciler.tried(tries, failures, self.now())
+        self.reconciler.learning.tried(tries, failures, self.now())
 
     def run(self, slots: int) -> None:
         for _ in range(slots):
