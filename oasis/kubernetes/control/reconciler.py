@@ -39,7 +39,7 @@ from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience, Write
-from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals, planned_ahead
+from oasis.kubernetes.control.planning import Came, Planning, Rehearsals, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import CLAIM_REFUSED, StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
@@ -185,7 +185,7 @@ class Reconciler:
         """Begin the present slot if it has not begun yet, and return whether it did."""
         planning = self._prepare(now, seen)
         if planning is not None:
-            planning.asked.make()
+            planning.make()
             self._follow(planning, seen)
         return planning is not None
 
@@ -203,10 +203,10 @@ class Reconciler:
             if planning is None:
                 return False
             if self.driver.arriving_again & self.pods_of(look()).keys():
-                planning.asked.make()  # without a plan their pods would go meanwhile
+                planning.make()  # without a plan their pods would go meanwhile
             else:
-                planning.asked.start(on_end, patience)
-        if planning.asked.ended.is_set():
+                planning.start(on_end, patience)
+        if planning.answered.done():
             self._follow(planning, look())
         return self._planning is None
 
@@ -239,18 +239,18 @@ class Reconciler:
                 self._tell_completed(entry, max(slot - 1, entry.arrived), now)
             self.reader.specs.pop(uid, None)  # nothing runs for it any more
         self.rehearsals.known = frozenset(self.statuses)
-        asked = Asked(partial(self.driver.boundary, slot, facts))
-        self._planning = Planning(slot, facts, now, self.driver.slot, before, asked)
+        question = partial(self.driver.boundary, slot, facts)
+        self._planning = Planning(slot, facts, now, self.driver.slot, before, question)
         return self._planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
         """Put a new plan into force: report its decisions, and save it."""
         self._planning = None
-        slot, now, outcome = planning.slot, planning.now, planning.asked.outcome()
+        slot, now, outcome = planning.slot, planning.now, planning.answered.result()
         ours = self.pods_of(seen)
-        self.metrics.policy_seconds.observe(planning.asked.seconds)
+        self.metrics.policy_seconds.observe(planning.seconds)
         count, jobs = len(outcome.changed), len(self.driver.entries)
-        told = {"slot": slot, "count": count, "seconds": round(planning.asked.seconds, 6)}
+        told = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
         log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=told)
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())

@@ -202,7 +202,7 @@ def run(
         )
         _check_clock(settings)
     log_format = known(log_format, LOG_FORMATS, "--log-format")
-    logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
+    log_as(log_format)
     # All options are read before anything is asked of the cluster: a wrong one costs no request.
     objects = connect(kubeconfig, context, dry_run=dry_run)
     from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (needs an extra)
@@ -282,6 +282,12 @@ def _certifier(of_report: Mapping[str, object], metrics: Metrics) -> Certifier:
 
     given = {flag: str(value) for flag, value in of_report.items() if value is not None}
     return Certifier(report_command([word for pair in given.items() for word in pair]), metrics)
+
+
+def log_as(log_format: str) -> None:
+    """Log on standard error in one of the formats, under ``--verbose`` too."""
+    logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
+    logging.getLogger("oasis").handlers.clear()  # of --verbose: each line would come twice
 
 
 def _check_clock(settings: ControllerSettings) -> None:
