@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes.acting import Create
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError
+from oasis.kubernetes.api.resources import Objects
+from oasis.kubernetes.api.watching import ObjectStore
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.node_affinity import REQUIRED, left_to_scheduler
+from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.played import SLOT, Played, job, job_of, node
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
@@ -135,3 +141,30 @@ def test_what_is_left_to_the_scheduler_is_named_and_nothing_else() -> None:
     message = "left to the scheduler of the cluster, and not seen by the plan: affinity.podAffinity"
     said = ("True", "LeftToScheduler", f"{message} of its workers")
     assert made.said(uid, "Unjudged") == said
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_refused"),
+    [
+        ({}, False),
+        (ApiError("POST", "/", 403, "Forbidden", "exceeded quota"), True),
+        (ApiError("POST", "/", 400, "BadRequest", "admission webhook denied the request"), True),
+        (ApiError("POST", "/", 400, "BadRequest", "webhook x does not support dry run"), False),
+        (LostAnswerError("POST", "/", "timed out"), False),
+    ],
+)
+def test_only_a_refusal_of_the_pod_itself_is_one(answer: Any, is_refused: bool) -> None:
+    connection, asked = FakeConnection(), []
+
+    def request(method: str, path: str, **given: Any) -> Any:
+        asked.append((method, given["query"]["dryRun"]))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    connection.request = request  # type: ignore[method-assign]
+    writer = ClusterWriter(Objects(connection), ObjectStore(), 1, Metrics())  # type: ignore[arg-type]
+    body = {"metadata": {"name": "j-try", "namespace": "ns"}}
+    assert bool(writer.try_out([Create("j", "j-try", body)])) == is_refused
+    writer.close()
+    assert asked == [("POST", "All")]
