@@ -27,26 +27,33 @@ class Learning:
         self._clock, self._reader, self._patience = clock, reader, patience
         self.verdicts = Verdicts()
         self._tried: dict[str, int] = {}  # versions of jobs of which a pod can be made, by uid
+        self._counts: Counter[str] = Counter()  # pods of each namespace at the last boundary
 
     def tries(self, now: float, is_due: bool, pods_of: Callable[[], Pods]) -> list[Create]:
         """Pods to be asked for in a dry run, before a plan is made; `tried` tells the answers.
 
         They are of jobs that are new, edited, or were refused long enough ago, and, if a slot
-        `is_due`, of those that held room in the one before and got no pod.
+        `is_due`, of those that held room in the one before and got no pod, and of those in whose
+        namespace pods went, which may give quota back.
         """
-        slot = self._clock.slot(now)
+        slot, there, freed = self._clock.slot(now), pods_of() if is_due else {}, set()
+        if is_due:
+            pods = (pod for each in there.values() for pod in each.values())
+            counts = Counter(pod["metadata"]["namespace"] for pod in pods)
+            freed = {space for space, count in self._counts.items() if counts[space] < count}
+            self._counts = counts
         due = [
             spec
             for uid, spec in self._reader.specs.items()
             if not spec.is_existing
             and self._reader.statuses[uid].phase not in TERMINAL
-            and self.verdicts.why(spec, slot) is None
+            and (self.verdicts.why(spec, slot) is None or spec.namespace in freed)
             and (
                 self._tried.get(uid) != spec.generation
                 or (is_due and self._patience.is_refused(uid, "create"))
             )
         ]
-        there = pods_of() if due else {}
+        there = pods_of() if due and not is_due else there
         found: list[Create] = []
         for spec in due:
             if spec.uid not in there:
@@ -64,7 +71,7 @@ class Learning:
             spec = self._reader.specs[uid]
             if refused[uid] < count:
                 self._tried[uid] = spec.generation
-                self.verdicts.accept(uid, slot)
+                self.verdicts.accept(uid)
                 continue
             self._tried.pop(uid, None)
             self.verdicts.refuse(spec, slot, why[uid])
@@ -77,7 +84,7 @@ class Learning:
         for uid, pods in ours.items():
             for pod in pods.values():
                 if "nodeName" in pod["spec"]:
-                    self.verdicts.accept(uid, slot, pod["spec"]["nodeName"])
+                    self.verdicts.accept(uid, pod["spec"]["nodeName"], slot)
 
     def withdrawn(
         self, uid: str, pods: Iterable[Any], stuck: Container[str], now: float, longest: int

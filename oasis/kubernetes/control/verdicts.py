@@ -43,9 +43,9 @@ class Verdicts:
             until = slot + min(2 ** min(times, LONGEST), longest)
             self._known[spec.uid, node] = spec.generation, times + 1, slot, until, why
 
-    def accept(self, uid: str, slot: int, node: str = ANY) -> None:
-        """Forget a verdict that is over: a pod of the job was made, or is bound to the node."""
-        if self.until(uid, node) <= slot:
+    def accept(self, uid: str, node: str = ANY, slot: int | None = None) -> None:
+        """Forget a verdict, as a pod was made or is bound; with a `slot`, one that is over then."""
+        if slot is None or self.until(uid, node) <= slot:
             self._known.pop((uid, node), None)
 
     def why(self, spec: JobSpec, slot: int, node: str = ANY, *, runs: bool = False) -> str | None:
