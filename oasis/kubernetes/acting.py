@@ -14,9 +14,8 @@ from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
 from oasis.kubernetes.names import NODE, TASK
 from oasis.kubernetes.objects.existing import BY_NAME, ExistingKind, is_suspended
-from oasis.kubernetes.objects.neighbours import Bound, Neighbours, PodRules
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.oasis_job import JobSpec, identity, job_id
+from oasis.kubernetes.objects.oasis_job import JobSpec, job_id
 from oasis.model.groups import GROUPS, TaskGroup
 
 Pod = Mapping[str, Any]
@@ -117,15 +116,6 @@ class Target:
     lacking: tuple[Mapping[str, Any], ...] = ()  # what its pods need in the network, to be made
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A pod that was made for a node that does not admit it."""
-
-    wanted: WantedPod  # what it was made for
-    rules: NodeRules  # what it says of its nodes
-    why: str  # which label or taint of the node is against it
-
-
 @dataclass(slots=True)
 class Steps:
     """Actions in order, deletions first, the others by the uid of their job."""
@@ -133,8 +123,8 @@ class Steps:
     actions: list[Action] = field(default_factory=list)  # independent of each other
     withdrawn: set[str] = field(default_factory=set)  # whose gang is withdrawn
     short: dict[str, str] = field(default_factory=dict)  # whose gang waits: the node without room
-    refused: dict[str, Refusal] = field(default_factory=dict)  # whose pod its node does not admit
-    unfit: dict[str, str] = field(default_factory=dict)  # whose gang others keep off, or itself
+    # Whose pod its node does not admit: the pod, what it says of its nodes, and why.
+    refused: dict[str, tuple[WantedPod, NodeRules, str]] = field(default_factory=dict)
     failed: dict[str, Exception] = field(default_factory=dict)  # for which nothing can be done
 
 
@@ -194,7 +184,6 @@ def reconcile(
     free: Free,
     stuck: frozenset[str] = frozenset(),
     nodes: Mapping[str, Mapping[str, Any]] | None = None,
-    beside: Neighbours | None = None,
 ) -> Steps:
     """Compare the existing pods with the planned ones, and list the actions that are missing.
 
@@ -210,8 +199,6 @@ def reconcile(
         Uids of pods for which the scheduler has found no room for too long.
     nodes : mapping of str to mapping, optional
         Nodes by name: no gate is opened towards one that does not admit the pod.
-    beside : Neighbours, optional
-        The pods on the nodes, where some mind each other; changed as gates are opened.
     """
     steps = Steps()
     for uid, pod in orphans:
@@ -230,11 +217,8 @@ def reconcile(
             waiting.append((target, gated))
     for target, gated in waiting:
         try:
-            if not _is_refused(target, gated, nodes or {}, beside, steps):
+            if not _is_refused(target, gated, nodes or {}, steps):
                 _place(target, gated, free, steps)
-                if beside is not None and target.spec.uid not in steps.short:
-                    for wanted in gated:
-                        beside.put(_bound(target, wanted))
         except Exception as error:  # noqa: BLE001 (of this job: the others go on)
             steps.failed[target.spec.uid] = error
     # A job that failed half-way gets nothing done, because half of a change would break its gang.
@@ -319,7 +303,6 @@ def _is_refused(
     target: Target,
     gated: list[WantedPod],
     nodes: Mapping[str, Mapping[str, Any]],
-    beside: Neighbours | None,
     steps: Steps,
 ) -> bool:
     """Return whether a node of the gang does not admit its pod, which would never be bound."""
@@ -328,42 +311,9 @@ def _is_refused(
             rules = NodeRules.of(target.pods[wanted.name]["spec"])
             why = rules.refusal(nodes[wanted.node])
             if why is not None:
-                steps.refused[target.spec.uid] = Refusal(wanted, rules, why)
+                steps.refused[target.spec.uid] = wanted, rules, why
                 return True
-    unfit = None if beside is None else _unfit(target, gated, beside)
-    if unfit is not None:
-        steps.unfit[target.spec.uid] = unfit
-    return unfit is not None
-
-
-def _bound(target: Target, wanted: WantedPod) -> Bound:
-    """A gated pod as it will be on its node."""
-    pod = target.pods[wanted.name]
-    labels = {**(pod["metadata"].get("labels") or {})}
-    labels |= identity(target.spec.name, target.spec.uid, wanted.task)
-    return Bound.of({**pod, "metadata": {**pod["metadata"], "labels": labels}}, wanted.node)
-
-
-def _unfit(target: Target, gated: list[WantedPod], beside: Neighbours) -> str | None:
-    """Return why the pods of a gang cannot all go where they are planned, beside others."""
-    left = []
-    for wanted in gated:
-        if wanted.node in beside.nodes:
-            bound, spec = _bound(target, wanted), target.pods[wanted.name]["spec"]
-            rules = PodRules.of(bound.namespace, bound.labels, spec)
-            left.append((wanted, bound, beside.judge(rules, NodeRules.of(spec))))
-    # One may have to be there before another one is let in, as where they are to be near each
-    # other. If all of them fit, then in the order that is found here.
-    while left:
-        fits = next((one for one in left if one[2].refusal(one[0].node) is None), None)
-        if fits is None:
-            wanted, _, judge = left[0]
-            why = judge.refusal(wanted.node)
-            return f"node {wanted.node} does not admit pod {wanted.name}: {why}"
-        left.remove(fits)
-        for _, _, judge in left:
-            judge.enters(fits[1])
-    return None
+    return False
 
 
 def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> None:

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,16 +46,6 @@ PHASES = {name: "Rejected" if name == "d" else "Completed" for name in JOBS}  # 
 def submit_all(scene: Scene, again: str = "") -> None:
     for name, (workers, slots) in JOBS.items():
         scene.submit(rigid(scene, name + again, workers, slots))
-
-
-def pods_ever(cluster: Cluster, scene: Scene) -> Counter[str]:
-    """Number of times the adapter's account created each pod, from the audit log."""
-    made = Counter()
-    for request in cluster.plane.requests(scene.account):
-        what = (request.verb, request.resource, request.code, request.namespace)
-        if what == ("create", "pods", 201, cluster.namespace):
-            made[request.name] += 1
-    return made
 
 
 def check_end(cluster: Cluster, scene: Scene, rounds: Sequence[str] = ("",)) -> None:

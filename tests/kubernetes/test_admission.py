@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
@@ -12,22 +11,15 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
-from oasis.kubernetes.names import NODE_ROLE
+from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.adapter import rigid
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.stepped import CLOCK, Stepped
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
-from tests.unit.kubernetes.test_neighbours import (
-    ELSEWHERE,
-    beside,
-    refusals,
-    there,
-)
-from tests.unit.kubernetes.test_neighbours import NODES as ZONES
-from tests.unit.kubernetes.test_neighbours import labels as own_labels
 from tests.unit.kubernetes.test_node_affinity import (
     KEYS,
     NODES,
@@ -88,83 +80,6 @@ def test_the_scheduler_admits_what_the_rules_admit(cluster: Cluster) -> None:
     assert verdicts(cluster) == expected
     share = sum(expected.values()) / len(expected)
     assert 0.2 < share < 0.8, f"both verdicts are tried: {share:.0%} are admitted"
-
-
-WORLDS, ROUNDS = 12, 25  # namespaces with pods of their own; pods that are tried in each
-
-
-def test_the_scheduler_admits_what_the_rules_admit_beside_other_pods(
-    cluster: Cluster, request: pytest.FixtureRequest
-) -> None:
-    """Each pod is tried on one node: it asks for a resource that only this node has.
-
-    So the scheduler goes by all nodes where pods are spread, as it does for a pod that may go
-    anywhere; and a pod that it lets in is taken away before the next one comes.
-    """
-    draw = random.Random(3)
-    nodes = add_zones(cluster)
-    elsewhere = Cluster(cluster.plane, f"{cluster.namespace}-elsewhere")
-    worlds = [Cluster(cluster.plane, f"{cluster.namespace}-{k}") for k in range(WORLDS)]
-    wanted: list[bool] = []
-    rounds = 4 * ROUNDS if request.config.getoption("--nightly") else ROUNDS
-    try:
-        for world in (elsewhere, *worlds):
-            world.create_namespace()
-        far = named_there(there(draw, ELSEWHERE, 4), elsewhere)
-        beside_it = [named_there(there(draw, "ns", draw.randint(1, 7)), world) for world in worlds]
-        for _ in range(rounds):
-            found = {}
-            for world, pods in zip(worlds, beside_it, strict=True):
-                spec, own, node = beside(draw), own_labels(draw), draw.choice(list(ZONES))
-                here = json.loads(json.dumps(spec).replace(ELSEWHERE, elsewhere.namespace))
-                why = refusals(here, own, [*pods, *far], nodes, world.namespace)
-                world.create(one_node(here, own, node))
-                found[world] = node not in why
-            for world, admits in found.items():
-                until(
-                    lambda world=world: "one" in verdicts(world), "it has looked at the pod", 60.0
-                )
-                assert verdicts(world)["one"] == admits, world.read()["one"]["spec"]
-                world.delete("one", grace=0)
-                wanted.append(admits)
-            until(lambda: not any("one" in world.read() for world in worlds), "they are gone")
-    finally:
-        for world in (elsewhere, *worlds):
-            world.clear_namespace()
-    share = sum(wanted) / len(wanted)
-    assert len(wanted) == WORLDS * rounds
-    assert 0.2 < share < 0.8, f"both verdicts are tried: {share:.0%} are admitted"
-
-
-def add_zones(cluster: Cluster) -> dict[str, Any]:
-    nodes = cluster.plane.nodes
-    for name, given in ZONES.items():
-        nodes.add(name, {"cpu": "1000", "pods": "1000", f"oasis.test/{name}": "1000"}, given)
-    nodes.wait_ready(*ZONES)
-    nodes.taint("n1", "team=x:NoSchedule")
-    return {name: nodes.read(name) for name in ZONES}
-
-
-def named_there(pods: list[dict[str, Any]], world: Cluster) -> list[dict[str, Any]]:
-    """Pods that are bound at once, in the namespace of a world; as they are then."""
-    for made in pods:
-        made["metadata"]["namespace"] = world.namespace
-        terms = ((made["spec"].get("affinity") or {}).get("podAntiAffinity") or {}).get(
-            REQUIRED, []
-        )
-        for term in terms:
-            if term.get("namespaces"):
-                term["namespaces"] = [world.namespace]
-        spec = {**made["spec"], "containers": [{"name": "c", "image": "c"}]}
-        spec["tolerations"] = [{"operator": "Exists"}]
-        world.create({**made, "spec": spec})
-    return list(world.read().values())
-
-
-def one_node(spec: dict[str, Any], own: dict[str, str], node: str) -> dict[str, Any]:
-    asked = {"limits": {f"oasis.test/{node}": "1"}}
-    container = {"name": "c", "image": "c", "resources": asked}
-    return {"metadata": {"name": "one", "labels": own}, "spec": {**spec, "containers": [container]}}
 
 
 @pytest.mark.parametrize(("spec", "said"), REFUSED)
@@ -268,43 +183,24 @@ def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
     assert said == "no node admits its workers: label gpu is not b200 (3 nodes)"
 
 
-def test_gangs_are_planned_where_the_scheduler_admits_them_beside_other_pods(
-    cluster: Cluster,
-) -> None:
-    scene, nodes = Scene(cluster.plane, cluster.namespace, CLOCK), cluster.plane.nodes
-    zones = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
-    for name, zone in zones.items():
-        room = {GPU: "4", "cpu": "96", "memory": "1Ti"}
-        nodes.add(name, room, {NODE_ROLE: "worker", "zone": zone})
-    nodes.wait_ready(*zones)
+def test_what_the_cluster_refuses_is_learnt(cluster: Cluster) -> None:
+    """Anti-affinity to a pod on n0 sends a gang elsewhere; a job that is refused holds no room."""
+    clock = SlotClock(slot_seconds=2.0)
+    scene, nodes = Scene(cluster.plane, cluster.namespace, clock), cluster.plane.nodes
+    for name in ("n0", "n1"):
+        nodes.add(name, {GPU: "4", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "worker"})
+    nodes.wait_ready("n0", "n1")
     container = {"name": "c", "image": "c"}
     meta = {"name": "db", "labels": {"app": "db"}}
-    cluster.create({"metadata": meta, "spec": {"nodeName": "n2", "containers": [container]}})
-    seen: dict[str, set[str]] = {}
-
-    def term(app: str) -> dict[str, Any]:
-        return {REQUIRED: [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": app}}}]}
-
-    def arrivals(slot: int) -> list[dict[str, Any]]:
-        asked = {"far": {"podAntiAffinity": term("db")}, "near": {"podAffinity": term("db")}}
-        asked |= {f"together-{k}": {"podAffinity": term(f"together-{k}")} for k in range(3)}
-        made = [gang(scene, name, {"affinity": each}, 5, 2) for name, each in asked.items()]
-        for each in made:
-            own = {"labels": {"app": each["metadata"]["name"]}}
-            each["spec"]["workers"]["template"]["metadata"] = own
-        return [] if slot else made
-
-    def over(reconciler: Reconciler) -> bool:
-        for owner, where in nodes_by_job(scene).items():
-            seen.setdefault(owner, set()).update(zones.get(node, "") for node in where)
-        return reconciler.driver.slot is not None and not reconciler.driver.entries
-
-    stepped = Stepped(scene, policy("fifo"), arrivals, over)
-    stepped.run()
-    assert set(scene.phases().values()) == {"Completed"}
-    assert (seen["far"], seen["near"]) == ({"a"}, {"b"})
-    assert all(len(seen[f"together-{k}"]) == 1 for k in range(3))
-    assert stepped.controller.metrics.withdrawn._value.get() == 0
+    cluster.create({"metadata": meta, "spec": {"nodeName": "n0", "containers": [container]}})
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "db"}}}
+    far = {"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}
+    scene.submit(gang(scene, "never", {"priorityClassName": "is-not-there"}, 8, 2))
+    scene.submit(gang(scene, "far", far, 4, 2))
+    with scene.controller(policy("fifo")) as controller:
+        until(lambda: scene.phases()["far"] == "Completed", "n1 is found", 60.0)
+        assert (scene.phases()["never"], reason(scene, "never")) == ("Pending", "PodsRefused")
+        assert controller.metrics.withdrawn._value.get() <= 1
 
 
 def test_taints_and_labels_of_running_jobs(cluster: Cluster) -> None:

@@ -15,14 +15,13 @@ import offline
 
 # Working state, which changes as its owner goes on.
 MUTABLE = {
-    "Changes",
     "Container",
     "Entry",
     "Decided",
     "Requests",
     "Steps",
     "Events",
-    "Judge",
+    "Verdicts",
     "Planning",
     "Fill",
     "Known",

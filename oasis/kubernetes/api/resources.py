@@ -9,7 +9,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError, Connection, LostAnswerError
-from oasis.kubernetes.api.trimming import trimmed_claim, trimmed_node, trimmed_pod, without_fields
+from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod, without_fields
 
 Object = dict[str, Any]
 
@@ -32,8 +32,6 @@ class ResourceKind:
 
 PODS = ResourceKind("/api/v1", "pods", kept=trimmed_pod)
 NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=trimmed_node)
-CLAIMS = ResourceKind("/api/v1", "persistentvolumeclaims", kept=trimmed_claim)
-VOLUMES = ResourceKind("/api/v1", "persistentvolumes", namespaced=False, kept=trimmed_claim)
 SERVICES = ResourceKind("/api/v1", "services")
 NETWORK_POLICIES = ResourceKind("/apis/networking.k8s.io/v1", "networkpolicies")
 EVENTS = ResourceKind("/api/v1", "events")
@@ -108,6 +106,11 @@ class Objects:
             if error.status == 404:
                 return []
             raise
+
+    def would_create(self, kind: ResourceKind, body: Mapping[str, Any]) -> None:
+        """Have the server check a creation, which it does not make."""
+        query = {"fieldManager": names.FIELD_MANAGER, "dryRun": "All"}
+        self._request("POST", kind.path(body["metadata"]["namespace"]), body=body, query=query)
 
     def create(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
         """Create an object with a given name.

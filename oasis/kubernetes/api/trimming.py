@@ -23,7 +23,7 @@ POD_SPEC = (
     *("hostname", "subdomain"),
 )
 # The affinity is narrowed when the gate is opened, if the node tolerates such a pod.
-GATED_SPEC = (*POD_SPEC, "affinity", "tolerations", "topologySpreadConstraints", "volumes")
+GATED_SPEC = (*POD_SPEC, "affinity", "tolerations")
 CONTAINER = ("resources", "restartPolicy")
 POD_STATUS = ("phase", "reason", "message")
 POD_CONDITIONS = ("Ready", "PodScheduled", "DisruptionTarget")
@@ -55,9 +55,6 @@ def trimmed_pod(found: Mapping[str, Any]) -> Object:
     """
     spec, status = found["spec"], found.get("status") or {}
     kept_spec = _parts(spec, POD_SPEC if not spec.get("schedulingGates") else GATED_SPEC)
-    apart = (spec.get("affinity") or {}).get("podAntiAffinity")
-    if apart and "affinity" not in kept_spec:  # it keeps others off as long as it is there
-        kept_spec["affinity"] = {"podAntiAffinity": apart}
     for name in ("containers", "initContainers"):
         if spec.get(name):
             kept_spec[name] = [_parts(container, CONTAINER) for container in spec[name]]
@@ -83,21 +80,6 @@ def trimmed_node(found: Mapping[str, Any]) -> Object:
         "metadata": _metadata(found),
         "spec": _parts(found.get("spec") or {}, ("unschedulable", "taints")),
         "status": _parts(found.get("status") or {}, NODE_STATUS),
-    }
-
-
-def trimmed_claim(found: Mapping[str, Any]) -> Object:
-    """Return the fields of a claim or a volume that are read: its name and its location.
-
-    Examples
-    --------
-    >>> trimmed_claim({"metadata": {"name": "a", "uid": "u"}, "spec": {"volumeName": "v", "x": 1}})
-    {'metadata': {'name': 'a', 'uid': 'u'}, 'spec': {'volumeName': 'v'}, 'status': {}}
-    """
-    return {
-        "metadata": _parts(found["metadata"], (*META, "labels")),
-        "spec": _parts(found.get("spec") or {}, ("volumeName", "nodeAffinity")),
-        "status": _parts(found.get("status") or {}, ("phase",)),
     }
 
 

@@ -135,6 +135,14 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     }
 
 
+def tried_pod(spec: JobSpec) -> tuple[str, dict[str, Any]]:
+    """Name and body of a worker that is asked for in a dry run, to see whether one can be made."""
+    name = f"{prefix_of(spec)}-try-{spec.uid[:8]}"
+    index = None if spec.network is None else 0
+    wanted = WantedPod(name, TaskGroup.WORKER, "", "", index)
+    return name, pod_object(spec, wanted, "", 0)
+
+
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
     """The JSON patch that sends a gated pod to its node.
 

@@ -11,7 +11,6 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended
-from oasis.kubernetes.objects.neighbours import Bound, Neighbours, minds_others
 from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
@@ -60,22 +59,6 @@ def free_room(
             for name, amount in requests.of(pod).items():
                 room[name] = room.get(name, Fraction(0)) - amount
     return free
-
-
-def neighbours(
-    nodes: Mapping[str, Object], pods: Iterable[Object], ours: Container[str]
-) -> Neighbours | None:
-    """The pods on the nodes, and those of `ours` on their way there; None if no pod minds them."""
-    pods = list(pods)
-    if not any(minds_others(pod["spec"]) for pod in pods):
-        return None
-    there = []
-    for pod in pods:
-        if not has_ended(pod):
-            is_ours = pod["metadata"]["uid"] in ours
-            node = p.target_node(pod) if is_ours else pod["spec"].get("nodeName")
-            there += [Bound.of(pod, node)] if node else []
-    return Neighbours(nodes, there)
 
 
 def working_gang(

@@ -14,14 +14,12 @@ from oasis.kubernetes.acting import described
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import (
-    CLAIMS,
     CLASSES,
     NETWORK_POLICIES,
     NODES,
     OASIS_JOBS,
     PODS,
     SERVICES,
-    VOLUMES,
     WINDOWS,
     Objects,
     ResourceKind,
@@ -148,6 +146,8 @@ class Controller:
         reconciler = awake(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
+        tries = reconciler.tries(seen, self._now())
+        reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         reconciler.begin_slot_if_due(self._now(), seen)
         actions = reconciler.steps(seen, set(), self._now()).actions
         reconciler.refused(self.writer.do(actions), self._now())
@@ -312,6 +312,8 @@ class Controller:
         def on_end() -> None:
             self._news.put((self._now(), "plan", "", None))
 
+        if tries := reconciler.tries(self._seen(), self._now()):
+            reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         begun = reconciler.plan_if_due(self._now(), self._seen, PLAN_WAIT, on_end)
         reconciler.start_between(self._now(), self._seen, PLAN_WAIT, on_end)
         # Planning may have taken seconds, in which pods came and went.
@@ -389,8 +391,6 @@ def followed(settings: ControllerSettings) -> list[Followed]:
         (NODES, (None,), settings.node_selector, False),
         (SERVICES, spaces, names.JOB_UID, False),
         (NETWORK_POLICIES, spaces, names.JOB_UID, False),
-        (CLAIMS, spaces, None, False),
-        (VOLUMES, (None,), None, False),
         (CLASSES, (None,), None, True),
         (WINDOWS, (None,), None, True),
         *((existing.where, spaces, SELECTOR, True) for existing in EXISTING),

@@ -94,8 +94,7 @@ def _go_on(
     reconciler.done.update(found["done"])
     reconciler.between.early.update(found.get("early", {}))
     reconciler.patience.restore(found["patience"])
-    if "changes" in found:
-        reconciler.meter.changes.restore(found["changes"])
+    reconciler.learning.verdicts.restore(found.get("verdicts", ()))
     driver = reconciler.driver
     # The policy's state is indexed by machine and resource, and fits no other site.
     same = (

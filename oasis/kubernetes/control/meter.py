@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from oasis.kubernetes.api.lease import steady_seconds
-from oasis.kubernetes.control.changes import Changes
 from oasis.kubernetes.objects.oasis_job import SlotClock
 
 log = logging.getLogger("oasis.kubernetes")
@@ -77,11 +76,6 @@ class WorkMeter:
     worker-slot a slot. What it saw begin is counted from when it saw it, so the sum is at most the
     time for which the pods ran.
 
-    Attributes
-    ----------
-    changes : Changes
-        Costs of changes of running jobs.
-
     Examples
     --------
     >>> meter = WorkMeter(SlotClock(slot_seconds=10.0, startup_seconds=2.0))
@@ -91,10 +85,8 @@ class WorkMeter:
     {'j': 1.5}
     """
 
-    def __init__(
-        self, clock: SlotClock, observe: Callable[[str, float], object] = lambda *_: None
-    ) -> None:
-        self._clock, self.changes = clock, Changes(observe)
+    def __init__(self, clock: SlotClock) -> None:
+        self._clock = clock
         self._gangs: dict[str, _Gang] = {}
 
     def note(self, uid: str, workers: Iterable[str], at: float) -> None:
@@ -102,7 +94,6 @@ class WorkMeter:
         gang = self._gangs.setdefault(uid, _Gang(at))
         at = _credit(gang, at)
         workers = tuple(workers)
-        self.changes.note(uid, len(workers), at)
         before, gang.workers = gang.workers, workers
         if before and not gang.workers:
             gang.idle_since = at

@@ -43,12 +43,6 @@ class Metrics:
             # Buckets up to ten minutes: to pull the image of a framework can take several.
             buckets=(0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0),
         )
-        self.change_seconds = histogram(
-            "oasis_change_seconds",
-            "Seconds of work of the whole gang that a change of a running job took.",
-            ("kind",),
-            buckets=(1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0),
-        )
         self.actions = counter(
             "oasis_pod_actions", "Pods created, opened and deleted.", ("action",)
         )
@@ -94,10 +88,6 @@ class Metrics:
             "oasis_certified_timestamp_seconds",
             "When that share was measured, in seconds since 1970; 0: not yet.",
         )
-
-    def took(self, kind: str, seconds: float) -> None:
-        """Count a change of a running job."""
-        self.change_seconds.labels(kind).observe(seconds)
 
     def attempt(self, method: str, status: int, seconds: float) -> None:
         """Count a request."""

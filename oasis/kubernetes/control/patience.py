@@ -76,6 +76,10 @@ class Patience:
         """Return whether a write of this kind may be retried now."""
         return now >= self._refused.get((uid, word), (0, now, ""))[1]
 
+    def is_refused(self, uid: str, word: str) -> bool:
+        """Return whether the last write of this kind was refused."""
+        return (uid, word) in self._refused
+
     def refusal(self, uid: str) -> str:
         """Last error of the API server about a write of the job; empty without one."""
         said = (why for (job, _), (_, _, why) in self._refused.items() if job == uid)

@@ -6,8 +6,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Container, Mapping, Set
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from oasis.driver.between import EarlyStarts
 from oasis.driver.driver import Driver
@@ -29,47 +30,23 @@ FOREIGN = 5.0  # seconds until another controller, which is told to, ends its po
 T = TypeVar("T")
 
 
-class Asked(Generic[T]):
-    """A question to the policy, answered here or in a thread.
+def answer(question: Callable[[], T], answered: Future[T]) -> None:
+    """Ask the policy here, and keep what it says or raises."""
+    try:
+        answered.set_result(question())
+    except BaseException as error:  # noqa: BLE001 (a thread has no caller)
+        answered.set_exception(error)
 
-    Parameters
-    ----------
-    question : callable
-        Function that returns the answer.
-    """
 
-    def __init__(self, question: Callable[[], T]) -> None:
-        self._question = question
-        self.seconds = 0.0
-        self.ended = threading.Event()
-        self._found: T | None = None
-        self._error: BaseException | None = None
-
-    def start(self, on_end: Callable[[], None], patience: float = 0.0) -> None:
-        """Ask in a thread, which ends with the process; wait `patience` seconds for its end."""
-
-        def run() -> None:
-            self.make()
-            on_end()
-
-        threading.Thread(target=run, name="planning", daemon=True).start()
-        self.ended.wait(patience)
-
-    def make(self) -> None:
-        """Ask now; `outcome` raises what the policy raises."""
-        begin = time.perf_counter()
-        try:
-            self._found = self._question()
-        except BaseException as error:  # noqa: BLE001 (a thread has no caller)
-            self._error = error
-        self.seconds = time.perf_counter() - begin
-        self.ended.set()
-
-    def outcome(self) -> T:
-        """The answer."""
-        if self._error is not None:
-            raise self._error
-        return cast(T, self._found)
+def answer_in_thread(
+    question: Callable[[], T], answered: Future[T], on_end: Callable[[], None], patience: float
+) -> None:
+    """Ask the policy in a thread, and wait `patience` seconds for its end."""
+    answered.add_done_callback(lambda _: on_end())
+    # An executor would keep the process until the plan is made.
+    asking = threading.Thread(target=answer, args=(question, answered), daemon=True)
+    asking.start()
+    wait((answered,), patience)
 
 
 @dataclass(slots=True)
@@ -81,7 +58,24 @@ class Planning:
     now: float  # when it was begun
     slot_before: int | None
     live_before: Mapping[str, Entry[JobSpec]]  # copies of the entries, by uid
-    asked: Asked[Decided[JobSpec]]
+    question: Callable[[], Decided[JobSpec]]
+    answered: Future[Decided[JobSpec]] = field(default_factory=Future)
+    seconds: float = 0.0  # that the policy thought
+
+    def make(self) -> None:
+        """Make the plan now."""
+        answer(self._timed, self.answered)
+
+    def start(self, on_end: Callable[[], None], patience: float) -> None:
+        """Make the plan in a thread, and wait `patience` seconds for its end."""
+        answer_in_thread(self._timed, self.answered, on_end, patience)
+
+    def _timed(self) -> Decided[JobSpec]:
+        begin = time.perf_counter()
+        try:
+            return self.question()
+        finally:
+            self.seconds = time.perf_counter() - begin
 
 
 class Rehearsals:
@@ -103,7 +97,7 @@ class Rehearsals:
     def __init__(self, driver: Driver[JobSpec], between: EarlyStarts[JobSpec]) -> None:
         self._driver, self._between = driver, between
         self.known: frozenset[str] = frozenset()
-        self._asked: Asked[Mapping[str, Entry[JobSpec]]] | None = None
+        self._asked: Future[Mapping[str, Entry[JobSpec]]] | None = None
         # the slot, the new jobs, and whether it was the last time before machines are given back
         self._about: tuple[int | None, frozenset[str], bool] = (None, frozenset(), False)
 
@@ -171,14 +165,14 @@ class Rehearsals:
             question = self._between.rehearsal(*plannable(seen, came))
             if question is None:
                 return
-            self._asked = Asked(question)
-            self._asked.start(on_end, patience)
-        if not self._asked.ended.is_set():
+            self._asked = Future()
+            answer_in_thread(question, self._asked, on_end, patience)
+        if not self._asked.done():
             return
         asked, self._asked = self._asked, None
         try:
             if self._about[0] == self._driver.slot:  # no slot has begun since
-                self._between.take(asked.outcome(), lambda spec: left > _notice(spec) + LEAST)
+                self._between.take(asked.result(), lambda spec: left > _notice(spec) + LEAST)
         except Exception as error:  # noqa: BLE001 (of the policy: the next boundary tells it)
             log.warning("no job begins before the next slot: %s", error_text(error))
 

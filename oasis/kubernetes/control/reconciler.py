@@ -18,6 +18,7 @@ from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import (
+    Create,
     Steps,
     Switch,
     Target,
@@ -30,24 +31,24 @@ from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place
 from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission, reach_of, too_long
+from oasis.kubernetes.control.admission import Admission, reach_of, too_long, unjudged
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in, tell_orphans
+from oasis.kubernetes.control.learning import Learning
 from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience, Write
-from oasis.kubernetes.control.planning import Asked, Came, Planning, Rehearsals, planned_ahead
+from oasis.kubernetes.control.planning import Came, Planning, Rehearsals, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import CLAIM_REFUSED, StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
+from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import ended, existing_objects, job_items
-from oasis.kubernetes.objects.neighbours import Neighbours
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
-from oasis.kubernetes.objects.volumes import Volumes
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
@@ -77,7 +78,7 @@ class Reconciler:
     ) -> None:
         self.settings, self.clock, self.metrics, self.now = settings, clock, metrics, now
         self._checkpoint = checkpoint
-        self.meter = WorkMeter(clock, metrics.took)
+        self.meter = WorkMeter(clock)
         self.requests = w.Requests()
         self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
         self.done: dict[str, float] = {}
@@ -96,7 +97,8 @@ class Reconciler:
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.admission = Admission(self.places, seen["nodes"], Volumes(seen), self.requests)
+        self.learning = Learning(clock, self.reader, self.patience)
+        self.admission = Admission(self.places, seen["nodes"], self.learning.verdicts)
         check_policy(policy, self.site, settings.minimum_run)
         self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
@@ -144,11 +146,12 @@ class Reconciler:
         """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
         # At a takeover, `ran` are those that ran before.
         specs = self.reader.read(seen, self.driver, now, ran or self.between.held)
-        ours = self.pods_of(seen)
-        self.admission.look(self.places, seen["nodes"], Volumes(seen), seen["pods"])
+        ours, slot = self.pods_of(seen), self.clock.slot(now)
+        self.admission.look(self.places, seen["nodes"])
         self.admission.forget_others(specs)
+        self.learning.accept_bound(ours, slot)
         return {
-            uid: self.admission.required(spec, ours.get(uid, {}).values())
+            uid: self.admission.required(spec, ours.get(uid, {}).values(), slot)
             for uid, spec in specs.items()
         }
 
@@ -182,7 +185,7 @@ class Reconciler:
         """Begin the present slot if it has not begun yet, and return whether it did."""
         planning = self._prepare(now, seen)
         if planning is not None:
-            planning.asked.make()
+            planning.make()
             self._follow(planning, seen)
         return planning is not None
 
@@ -200,10 +203,10 @@ class Reconciler:
             if planning is None:
                 return False
             if self.driver.arriving_again & self.pods_of(look()).keys():
-                planning.asked.make()  # without a plan their pods would go meanwhile
+                planning.make()  # without a plan their pods would go meanwhile
             else:
-                planning.asked.start(on_end, patience)
-        if planning.asked.ended.is_set():
+                planning.start(on_end, patience)
+        if planning.answered.done():
             self._follow(planning, look())
         return self._planning is None
 
@@ -227,8 +230,7 @@ class Reconciler:
         specs = self._let_in(self._with_nodes(specs, now), seen, now)
         specs = self._ready_in_time(specs, ours, now)
         there = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
-        costs = self.meter.changes.costs(self.live, self.clock.slot_seconds)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there, costs)
+        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
         facts, complete = self.between.begin(slot, facts)
@@ -237,23 +239,22 @@ class Reconciler:
                 self._tell_completed(entry, max(slot - 1, entry.arrived), now)
             self.reader.specs.pop(uid, None)  # nothing runs for it any more
         self.rehearsals.known = frozenset(self.statuses)
-        asked = Asked(partial(self.driver.boundary, slot, facts))
-        self._planning = Planning(slot, facts, now, self.driver.slot, before, asked)
+        question = partial(self.driver.boundary, slot, facts)
+        self._planning = Planning(slot, facts, now, self.driver.slot, before, question)
         return self._planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
         """Put a new plan into force: report its decisions, and save it."""
         self._planning = None
-        slot, now, outcome = planning.slot, planning.now, planning.asked.outcome()
+        slot, now, outcome = planning.slot, planning.now, planning.answered.result()
         ours = self.pods_of(seen)
-        self.metrics.policy_seconds.observe(planning.asked.seconds)
+        self.metrics.policy_seconds.observe(planning.seconds)
         count, jobs = len(outcome.changed), len(self.driver.entries)
-        told = {"slot": slot, "count": count, "seconds": round(planning.asked.seconds, 6)}
+        told = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
         log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=told)
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
         self.between.after(outcome)
-        self.meter.changes.follow(outcome.changed, self.driver.by_uid, self.now())
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
         if outcome.error is None:
@@ -270,6 +271,7 @@ class Reconciler:
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
+        self.learning.forget_others(self.statuses)
         self.tenants.forget_others(self.statuses)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
@@ -325,7 +327,10 @@ class Reconciler:
         reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
-            job.unjudged(self.admission.unjudged(spec), now)
+            job.unjudged(unjudged(spec), now)
+            if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
+                self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+                continue
             if why is not None:
                 job.lacks_node(why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
@@ -413,6 +418,16 @@ class Reconciler:
         message += f"; its room is for others, and it is tried again at {at}"
         self.statuses[uid].waits("PodsNotReady", message, now)
         self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+
+    def tries(self, seen: Seen, now: float) -> list[Create]:
+        """Pods to be asked for in a dry run before a plan is made; `learning.tried` is told."""
+        slot = self.clock.slot(now)
+        if slot < 0 or self._planning is not None:
+            return []
+        is_due = self.driver.slot is None or slot > self.driver.slot
+        read = self.reader.read if is_due else self.reader.read_new
+        read(seen, self.driver, now, self.between.held)
+        return self.learning.tries(now, is_due, lambda: self.pods_of(seen))
 
     def remember(self, uid: str, spec: JobSpec) -> None:
         """Let a job that was accepted before arrive again, with the work that its status says.
@@ -575,14 +590,12 @@ class Reconciler:
         ]
         free: dict[str, dict[str, Fraction]] = {}
         nodes: dict[str, Any] = {}
-        beside: Neighbours | None = None
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
             free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
-            beside = w.neighbours(nodes, seen["pods"], p.uids_of(ours))
         stuck = self.patience.stuck(ours, now, STUCK * self.settings.slot_seconds)
-        steps = reconcile(targets, orphans, free, stuck, nodes, beside)
+        steps = reconcile(targets, orphans, free, stuck, nodes)
         over = {uid for uid, job in self.statuses.items() if job.phase in TERMINAL}
         steps.actions += [
             Switch(uid, found, kind, suspend=True)
@@ -592,7 +605,7 @@ class Reconciler:
         ]
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
-        self._withdraw(steps, seen, ours, now)
+        self._withdraw(steps, seen, ours, stuck, now)
         steps.actions = [
             action
             for action in steps.actions
@@ -628,25 +641,22 @@ class Reconciler:
         )
 
     def _withdraw(
-        self, steps: Steps, seen: Seen, ours: Mapping[str, Mapping[str, Any]], now: float
+        self,
+        steps: Steps,
+        seen: Seen,
+        ours: Mapping[str, Mapping[str, Any]],
+        stuck: Container[str],
+        now: float,
     ) -> None:
+        longest = max(LONGEST, len(self.places))  # or those that were tried come back first
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
-            message = "the scheduler found no room for all pods; tried again in the next slot"
-            if uid in self.statuses:
-                self.statuses[uid].in_trouble("Withdrawn", message, now)
-        for uid, refusal in steps.refused.items():
-            wanted = refusal.wanted
-            if uid in self.reader.specs and uid in self.statuses:
-                form = begun_in(self.reader.specs[uid], self.live[uid].form)
-                self.admission.learn(uid, form.rules[wanted.task], refusal.rules, wanted.node)
-                message = f"node {wanted.node} does not admit pod {wanted.name}: {refusal.why}"
-                self.statuses[uid].in_trouble("NotAdmitted", message, now)
-        for uid, why in steps.unfit.items():
-            # Of a gang that changes, pods that are on their way out are in its own way.
-            if uid in self.statuses and not any(map(p.is_ending, ours.get(uid, {}).values())):
-                self.statuses[uid].in_trouble("NotAdmitted", why, now)
+            self.learning.withdrawn(uid, ours.get(uid, {}).values(), stuck, now, longest)
+        if steps.refused:
+            self.admission.look(self.places, seen["nodes"])
+            forms = {uid: entry.form for uid, entry in self.live.items()}
+            self.learning.not_admitted(steps, forms, self.admission, now, longest)
         # Others give the room back, or the node is told to be smaller in the next slot.
         nodes = set(steps.short.values())
         going = self.machines.changing(seen, self.settings, nodes, self._late)
@@ -688,7 +698,7 @@ class Reconciler:
             "done": self.done,
             **self.rehearsals.state(self.reader.specs.keys()),
             "patience": self.patience.state(self.clock),
-            "changes": self.meter.changes.state(),
+            "verdicts": self.learning.verdicts.state(),
             "accounts": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
@@ -780,8 +790,7 @@ class Reconciler:
                     cause=self.windows.cause(entry, self.driver, self.machines),
                 )
                 job.in_state(state_of(policy, entry.job), now)
-                cost = self.meter.changes.cost(uid, entry.spec.resize)
-                job.resized(entry, self.meter.idle(uid), cost)
+                job.resized(entry, self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
         # A gauge keeps its last value, so phases that no job is in any more are set to 0.
         for phase in PHASES:

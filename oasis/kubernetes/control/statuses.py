@@ -41,8 +41,9 @@ log = logging.getLogger("oasis.kubernetes")
 
 Status = dict[str, Any]
 NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
+PODS_REFUSED = "PodsRefused"  # and while the API server takes none of its pods
 CLAIM_REFUSED = "ClaimRefused"  # and while its class does not let it in
-WINDOWED = frozenset({"Maintenance", "Reserved"})  # and while it waits for a capacity window
+WINDOWED = "Maintenance"  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
 # goes in every slot would be two events a slot.
 TROUBLES = frozenset({"Refused", "Withdrawn", "NotAdmitted", "PodsNotReady"})
@@ -113,23 +114,20 @@ class StatusWriter:
             self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
-    def resized(self, entry: Entry[JobSpec], idle: tuple[float, float], cost: float | None) -> None:
+    def resized(self, entry: Entry[JobSpec], idle: tuple[float, float]) -> None:
         """Record the number of resizes, and the seconds without work that all, and the last, cost.
-
-        The status also has the expected cost of the next change, in seconds.
 
         What was counted before this controller began is in the status already.
         """
         if not entry.resizes:
             return
         before = self._resizes_before
-        told = {
+        self.status["resizes"] = {
             "count": entry.resizes,
             "restarts": entry.restarts,
             "seconds": round(before.get("seconds", 0.0) + idle[0], 3),
             "lastSeconds": round(idle[1] or before.get("lastSeconds", 0.0), 3),
         }
-        self.status["resizes"] = told | ({} if cost is None else {"costSeconds": round(cost, 3)})
 
     def invalid(self, message: str, now: float) -> None:
         """Record that the object is invalid."""
@@ -185,8 +183,8 @@ class StatusWriter:
 
     @property
     def is_without_node(self) -> bool:
-        """Whether the job waits because no node admits it, also under a former controller."""
-        return self._placed == NO_NODE
+        """Whether no node, or the API server, takes its pods, also under a former controller."""
+        return self._placed in (NO_NODE, PODS_REFUSED)
 
     def lacks_node(self, message: str, now: float) -> None:
         """Record that no node admits the job; it waits for one."""
@@ -226,7 +224,7 @@ class StatusWriter:
 
     def has_node(self) -> None:
         """Record that a node admits the job (again), and that it is not too long."""
-        if self._placed in (NO_NODE, "TooLong"):
+        if self._placed in (NO_NODE, PODS_REFUSED, "TooLong"):
             self._unsay(PLACED)
 
     @property
@@ -345,7 +343,7 @@ class StatusWriter:
             self.say(PLACED, "False", *cause, now)
         elif before in HOLDING:
             self.say(PLACED, "False", "Displaced", "paused: others go before it now", now)
-        elif self._placed is None or self._placed in WINDOWED:
+        elif self._placed is None or self._placed == WINDOWED:
             self.say(PLACED, "False", "Waiting", "its turn comes later", now)
 
     def body(self) -> dict[str, Any]:

@@ -6,29 +6,24 @@ import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from oasis.driver.closures import slots_needed
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
-from oasis.kubernetes.cluster.nodes import allocatable, foreign_use
 from oasis.kubernetes.control.admission import reach_of
-from oasis.kubernetes.control.machines import Machines, ours
+from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL
 from oasis.kubernetes.objects.capacity_window import (
     ACCEPTED,
     CapacityWindow,
-    Reserve,
     parse_window,
 )
 from oasis.kubernetes.objects.conditions import time_text, with_condition
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.kubernetes.objects.quantities import Amounts, summed
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.errors import InstanceError
-from oasis.model.groups import TaskGroup
 from oasis.scheduling.placement import BestFit, Room
 
 log = logging.getLogger("oasis.kubernetes")
@@ -37,8 +32,8 @@ Seen = Mapping[str, list[Any]]
 SLACK = 1e-3  # of a slot: a window may miss a boundary by this much without taking another slot
 SHOWN = 5  # nodes that are named one by one
 NOTHING = "; nothing of it is done"
+MAINTENANCE = "Maintenance"  # the reason of conditions
 FINE = frozenset({ACCEPTED, "Over"})  # reasons that are no news in the log
-PARTS = 1000  # of a reservation without whole things in it, such as GPUs
 
 
 class Said(NamedTuple):
@@ -66,20 +61,13 @@ class _Held:
     entry: CalendarEntry
 
 
-class _Placed(NamedTuple):
-    """What a window keeps of each machine, whatever its pods have of it; None: all."""
-
-    window: CapacityWindow
-    shares: Mapping[int, Amounts | None]
-
-
 class Windows:
     """The capacity windows of a cluster.
 
     Parameters
     ----------
     settings : ControllerSettings
-        The length of a slot, and the names of resources.
+        The length of a slot.
     clock : SlotClock
         Its slots are what windows are rounded to, outwards.
     """
@@ -90,30 +78,16 @@ class Windows:
         self.said: dict[str, Said] = {}  # what becomes of each, by name
 
     def calendar(self, seen: Seen, machines: Machines, now: float) -> Calendar:
-        """Calendar of reserved capacity from the slot at `now` on; what is not kept is logged."""
+        """Calendar of closed nodes from the slot at `now` on; what is not kept is logged."""
         found: list[_Held] = []
-        windows: list[CapacityWindow] = []
         said: dict[str, Said] = {}
         for item in seen.get(WINDOW_PLURAL, ()):
+            name = item["metadata"]["name"]
             try:
-                windows.append(parse_window(item))
-            except InstanceError as error:
-                said[item["metadata"]["name"]] = Said(False, "Invalid", f"{error}{NOTHING}")
-        placed: list[_Placed] = []
-        live = [window for window in windows if any(window.times(self._clock.wall(now)))]
-        # Whole nodes are kept first: amounts then go where no other window keeps anything.
-        for window in sorted(windows, key=lambda one: (one.is_partial, one.begin, one.name)):
-            said[window.name] = Said(True, "Over", f"it ended at {time_text(window.end)}")
-            # One that is over still says where others are, which are not to move when it ends.
-            if not any(window.meets(other) for other in live):
-                continue
-            try:
-                held, told = self._placed(window, placed, seen, machines, now)
+                held, said[name] = self._placed(parse_window(item), seen, machines, now)
                 found += held
             except InstanceError as error:
-                told = Said(False, "Invalid", f"{error}{NOTHING}")
-            if window in live:
-                said[window.name] = told
+                said[name] = Said(False, "Invalid", f"{error}{NOTHING}")
         for name in sorted(said):
             if self.said.get(name) != said[name] and said[name].reason not in FINE:
                 log.warning("%s %s: %s", WINDOW_KIND, name, said[name].message)
@@ -144,60 +118,42 @@ class Windows:
                 yield item, wanted
 
     def _placed(
-        self,
-        window: CapacityWindow,
-        placed: list[_Placed],
-        seen: Seen,
-        machines: Machines,
-        now: float,
+        self, window: CapacityWindow, seen: Seen, machines: Machines, now: float
     ) -> tuple[list[_Held], Said]:
-        """Return the calendar entries of a window and its verdict; append it to `placed`."""
-        nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
-        chosen = [
-            k
+        """Return the calendar entries of a window, and what becomes of it."""
+        times = list(window.times(self._clock.wall(now)))
+        if not times:
+            return [], Said(True, "Over", f"it ended at {time_text(window.end)}")
+        labels = {
+            node["metadata"]["name"]: node["metadata"].get("labels") or {} for node in seen["nodes"]
+        }
+        closed = {
+            k: None
             for k, place in enumerate(machines.places)
-            if place.node in nodes
-            and window.concerns(place.node, nodes[place.node]["metadata"].get("labels") or {})
-        ]
-        there = {machines.places[k].node for k in chosen}
+            if place.node in labels and window.concerns(place.node, labels[place.node])
+        }
+        there = {machines.places[k].node for k in closed}
         missing = [name for name in window.nodes if name not in there]
         lacks = f"expected nodes with a role, found none of {', '.join(missing)}" if missing else ""
-        if not chosen:
+        if not closed:
             lacks = lacks or "no node with a role has its labels"
             return [], Said(False, "NoNode", f"{lacks}{NOTHING}")
-        shares: dict[int, Amounts | None] = dict.fromkeys(chosen)
-        if window.is_partial:
-            others = _together(one.shares for one in placed if one.window.meets(window))
-            order = self._in_order(chosen, seen, machines)
-            shares, free = self._shares(window, order, others, nodes, machines)
-            if not shares:
-                lacks = f"its nodes have too little of what it reserves{NOTHING}"
-                return [], Said(False, "NoRoom", lacks)
-            if free < 1:
-                lacks = f"the nodes have {math.floor(100 * free)}% of what it reserves"
-                beside = " beside other windows; more is kept when those are over"
-                lacks += beside if others else ", which is kept"
-        placed.append(_Placed(window, shares))
-        kept = self._beyond_theirs(window, shares, seen, machines)
-        spaces = () if window.reserve is None else window.reserve.namespaces or ()
-        users = tuple(f"{name}/" for name in spaces)  # as the ids of their jobs begin
-        times = window.times(self._clock.wall(now))
-        slots = ((b, e, *self._slots(window, b, e)) for b, e in times)
         found = [
-            _Held(window, begin, end, CalendarEntry(window.name, first, after, kept, users))
-            for begin, end, first, after in slots
+            _Held(window, begin, end, CalendarEntry(window.name, *self._slots(window, *at), closed))
+            for at in times
+            for begin, end in (at,)
         ]
         if lacks:
             return found, Said(True, "Partly", lacks)
         return found, Said(True, ACCEPTED, "".join(self._keeps(found, machines)))
 
     def _keeps(self, found: Sequence[_Held], machines: Machines) -> Iterator[str]:
-        """What is kept, and when; nothing of a window that is over."""
-        for one in found[:1]:
-            when = f"from {time_text(one.begin)} until {time_text(one.end)}"
-            yield f"keeps {self._named(one, machines)} {when}"
-            if one.window.weekly:
-                yield ", and every week from then on"
+        """Which nodes are closed, and when."""
+        one = found[0]
+        when = f"from {time_text(one.begin)} until {time_text(one.end)}"
+        yield f"keeps {self._named(one, machines)} {when}"
+        if one.window.weekly:
+            yield ", and every week from then on"
 
     def _slots(self, window: CapacityWindow, begin: float, end: float) -> tuple[int, int]:
         """First slot of a window, with the notice that pods get, and the first slot after it."""
@@ -206,80 +162,6 @@ class Windows:
         zero = self._clock.wall(self._clock.epoch)
         first = math.floor((begin - zero) / seconds + SLACK)
         return first, math.ceil((end - zero) / seconds - SLACK)
-
-    def _in_order(self, chosen: Sequence[int], seen: Seen, machines: Machines) -> list[int]:
-        """Machines from the last worker node on; those that are away now come last."""
-        lost = machines.lost(seen)
-        workers = {k for k in chosen if TaskGroup.WORKER in machines.places[k].hosts}
-        return sorted(chosen, key=lambda k: (k in lost, k not in workers, -k))
-
-    def _shares(
-        self,
-        window: CapacityWindow,
-        order: Sequence[int],
-        others: Mapping[int, Amounts | None],
-        nodes: Mapping[str, Mapping[str, Any]],
-        machines: Machines,
-    ) -> tuple[dict[int, Amounts | None], Fraction]:
-        """Amounts kept of each machine, and which part is kept beside the `others`.
-
-        What does not fit beside them is kept of the same machines: they may be over sooner.
-        """
-        assert window.reserve is not None
-        asked = {
-            name: amount for name, amount in (window.reserve.resources or {}).items() if amount
-        }
-        entries = self._settings.resources.entries
-        known = [resource for _, resource, _ in entries]
-        for name in asked.keys() - set(known):
-            expected = f"expected a resource that is planned, {', '.join(known)}"
-            raise InstanceError(f"spec.reserve.resources.{name}", expected)
-        # Whole GPUs, each with its part of the rest: half a GPU is of no use to a pod.
-        gpus = asked.get(entries[0][1], Fraction(0))
-        parts = int(gpus) if gpus and gpus.denominator == 1 else PARTS
-        given: dict[int, Fraction] = {}
-        lacking = [Fraction(1)]  # which part of it is kept nowhere yet
-        for among in (others, {}):
-            left = lacking[-1]
-            for k in order:
-                taken, before = among.get(k, {}), given.get(k, Fraction(0))
-                if not left or taken is None:
-                    continue
-                place = machines.places[k]
-                has = allocatable(nodes[place.node])
-                fits = min(
-                    (has.get(name, 0) * place.share - taken.get(name, 0)) / amount
-                    for name, amount in asked.items()
-                )
-                part = min(left, Fraction(math.floor((fits - before) * parts), parts))
-                if part > 0:
-                    given[k] = before + part
-                    left -= part
-            lacking.append(left)
-        return {
-            k: {name: amount * part for name, amount in asked.items()} for k, part in given.items()
-        }, 1 - lacking[1]
-
-    def _beyond_theirs(
-        self,
-        window: CapacityWindow,
-        shares: Mapping[int, Amounts | None],
-        seen: Seen,
-        machines: Machines,
-    ) -> dict[int, tuple[float, ...] | None]:
-        """Amounts of the model that are kept of each machine beyond what its pods have already."""
-        theirs: dict[str, Amounts] = {}
-        if window.reserve is not None and window.is_partial:
-            theirs = _theirs(window.reserve, seen, machines)
-        kept: dict[int, tuple[float, ...] | None] = {}
-        for k, share in shares.items():
-            if share is None:
-                kept[k] = None
-                continue
-            have = theirs.get(machines.places[k].node, {})
-            rest = {name: max(Fraction(0), a - have.get(name, 0)) for name, a in share.items()}
-            kept[k] = tuple(self._settings.resources.amounts(rest).values())
-        return kept
 
     # -- what jobs are told ------------------------------------------------------------------------
 
@@ -296,7 +178,7 @@ class Windows:
         if not found:
             return None
         return Cause(
-            found[0].window.reason,
+            MAINTENANCE,
             " and ".join(f"waits for {self._keeping(one, slot, machines)}" for one in found),
         )
 
@@ -322,7 +204,7 @@ class Windows:
             f"{one.window.what} begins at {time_text(one.begin)}"
             for one in first
         )
-        return Cause(first[0].window.reason, " and ".join(said))
+        return Cause(MAINTENANCE, " and ".join(said))
 
     def _begin_of(self, one: _Held) -> str:
         return time_text(self._clock.wall(self._clock.begin(one.entry.begin)))
@@ -332,9 +214,7 @@ class Windows:
         free, closing = driver.free, driver.closing
         for k in closing:
             free[k] = (0,) * len(free[k])
-        entries = driver.entries.values()
-        others = driver.closures.held_back(entries, driver.site, entry.spec.id)
-        if _placed(entry, Room(driver.site, free, driver.down).without(others)) is not None:
+        if _placed(entry, Room(driver.site, free, driver.down)) is not None:
             return []
         free = driver.free
         for k, kept in driver.closures.kept.items():
@@ -359,8 +239,7 @@ class Windows:
         names = list(dict.fromkeys(machines.places[k].node for k in sorted(kept)))
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         word = "node" if len(names) == 1 else "nodes"
-        part = "" if None in one.entry.machines.values() else "a part of "
-        return f"{part}{word} {', '.join(names[:SHOWN])}{more}"
+        return f"{word} {', '.join(names[:SHOWN])}{more}"
 
     def beside(self, reason: str, driver: Driver[JobSpec]) -> str:
         """Extend the reason of a rejection by the windows that the plan had to go around."""
@@ -373,16 +252,6 @@ class Windows:
         return f"{reason}; planned around {', '.join(told)}" if told else reason
 
 
-def _together(parts: Iterable[Mapping[int, Amounts | None]]) -> dict[int, Amounts | None]:
-    """What several windows keep of each machine; None: all of it."""
-    found: dict[int, Amounts | None] = {}
-    for shares in parts:
-        for k, share in shares.items():
-            before = found.get(k, {})
-            found[k] = None if share is None or before is None else summed((before, share))
-    return found
-
-
 def _placed(entry: Entry[JobSpec], room: Room) -> set[int] | None:
     """Machines on which the fewest tasks of a job find room; None if they find none."""
     for job in entry.forms or (entry.job,):
@@ -391,19 +260,3 @@ def _placed(entry: Entry[JobSpec], room: Room) -> set[int] | None:
         if found is not None:
             return set(found.machines)
     return None
-
-
-def _theirs(reserve: Reserve, seen: Seen, machines: Machines) -> dict[str, Amounts]:
-    """Return the requests, by node, of the running pods for which capacity is reserved."""
-    spaces = reserve.namespaces
-    pods: Iterator[Any] = (
-        pod for pod in seen["pods"] if spaces is None or pod["metadata"]["namespace"] in spaces
-    )
-    found = foreign_use(pods, ours(seen))
-    return {
-        node: {
-            name: min(amount, machines.foreign.get(node, {}).get(name, Fraction(0)))
-            for name, amount in asked.items()
-        }
-        for node, asked in found.items()
-    }

@@ -70,6 +70,22 @@ class ClusterWriter:
         wait(begun)  # once: to be woken by each of thousands takes time
         return [failure for done in begun if (failure := done.result()) is not None]
 
+    def try_out(self, tries: Iterable[Create]) -> list[Failure]:
+        """Return what the API server refuses of these pods, of which none is made."""
+        begun = [self._pool.submit(self._would_create, each) for each in tries]
+        return [failure for done in begun if (failure := done.result()) is not None]
+
+    def _would_create(self, action: Create) -> Failure | None:
+        try:
+            self._objects.would_create(PODS, action.body)
+        except ApiError as error:
+            # A webhook that cannot be asked this way may let the pod be made.
+            if "does not support dry run" not in error.message:
+                return action.job, "create", f"create: {error}"
+        except LostAnswerError as error:  # which says nothing of the pod
+            log.warning("%s", error)
+        return None
+
     def write_statuses(self, jobs: Iterable[StatusWriter]) -> None:
         """Write each status that changed, and the events that say why."""
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""The ``CapacityWindow``: maintenance and reservations, as administrators declare them."""
+"""The ``CapacityWindow``: times in which nodes are closed, as administrators declare them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any
 
-from oasis.kubernetes.objects.quantities import Amounts, quantity
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.validation import check_keys, check_list, number, text
 
@@ -22,16 +20,8 @@ ACCEPTED = "Accepted"  # the condition that says whether it is kept
 
 
 @dataclass(frozen=True, slots=True)
-class Reserve:
-    """Capacity that a reservation keeps, and the namespaces that may use it."""
-
-    resources: Amounts | None = None  # None: whole nodes
-    namespaces: tuple[str, ...] | None = None  # whose it is; None: of pods that are not ours
-
-
-@dataclass(frozen=True, slots=True)
 class CapacityWindow:
-    """A time in which some nodes, or a part of them, take no job that is planned here.
+    """A time in which some nodes take no job that is planned here.
 
     Examples
     --------
@@ -46,23 +36,12 @@ class CapacityWindow:
     weekly: bool = False
     nodes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)  # of the nodes, if none is named
-    reserve: Reserve | None = None  # None: maintenance
     notice_seconds: float | None = None  # in which pods end before it begins; None: a slot
 
     @property
     def what(self) -> str:
         """Name of the window in messages."""
-        return f"{'maintenance window' if self.reserve is None else 'reservation'} {self.name}"
-
-    @property
-    def reason(self) -> str:
-        """Reason that conditions give for it."""
-        return "Maintenance" if self.reserve is None else "Reserved"
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether it keeps amounts of resources, and no whole nodes."""
-        return self.reserve is not None and self.reserve.resources is not None
+        return f"maintenance window {self.name}"
 
     def concerns(self, name: str, labels: Mapping[str, str]) -> bool:
         """Return whether the window applies to the node with this name and these labels."""
@@ -87,22 +66,6 @@ class CapacityWindow:
         for week in range(first, first + AHEAD):
             yield self.begin + week * WEEK, self.end + week * WEEK
 
-    def meets(self, other: CapacityWindow) -> bool:
-        """Return whether both hold at some time, in any of their repetitions.
-
-        Examples
-        --------
-        >>> night = CapacityWindow("night", begin=0.0, end=9.0, weekly=True, nodes=("n1",))
-        >>> once = CapacityWindow("once", begin=WEEK + 8.0, end=WEEK + 10.0, nodes=("n1",))
-        >>> night.meets(once), once.meets(night), night.meets(night)
-        (True, True, True)
-        """
-        one, two = sorted((self, other), key=lambda each: each.begin)
-        if not one.weekly:
-            return two.begin < one.end
-        begin, _ = next(one.times(two.begin))
-        return begin < two.end
-
 
 def parse_window(found: Object) -> CapacityWindow:
     """Read a ``CapacityWindow``.
@@ -120,8 +83,7 @@ def parse_window(found: Object) -> CapacityWindow:
     """
     with located_at("spec"):
         spec = found.get("spec") or {}
-        known = ("repeat", "nodes", "nodeSelector", "reserve", "noticeSeconds")
-        check_keys(spec, ("begin", "end"), known)
+        check_keys(spec, ("begin", "end"), ("repeat", "nodes", "nodeSelector", "noticeSeconds"))
         begin, end = _time(spec["begin"], "begin"), _time(spec["end"], "end")
         if end <= begin:
             raise InstanceError("end", "expected a time after begin", spec["end"])
@@ -140,10 +102,8 @@ def parse_window(found: Object) -> CapacityWindow:
                 raise InstanceError(f"nodeSelector.{key}", "expected a string", value)
         if nodes and labels:
             raise InstanceError("nodeSelector", "expected none where nodes are named", labels)
-        reserve = _reserve(spec.get("reserve"))
-        if not (nodes or labels or (reserve and reserve.resources)):
-            expected = "expected names of nodes, or nodeSelector, or resources of a reserve"
-            raise InstanceError("nodes", f"{expected}; none is given")
+        if not (nodes or labels):
+            raise InstanceError("nodes", "expected names of nodes, or nodeSelector; none is given")
         notice = spec.get("noticeSeconds")
         return CapacityWindow(
             found["metadata"]["name"],
@@ -152,7 +112,6 @@ def parse_window(found: Object) -> CapacityWindow:
             repeat is not None,
             nodes,
             dict(labels),
-            reserve,
             None if notice is None else number(notice, "noticeSeconds"),
         )
 
@@ -169,24 +128,3 @@ def _time(value: Any, path: str) -> float:
     if made.tzinfo is None:
         raise InstanceError(path, expected, value)
     return seconds
-
-
-def _reserve(data: Any) -> Reserve | None:
-    if data is None:
-        return None
-    with located_at("reserve"):
-        check_keys(data, (), ("resources", "namespaces"))
-        resources, namespaces = data.get("resources"), data.get("namespaces")
-        if namespaces is not None:
-            found = check_list(namespaces, "namespaces")
-            namespaces = tuple(text(name, "namespaces") for name in found)
-        if resources is None:
-            return Reserve(None, namespaces)
-        if not isinstance(resources, Mapping) or not resources:
-            raise InstanceError("resources", "expected amounts of resources", resources)
-        amounts: dict[str, Fraction] = {
-            name: quantity(value, f"resources.{name}") for name, value in resources.items()
-        }
-        if not any(amounts.values()):
-            raise InstanceError("resources", "expected an amount > 0", resources)
-        return Reserve(amounts, namespaces)

@@ -84,12 +84,11 @@ class Term:
 
     labels: tuple[Expression, ...]
     fields: tuple[Expression, ...]  # about the name of a node
-    why: str = "an empty term of its affinity holds nowhere"  # without any expression
 
     def refusal(self, name: str, labels: Mapping[str, str]) -> str | None:
         """Return why a node does not match; None if it does."""
         if not self.labels and not self.fields:
-            return self.why
+            return "an empty term of its affinity holds nowhere"
         asked = [(each, labels) for each in self.labels]
         asked += [(each, {NAME: name}) for each in self.fields]
         return next((str(each) for each, found in asked if not each.holds(found)), None)
@@ -125,9 +124,8 @@ class NodeRules:
 
     node: str  # name of the only node; empty: any
     selector: frozenset[tuple[str, str]]  # labels that a node must have
-    terms: tuple[tuple[Term, ...], ...]  # of each of them one must hold
+    terms: tuple[Term, ...] | None  # of which one must hold; None: none is asked for
     tolerations: frozenset[Toleration]
-    claims: frozenset[str] = frozenset()  # names of the claims of volumes that it mounts
     unjudged: tuple[str, ...] = field(default=(), compare=False)  # as `left_to_scheduler`
 
     @classmethod
@@ -145,15 +143,13 @@ class NodeRules:
                 label_name(name)
         affinity = part(pod_spec, "affinity", mapping, path) or {}
         of_nodes = part(affinity, "nodeAffinity", mapping, f"{path}.affinity") or {}
-        terms = part(of_nodes, REQUIRED, terms_of, f"{path}.affinity.nodeAffinity")
-        has_key = [Term((Expression(k, "Exists"),), ()) for k in _topology_keys(pod_spec, path)]
+        terms = part(of_nodes, REQUIRED, _terms, f"{path}.affinity.nodeAffinity")
         tolerations = part(pod_spec, "tolerations", list_of(_toleration), path) or ()
         return cls(
             part(pod_spec, "nodeName", text, path) or "",
             frozenset(selector.items()),
-            (*(() if terms is None else (terms,)), *((term,) for term in has_key)),
+            terms,
             frozenset(tolerations),
-            frozenset(_claims(pod_spec, path)),
             left_to_scheduler(pod_spec, path),
         )
 
@@ -170,10 +166,9 @@ class NodeRules:
         for key, value in sorted(self.selector):
             if labels.get(key) != value:
                 return f"label {key} is not {value}"
-        for terms in self.terms:
-            refusals = [term.refusal(name, labels) for term in terms]
-            if all(refusals):
-                return " and ".join(str(each) for each in dict.fromkeys(refusals))
+        refusals = [term.refusal(name, labels) for term in self.terms or ()]
+        if refusals and all(refusals):
+            return " and ".join(str(each) for each in dict.fromkeys(refusals))
         return None
 
     def untolerated(self, node: Node) -> Iterator[Mapping[str, Any]]:
@@ -268,15 +263,16 @@ def left_to_scheduler(pod_spec: Mapping[str, Any], path: str = "spec") -> tuple[
     affinity = part(pod_spec, "affinity", mapping, path) or {}
     for name in ("podAffinity", "podAntiAffinity"):
         of_pods = part(affinity, name, mapping, f"{path}.affinity") or {}
-        terms = part(of_pods, REQUIRED, list_of(mapping), f"{path}.affinity.{name}") or ()
-        found += [
-            f"affinity.{name}[{k}].namespaceSelector"
-            for k, term in enumerate(terms)
-            if term.get("namespaceSelector")  # an empty one means all namespaces
-        ]
+        found += [f"affinity.{name}"] * bool(of_pods.get(REQUIRED))
+    spread = part(pod_spec, "topologySpreadConstraints", list_of(mapping), path) or ()
+    if any(each.get("whenUnsatisfiable") != "ScheduleAnyway" for each in spread):
+        found.append("topologySpreadConstraints")
     for k, volume in enumerate(part(pod_spec, "volumes", list_of(mapping), path) or ()):
-        if volume.get("ephemeral"):
-            found.append(f"volumes[{k}].ephemeral")
+        found += [
+            f"volumes[{k}].{name}"
+            for name in ("ephemeral", "persistentVolumeClaim")
+            if volume.get(name)
+        ]
     for k, container in enumerate(part(pod_spec, "containers", list_of(mapping), path) or ()):
         ports = part(container, "ports", list_of(mapping), f"{path}.containers[{k}]") or ()
         if any(port.get("hostPort") for port in ports):
@@ -284,39 +280,7 @@ def left_to_scheduler(pod_spec: Mapping[str, Any], path: str = "spec") -> tuple[
     return tuple(found)
 
 
-def hard_spread(pod_spec: Mapping[str, Any], path: str) -> list[tuple[int, Mapping[str, Any]]]:
-    """Constraints of topology that the scheduler does not only prefer to keep, by their index."""
-    found = part(pod_spec, "topologySpreadConstraints", list_of(mapping), path) or ()
-    return [
-        (k, each)
-        for k, each in enumerate(found)
-        if each.get("whenUnsatisfiable") != "ScheduleAnyway"
-    ]
-
-
-def _topology_keys(pod_spec: Mapping[str, Any], path: str) -> list[str]:
-    """Labels without which no node admits a pod, whatever their values."""
-    affinity = part(pod_spec, "affinity", mapping, path) or {}
-    of_pods = part(affinity, "podAffinity", mapping, f"{path}.affinity") or {}
-    near = part(of_pods, REQUIRED, list_of(mapping), f"{path}.affinity.podAffinity") or ()
-    asked = (*(each for _, each in hard_spread(pod_spec, path)), *near)
-    with located_at(path):
-        return sorted({entry(each, "topologyKey", label_name) for each in asked})
-
-
-def _claims(pod_spec: Mapping[str, Any], path: str) -> list[str]:
-    found = []
-    for k, volume in enumerate(part(pod_spec, "volumes", list_of(mapping), path) or ()):
-        with located_at(f"{path}.volumes[{k}]"):
-            claim = part(volume, "persistentVolumeClaim", mapping, "")
-            if claim is not None:
-                with located_at("persistentVolumeClaim"):
-                    found.append(entry(claim, "claimName", text))
-    return found
-
-
-def terms_of(data: Any) -> tuple[Term, ...]:
-    """The terms of a required affinity, of which one has to hold."""
+def _terms(data: Any) -> tuple[Term, ...]:
     found = part(mapping(data), "nodeSelectorTerms", list_of(_term), "") or ()
     if not found:
         raise InstanceError("nodeSelectorTerms", "expected at least one term")
@@ -326,14 +290,13 @@ def terms_of(data: Any) -> tuple[Term, ...]:
 def _term(data: Any) -> Term:
     mapping(data)
     return Term(
-        part(data, "matchExpressions", list_of(label_expression), "") or (),
+        part(data, "matchExpressions", list_of(_label_expression), "") or (),
         part(data, "matchFields", list_of(_field_expression), "") or (),
     )
 
 
-def label_expression(data: Any, operators: tuple[str, ...] = (*SET, *KEY, *ORDER)) -> Expression:
-    """Requirement on one label, of a term of an affinity or a selector of pods."""
-    found = _expression(data, operators)
+def _label_expression(data: Any) -> Expression:
+    found = _expression(data, (*SET, *KEY, *ORDER))
     with located_at("key"):
         label_name(found.key)
     for k, value in enumerate(found.values):

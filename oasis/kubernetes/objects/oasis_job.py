@@ -11,7 +11,6 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.job_forms import specs_in_forms
-from oasis.kubernetes.objects.neighbours import PodRules
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules, label_value
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, part, requests_of
@@ -136,7 +135,6 @@ class JobSpec:
     # servers if there are any; empty where there is only one template.
     part_names: tuple[str, str | None] = ("", None)
     rules: Mapping[TaskGroup, NodeRules] = field(default_factory=dict)  # of groups with a template
-    beside: Mapping[TaskGroup, PodRules] = field(default_factory=dict)  # as the one before
     network: PodNetwork | None = None  # how its pods find each other; None: they do not
     utility_class: str | None = None  # that it names
     forms: tuple[JobSpec, ...] = ()  # the job in each, as if it had no others; empty: it has one
@@ -274,6 +272,10 @@ def job_spec(
 
     The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
     """
+    for found, path in templates.values():
+        own = part(found, "metadata", mapping, path) or {}  # ours is put beside it
+        part(own, "labels", object_of(label_value), f"{path}.metadata")
+        part(own, "annotations", object_of(text_of), f"{path}.metadata")
     specs = {group: (found["spec"], f"{path}.spec") for group, (found, path) in templates.items()}
     asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
     asked |= {group: requests_of(*found) for group, found in specs.items()}
@@ -304,7 +306,6 @@ def job_spec(
         worker_requests=asked[TaskGroup.WORKER],
         ps_requests=asked[TaskGroup.PS],
         rules={group: NodeRules.of(*found) for group, found in specs.items()},
-        beside={group: _beside(meta, group, *found) for group, found in templates.items()},
         kind=kind,
         **rest,
     )
@@ -321,15 +322,6 @@ def identity(name: str, uid: str, task: str | None = None) -> dict[str, str]:
     # A label holds 63 characters and ends with a letter or a digit; the uid tells what is cut off.
     found = {names.JOB_NAME: name[:63].rstrip("-."), names.JOB_UID: uid}
     return found if task is None else {**found, names.TASK: str(task)}
-
-
-def _beside(meta: Mapping[str, Any], group: TaskGroup, template: Any, path: str) -> PodRules:
-    """Return the constraints of a group's pods on others, with the labels of the group."""
-    own = part(template, "metadata", mapping, path) or {}
-    said = part(own, "labels", object_of(label_value), f"{path}.metadata") or {}
-    part(own, "annotations", object_of(text_of), f"{path}.metadata")  # ours are put beside them
-    labels = {**said, **identity(meta["name"], meta["uid"], group)}
-    return PodRules.of(meta["namespace"], labels, template["spec"], f"{path}.spec")
 
 
 def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, ranges: bool) -> str:

@@ -11,6 +11,7 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
+from oasis.kubernetes.cluster.pods import is_unschedulable
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
@@ -79,7 +80,6 @@ class Played:
         self.jobs: dict[str, dict[str, Any]] = {}  # by uid
         self.batch: dict[str, dict[str, Any]] = {}  # Jobs of the cluster, by uid
         self.pods: dict[str, dict[str, Any]] = {}  # by name
-        self.storage: dict[str, list[dict[str, Any]]] = {}  # claims and volumes, by plural
         self.services: list[dict[str, Any]] = []
         self.policies: list[dict[str, Any]] = []
         self.seen_ps = 0  # parameter servers that were made
@@ -87,6 +87,9 @@ class Played:
         self.slot = -1
         self._versions = itertools.count(1)
         self._made: list[str] = []
+        self.late = 0.0  # seconds since the slot began
+        # Whether the scheduler lets a pod go to a node, by its name.
+        self.binds: Callable[[dict[str, Any], str], bool] = lambda pod, node: True
         self.opens: Callable[[dict[str, Any]], bool] = lambda pod: True  # whether it then runs
         self.reconciler = self.restart()
 
@@ -98,7 +101,7 @@ class Played:
         return self.reconciler
 
     def now(self) -> float:
-        return EPOCH + max(0, self.slot) * SLOT
+        return EPOCH + max(0, self.slot) * SLOT + self.late
 
     def seen(self) -> dict[str, list[Any]]:
         none: dict[str, list[Any]] = {"jobsets": [], "trainjobs": []}
@@ -108,7 +111,6 @@ class Played:
         return {
             "nodes": [trimmed_node(each) for each in self.nodes],
             **none,
-            **self.storage,
             **ours,
         }
 
@@ -148,8 +150,20 @@ class Played:
 
     def step(self) -> None:
         self.slot += 1
+        self.try_out()
         self.reconciler.begin_slot_if_due(self.now(), self.seen())
         self.settle()
+        if any(is_unschedulable(pod) for pod in self.pods.values()):
+            self.late = 0.6 * SLOT  # when the controller has waited long enough for the scheduler
+            self.settle()
+            self.late = 0.0
+
+    def try_out(self) -> None:
+        """Answer the dry runs that are asked for."""
+        tries = self.reconciler.tries(self.seen(), self.now())
+        answers = [(each.job, "create", self.refuses(each)) for each in tries]
+        failures = [(uid, word, why) for uid, word, why in answers if why is not None]
+        self.reconciler.learning.tried(tries, failures, self.now())
 
     def run(self, slots: int) -> None:
         for _ in range(slots):
@@ -225,6 +239,11 @@ class Played:
             at = nodes[pod["metadata"]["annotations"][names.NODE]]
             refusal = NodeRules.of(pod["spec"]).refusal(at)
             assert refusal is None, "the scheduler would let it wait for ever"
+            if not self.binds(pod, at["metadata"]["name"]):
+                why = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+                pod["spec"] = {**pod["spec"], "schedulingGates": []}
+                pod["status"] = {"phase": "Pending", "conditions": [{**why, "message": "taken"}]}
+                return
             spec = {**pod["spec"], "nodeName": pod["metadata"]["annotations"][names.NODE]}
             spec["schedulingGates"] = []
             since = time_text(self.now())

@@ -198,7 +198,7 @@ def test_no_gate_is_opened_towards_a_node_that_was_tainted_since(
     change(made, on("n0", 4, "new:NoSchedule", gpu="h100"), on("n1", 4, gpu="h100"))
     steps = made.reconciler.steps(made.seen(), set(), made.now())
     assert (steps.actions, steps.withdrawn) == ([], set())
-    assert steps.refused[uid].why == "taint new:NoSchedule is not tolerated"
+    assert steps.refused[uid][2] == "taint new:NoSchedule is not tolerated"
     assert "NotAdmitted" in caplog.text or made.reconciler.statuses[uid].news
     made.run(1)
     assert places(made, uid) == {"n1": 2}

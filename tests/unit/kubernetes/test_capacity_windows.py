@@ -1,4 +1,4 @@
-"""Maintenance windows and reservations, as a controller reads them, keeps to them, and tells."""
+"""Maintenance windows, as a controller reads them, keeps to them, and tells."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.manifests import schema_of
 from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.played import EPOCH, GPU, SLOT, Played, job, pods
+from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 
@@ -116,97 +116,6 @@ def test_fifo_begins_nothing_that_would_be_interrupted() -> None:
     assert made.workers(long) == 8
 
 
-def test_a_reservation_keeps_its_part() -> None:
-    kept = {"resources": {GPU: "5", "cpu": "10"}}
-    made = Planned(policy("recourse"), window("demo", 2, 6, reserve=kept))
-    made.submit(job("long", slots=100.0))
-    free = []
-    for _ in range(8):
-        made.step()
-        free.append((4 - made.on("n0"), 4 - made.on("n1")))
-    # From the last worker node on: all four GPUs of n1, and one of n0.
-    assert free[1:7] == [(1, 4)] * 5 + [(0, 0)], free
-
-
-def test_what_the_pods_of_a_reservation_have_already_is_not_kept_again() -> None:
-    kept = {"resources": {GPU: "4"}, "namespaces": ["serving"]}
-    made = Planned(policy("recourse"), window("demo", 2, 6, nodes=["n1"], reserve=kept))
-    for name, space in (("theirs", "serving"), ("others", "elsewhere")):
-        made.pods[name] = {
-            "metadata": {"name": name, "namespace": space, "uid": name},
-            "spec": {**pods(gpu="1")["spec"], "nodeName": "n1"},
-            "status": {"phase": "Running"},
-        }
-    made.restart()
-    made.submit(job("long", slots=100.0))
-    made.step()
-    assert made.on("n1") == 2 + 2
-    made.step()
-    ((entry,),) = [made.reconciler.driver.closures.calendar.windows]
-    assert dict(entry.machines)[1][0] == 3.0
-    assert made.on("n1") == 2
-
-
-FOUR, THREE = ({"resources": {GPU: amount}} for amount in ("4", "3"))
-
-
-@pytest.mark.parametrize(
-    ("windows", "left"),
-    [
-        ((window("a", 2, 6, reserve=FOUR), window("b", 2, 6, reserve=FOUR)), (0, 0)),
-        ((window("a", 2, 6, reserve=THREE), window("b", 2, 6, reserve=THREE)), (2, 0)),
-        ((window("b", 2, 6, reserve=FOUR), window("m", 1, 9, nodes=["n1"])), (0, 0)),
-        ((window("a", -9, 4, reserve=THREE), window("b", 3, 9, reserve=THREE)), (2, 0)),
-        (
-            (window("a", 0, 99, reserve=THREE, repeat="weekly"), window("b", 2, 6, reserve=THREE)),
-            (2, 0),
-        ),
-        # there is no other node for it: it has what the other leaves, and all when that is over
-        (
-            (
-                window("a", 2, 6, nodes=["n1"], reserve=THREE),
-                window("b", 2, 6, nodes=["n1"], reserve=THREE),
-            ),
-            (4, 0),
-        ),
-    ],
-)
-def test_windows_of_one_time_keep_what_each_of_them_says(
-    windows: tuple[dict[str, Any], ...], left: tuple[int, int]
-) -> None:
-    made = Planned(policy("recourse"), *windows)
-    made.submit(job("long", slots=100.0))
-    made.run(4)
-    assert (made.on("n0"), made.on("n1")) == left
-
-
-def test_a_reservation_stays_where_it_is_when_another_one_ends() -> None:
-    first, later = window("a", 2, 6, reserve=THREE), window("b", 4, 12, reserve=THREE)
-    made = Planned(policy("recourse"), first, later)
-    made.submit(job("long", slots=100.0))
-    made.run(6)
-    assert (made.on("n0"), made.on("n1")) == (2, 0)
-    made.run(4)
-    assert made.accepted(0)[1] == "Over"
-    assert (made.on("n0"), made.on("n1")) == (2, 3)
-
-
-def test_a_reservation_is_kept_on_a_node_that_is_there() -> None:
-    made = Planned(policy("recourse"), window("b", 2, 6, reserve=FOUR))
-    made.nodes[1]["spec"]["unschedulable"] = True
-    made.submit(job("long", slots=100.0))
-    made.run(4)
-    assert (made.on("n0"), made.on("n1")) == (0, 0)
-
-
-def test_a_reservation_of_gpus_and_bandwidth_keeps_whole_gpus() -> None:
-    kept = {"resources": {GPU: "5", names.BANDWIDTH: "7G"}}
-    made = Planned(policy("recourse"), window("demo", 1, 9, reserve=kept))
-    made.run(2)
-    ((entry,),) = [made.reconciler.driver.closures.calendar.windows]
-    assert [dict(entry.machines)[k][0] for k in (0, 1)] == [1.0, 4.0]
-
-
 def test_what_becomes_of_a_window_stands_on_it() -> None:
     made = Planned(policy("fifo"), window("firmware", 4, 2, nodes=["n1"]))
     made.run(2)
@@ -233,25 +142,13 @@ def test_what_becomes_of_a_window_stands_on_it() -> None:
             ("True", "Partly", "expected nodes with a role, found none of n7"),
         ),
         (
-            {"nodes": ["n7"], "reserve": FOUR},
+            {"nodes": ["n7"]},
             ("False", "NoNode", "expected nodes with a role, found none of n7; nothing of it is"),
         ),
         ({"nodeSelector": {"rack": ""}}, ("False", "NoNode", "no node with a role has its labels")),
         (
             {"nodeSelector": {names.HOSTNAME: "n0"}, "repeat": "weekly"},
             ("True", "Accepted", f"keeps node n0 from {at(2)} until {at(6)}, and every week from"),
-        ),
-        (
-            {"reserve": {"resources": {GPU: "12"}}},
-            ("True", "Partly", "the nodes have 66% of what it reserves, which is kept"),
-        ),
-        (
-            {"reserve": FOUR, "nodes": ["p0"]},
-            ("False", "NoRoom", "its nodes have too little of what it reserves; nothing of it is"),
-        ),
-        (
-            {"reserve": {"resources": {"x.org/fpga": 1}}},
-            ("False", "Invalid", "spec.reserve.resources.x.org/fpga: expected a resource that is"),
         ),
     ],
 )
@@ -271,19 +168,6 @@ def test_a_window_that_is_over_says_no_more_than_that() -> None:
     made.run(1)
     assert made.accepted(0) == ("True", "Over", f"it ended at {at(-5)}")
     assert made.accepted(1)[1] == "Accepted"
-
-
-def test_a_reservation_beside_another_one_says_what_it_has() -> None:
-    made = Planned(
-        policy("fifo"),
-        window("a", 2, 6, nodes=["n1"], reserve=THREE),
-        window("b", 2, 6, nodes=["n1"], reserve=THREE),
-    )
-    made.run(1)
-    assert made.accepted(0)[1] == "Accepted"
-    said = "the nodes have 33% of what it reserves beside other windows; more is kept when those "
-    said += "are over"
-    assert made.accepted(1) == ("True", "Partly", said)
 
 
 def test_of_two_controllers_the_one_with_the_nodes_tells() -> None:
@@ -338,34 +222,6 @@ def test_conditions_are_written_on_a_window_that_is_as_it_was_seen(
     assert [each.getMessage().count("403") for each in caplog.records] == [1, 1]
 
 
-@pytest.mark.parametrize("resources", [{GPU: "4"}, None])
-def test_jobs_of_a_namespace_have_what_is_kept_for_it(resources: dict[str, str] | None) -> None:
-    kept = {"namespaces": ["ours"], **({"resources": resources} if resources else {})}
-    made = Planned(policy("recourse"), window("demo", 2, 30, nodes=["n1"], reserve=kept))
-    first = made.submit(job("first", slots=120.0, minimum=1))
-    made.run(3)
-    assert (made.on("n0"), made.on("n1")) == (4, 0), "others leave it"
-    later = made.submit(job("later", slots=40.0, minimum=3, maximum=4))
-    own = job("own", slots=40.0, minimum=4, maximum=4)
-    own["metadata"]["namespace"] = "ours"
-    uid = made.submit(own)
-    made.run(2)
-    assert made.workers(uid) == 4
-    assert made.workers(first) + made.workers(later) == made.on("n0") == 4
-    assert made.on("n1") == 4
-
-
-def test_a_job_is_told_that_what_it_waits_for_is_kept_for_others() -> None:
-    kept = {"namespaces": ["ours"], "resources": {GPU: "4"}}
-    made = Planned(policy("recourse"), window("demo", 1, 9, nodes=["n1"], reserve=kept))
-    uid = made.submit(job("gang", slots=40.0, minimum=6))
-    made.run(2)
-    assert made.placed(uid) == (
-        "Reserved",
-        f"waits for reservation demo, which keeps a part of node n1 until {at(9)}",
-    )
-
-
 def test_a_promise_that_a_late_window_breaks_is_told_before_it_is_due() -> None:
     make = cluster_policy("recourse", {"commitment": "arrival"}, lookahead=40)
     made = Planned(make)
@@ -374,12 +230,12 @@ def test_a_promise_that_a_late_window_breaks_is_told_before_it_is_due() -> None:
     uid = made.submit(urgent)
     made.run(2)
     promised = made.status(uid)["promisedSlot"]
-    made.windows = [window("demo", 2, 12, reserve={"resources": {GPU: "8"}})]
+    made.windows = [window("demo", 2, 12, nodes=["n0", "n1"])]
     made.run(2)
     assert made.slot < promised
     late = made.said(uid, "Late")
     assert late == ("True", "PromiseBroken", "its promised completion cannot be kept")
-    assert made.placed(uid)[0] == "Reserved"
+    assert made.placed(uid)[0] == "Maintenance"
     assert made.measured("oasis_promises_broken_total") == 1
 
 
@@ -388,14 +244,11 @@ def test_a_promise_that_a_late_window_breaks_is_told_before_it_is_due() -> None:
     [
         ({"end": at(1)}, "spec.end: expected a time after begin"),
         ({"begin": "2030-01-01"}, "spec.begin: expected a time with its zone"),
-        ({"nodes": []}, "spec.nodes: expected names of nodes, or nodeSelector, or resources"),
+        ({"nodes": []}, "spec.nodes: expected names of nodes, or nodeSelector"),
         ({"nodeSelector": {"a": "b"}}, "spec.nodeSelector: expected none where nodes are named"),
         ({"repeat": "daily"}, "spec.repeat: expected weekly or none, got 'daily'"),
         ({"repeat": "weekly", "end": at(99999)}, "spec.end: expected less than a week after"),
-        ({"reserve": {"resources": {GPU: "x"}}}, f"spec.reserve.resources.{GPU}: expected an"),
-        ({"reserve": {"resources": {GPU: "0"}}}, "spec.reserve.resources: expected an amount > 0"),
-        ({"reserve": {"namespaces": "abc"}}, "spec.reserve.namespaces: expected a list"),
-        ({"reserve": {"queue": "x"}}, "spec.reserve.queue: unknown key"),
+        ({"reserve": {}}, "spec.reserve: unknown key"),
         ({"noticeSeconds": -1}, "spec.noticeSeconds: expected a finite number >= 0"),
         ({"nodes": [], "nodeSelector": {"a": 1}}, "spec.nodeSelector.a: expected a string, got 1"),
         ({"end": "9999-12-31T23:59:59-08:00"}, "spec.end: expected a year before 10000 in UTC"),

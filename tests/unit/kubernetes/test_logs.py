@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
 import sys
 
 from oasis.kubernetes.control.settings import JsonFormatter, handler
@@ -37,6 +38,19 @@ def test_an_error_is_part_of_its_line() -> None:
 
 def test_lines_for_people_are_the_default() -> None:
     assert handler("text").format(record()).endswith("WARNING 3 jobs")
+
+
+def test_a_verbose_controller_says_each_line_once() -> None:
+    code = """
+import logging
+from experiments.cli.commands.kubernetes.running import log_as
+from experiments.cli.verbose import logging_to_stderr
+with logging_to_stderr():
+    log_as("text")
+    logging.getLogger("oasis.kubernetes").debug("only once")
+"""
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stderr.count("only once") == 1
 
 
 def test_what_is_told_on_a_job_is_logged_with_its_fields(caplog) -> None:  # type: ignore[no-untyped-def]

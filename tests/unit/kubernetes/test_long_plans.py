@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from baselines import FIFO
-from oasis.kubernetes.control.planning import Asked
+from oasis.kubernetes.control.planning import answer_in_thread
 from oasis.scheduling.policy import Plan, View
 from tests.unit.kubernetes.played import Played, job, job_of, node
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
@@ -131,11 +132,10 @@ def test_new_machines_are_planned_at_once_and_no_pod_is_deleted_meanwhile(
 
 
 def test_what_is_raised_in_the_thread_is_raised_where_the_answer_is_taken_in() -> None:
-    asked = Asked(lambda: 1 // 0)
-    asked.start(lambda: None)
-    assert asked.ended.wait(LONG)
+    answered: Future[int] = Future()
+    answer_in_thread(lambda: 1 // 0, answered, lambda: None, LONG)
     with pytest.raises(ZeroDivisionError):
-        asked.outcome()
+        answered.result()
 
 
 def test_an_error_of_the_policy_is_told_as_without_a_thread(played: InThread) -> None:

@@ -17,7 +17,7 @@ from oasis.model.errors import InputError
 from tests.unit.kubernetes.fake_api import FakeConnection
 
 SPACES = ("team-a", "team-b")
-CLUSTER_WIDE = {"nodes", "persistentvolumes", "utilityclasses", "capacitywindows"}
+CLUSTER_WIDE = {"nodes", "utilityclasses", "capacitywindows"}
 
 
 def test_the_rights_are_the_same_but_for_where_they_hold() -> None:

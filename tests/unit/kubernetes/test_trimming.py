@@ -108,7 +108,7 @@ def test_of_a_pod_everything_is_kept_that_is_read(gated: bool, meta: dict[str, A
     for gone in ("fieldsV1", "image", "Initialized", "hostIPs"):
         assert gone in json.dumps(whole)
         assert gone not in text
-    for name in ("affinity", "tolerations", "volumes"):
+    for name in ("affinity", "tolerations"):
         assert (name in kept["spec"]) == gated, "nobody asks for it once the gate is open"
     if gated:
         assert NodeRules.of(kept["spec"]) == NodeRules.of(whole["spec"])

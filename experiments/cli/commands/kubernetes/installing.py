@@ -56,7 +56,7 @@ def install(
     writes the status of OasisJobs and CapacityWindows, events, its lease and its checkpoint.
 
     With --namespaced it has them in these namespaces alone, which must exist, and sees nodes,
-    volumes, utility classes and capacity windows of the cluster.
+    utility classes and capacity windows of the cluster.
 
     Example: oasis kubernetes install --argument=--slot-seconds=300 | kubectl apply -f -
     """

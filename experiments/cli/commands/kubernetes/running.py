@@ -180,7 +180,7 @@ def run(
         )
         SlotClock(slot_seconds, startup_seconds)  # which has rules for the two together
     log_format = known(log_format, LOG_FORMATS, "--log-format")
-    logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
+    log_as(log_format)
     # All options are read before anything is asked of the cluster: a wrong one costs no request.
     objects = place.connect(dry_run=dry_run)
     from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (an extra)
@@ -256,6 +256,12 @@ def _certifier(given: typer.Context, since: float, metrics: Metrics) -> Certifie
     shared = {each.name for group in OF_REPORT for each in fields(group)}
     words = given_words(given, given.params.keys() - shared - {"jobs", "spaces"})
     return Certifier(report_command(["--since", str(since), *words]), metrics)
+
+
+def log_as(log_format: str) -> None:
+    """Log on standard error in one of the formats, under ``--verbose`` too."""
+    logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
+    logging.getLogger("oasis").handlers.clear()  # of --verbose: each line would come twice
 
 
 def _run(controller: Controller, stop_after: int | None, certifier: Certifier | None) -> None:

@@ -1,0 +1,125 @@
+"""What the cluster refuses is learnt: from dry runs, from its scheduler, and from pods as made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any
+
+from oasis.kubernetes.acting import Create, Steps
+from oasis.kubernetes.cluster import pods as p
+from oasis.kubernetes.control.admission import Admission
+from oasis.kubernetes.control.job_reader import JobReader, begun_in
+from oasis.kubernetes.control.patience import Failure, Patience
+from oasis.kubernetes.control.statuses import PODS_REFUSED
+from oasis.kubernetes.control.verdicts import Verdicts
+from oasis.kubernetes.objects.conditions import time_text
+from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.kubernetes.objects.schema import TERMINAL
+
+Pods = Mapping[str, Mapping[str, Any]]  # of each job, by uid and by name
+
+
+class Learning:
+    """Reaches verdicts, and tells of each on the job that it is about."""
+
+    def __init__(self, clock: SlotClock, reader: JobReader, patience: Patience) -> None:
+        self._clock, self._reader, self._patience = clock, reader, patience
+        self.verdicts = Verdicts()
+        self._tried: dict[str, int] = {}  # versions of jobs of which a pod can be made, by uid
+        self._counts: Counter[str] = Counter()  # pods of each namespace at the last boundary
+
+    def tries(self, now: float, is_due: bool, pods_of: Callable[[], Pods]) -> list[Create]:
+        """Pods to be asked for in a dry run, before a plan is made; `tried` tells the answers.
+
+        They are of jobs that are new, edited, or were refused long enough ago, and, if a slot
+        `is_due`, of those that held room in the one before and got no pod, and of those in whose
+        namespace pods went, which may give quota back.
+        """
+        slot, there, freed = self._clock.slot(now), pods_of() if is_due else {}, set()
+        if is_due:
+            pods = (pod for each in there.values() for pod in each.values())
+            counts = Counter(pod["metadata"]["namespace"] for pod in pods)
+            freed = {space for space, count in self._counts.items() if counts[space] < count}
+            self._counts = counts
+        due = [
+            spec
+            for uid, spec in self._reader.specs.items()
+            if not spec.is_existing
+            and self._reader.statuses[uid].phase not in TERMINAL
+            and (self.verdicts.why(spec, slot) is None or spec.namespace in freed)
+            and (
+                self._tried.get(uid) != spec.generation
+                or (is_due and self._patience.is_refused(uid, "create"))
+            )
+        ]
+        there = pods_of() if due and not is_due else there
+        found: list[Create] = []
+        for spec in due:
+            if spec.uid not in there:
+                try:
+                    found += [Create(spec.uid, *p.tried_pod(form)) for form in spec.in_forms]
+                except Exception as error:  # noqa: BLE001 (any error is reported on this job)
+                    self._reader.fail(spec.uid, error, "acting on", now)
+        return found
+
+    def tried(self, tries: Iterable[Create], failures: Iterable[Failure], now: float) -> None:
+        """Remember which jobs can have a pod, in one of their forms at least."""
+        slot, refused = self._clock.slot(now), Counter(uid for uid, *_ in failures)
+        why = {uid: str(said) for uid, _, said in failures}
+        for uid, count in Counter(each.job for each in tries).items():
+            spec = self._reader.specs[uid]
+            if refused[uid] < count:
+                self._tried[uid] = spec.generation
+                self.verdicts.accept(uid)
+                continue
+            self._tried.pop(uid, None)
+            self.verdicts.refuse(spec, slot, why[uid])
+            again = self._clock.wall(self._clock.begin(self.verdicts.until(uid)))
+            message = f"{why[uid]}; tried again at {time_text(again)}"
+            self._reader.statuses[uid].waits(PODS_REFUSED, message, now)
+
+    def accept_bound(self, ours: Pods, slot: int) -> None:
+        """Forget verdicts that are over about nodes on which pods run."""
+        for uid, pods in ours.items():
+            for pod in pods.values():
+                if "nodeName" in pod["spec"]:
+                    self.verdicts.accept(uid, pod["spec"]["nodeName"], slot)
+
+    def withdrawn(
+        self, uid: str, pods: Iterable[Any], stuck: Container[str], now: float, longest: int
+    ) -> None:
+        """Leave out the nodes to which the scheduler let no pod of a gang that is withdrawn."""
+        pods, spec = list(pods), self._reader.specs.get(uid)
+        bound = {pod["spec"].get("nodeName") for pod in pods}
+        message = "the scheduler found no room for all pods; tried again in the next slot"
+        for pod in pods:
+            node = p.target_node(pod)
+            # Where another pod of it is bound, it is the number that is too high.
+            if pod["metadata"]["uid"] in stuck and node is not None and node not in bound:
+                why = (p.condition(pod, "PodScheduled") or {}).get("message", "")
+                message = f"the scheduler lets it not go to node {node}: {why}"
+                if spec is not None:
+                    self.verdicts.refuse(spec, self._clock.slot(now) + 1, why, node, longest)
+        if uid in self._reader.statuses:
+            self._reader.statuses[uid].in_trouble("Withdrawn", message, now)
+
+    def not_admitted(
+        self, steps: Steps, forms: Mapping[str, int], admission: Admission, now: float, longest: int
+    ) -> None:
+        """Leave out nodes that refuse pods as they were made, which their template does not say."""
+        for uid, (wanted, rules, why) in steps.refused.items():
+            spec = self._reader.specs.get(uid)
+            if spec is None or uid not in self._reader.statuses:
+                continue
+            known = admission.refusing(begun_in(spec, forms[uid]).rules[wanted.task])
+            for node, said in admission.refusing(rules).items():
+                if node == wanted.node or node not in known:
+                    self.verdicts.refuse(spec, self._clock.slot(now) + 1, said, node, longest)
+            message = f"node {wanted.node} does not admit pod {wanted.name}: {why}"
+            self._reader.statuses[uid].in_trouble("NotAdmitted", message, now)
+
+    def forget_others(self, there: Container[str]) -> None:
+        """Keep only what is about jobs that are there."""
+        self.verdicts.forget(there)
+        self._tried = {uid: made for uid, made in self._tried.items() if uid in there}
