@@ -12,6 +12,7 @@ from threading import RLock
 from typing import Any, Self
 
 from oasis.driver.journal import Contents, Journal, JournalLock, read_journal
+from oasis.driver.policy_state import restore_policy
 from oasis.driver.service import CALLS, Answer, Service, carry_out
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
@@ -53,7 +54,7 @@ KNOWN: dict[str, type[Recourse] | type[RollingOASiS]] = {
 
 
 def remembered(
-    name: str, making: Mapping[str, Any], state: Mapping[str, Any]
+    name: str, making: Mapping[str, Any], cluster: Mapping[str, Any], state: str
 ) -> RollingOASiS | Recourse:
     """Restore OASiS or recourse from the checkpoint of a cluster, for queries (`foresee`).
 
@@ -61,12 +62,13 @@ def remembered(
     ----------
     name : str
         Name of the policy, one of `KNOWN`.
-    making, state : mapping
-        Data of its `making` and `state`.
+    making, cluster, state
+        What it was made with, its machines, and its state as `policy_state` wrote it.
     """
     policy = KNOWN[name].made(making)
-    policy.reset(site_of(cluster_from_dict(state["cluster"])))
-    policy.restore(state)
+    site = site_of(cluster_from_dict(cluster))
+    policy.reset(site)
+    restore_policy(policy, state, {}, site)
     return policy
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from oasis.model.calendar import Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError
 from oasis.model.groups import TaskGroup
-from oasis.model.instance_file import cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.schedule import SERVER, Schedule
 from oasis.model.validation import LARGEST_SIZE, integer
-from oasis.online import rolling
 from oasis.online.best_schedule import decide
 from oasis.online.completions import completions_by_form
 from oasis.online.ledger import Ledger
@@ -63,7 +60,6 @@ class Commitments:
         self.live: dict[int, LiveJob] = {}
         self.broken: list[int] = []
         self._grid = grid_of(cluster)
-        self._lost: set[tuple[TaskGroup, int]] = set()
 
     @property
     def now(self) -> int:
@@ -141,7 +137,6 @@ class Commitments:
                     # Also its part on servers that are left goes: what is left
                     # of the job is searched for as a whole.
                     self._release(live)
-            self._lost.add((group, index))
             group.of(self.ledger).lose(index)
         # Placed in order of arrival, and only when all servers are
         # out: no schedule may meet one of them.
@@ -171,7 +166,6 @@ class Commitments:
 
     def restore_server(self, group: TaskGroup, index: int) -> None:
         """Plan with a server again."""
-        self._lost.discard((group, index))  # it may only hold more than before
         capacity = group.capacity(self.cluster)[index]
         group.of(self.ledger).set_capacity(index, capacity, group.of(self.bounds))
 
@@ -209,31 +203,6 @@ class Commitments:
             return False
         self._commit(live, found[1])
         return True
-
-    def state(self) -> dict[str, Any]:
-        """Return plain data that `restore` accepts."""
-        return {
-            "cluster": cluster_to_dict(self.cluster),
-            "now": self.now,
-            "lost": sorted(self._lost),
-            "live": [rolling.live_to_dict(live) for live in self.live.values()],
-            "arrays": rolling.arrays_to_text(self.ledger.arrays()),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from the data of `state`, on the same cluster."""
-        arrays = rolling.arrays_from_text(state["arrays"])
-        self.ledger = Ledger.restored(self.cluster, arrays, state["now"])
-        # The saved arrays hold what is used and its prices; which machines are gone is told apart.
-        for name, index in state["lost"]:
-            group = TaskGroup(name)
-            self._lost.add((group, index))
-            group.of(self.ledger).lose(index)
-        floor = self.bounds.min_utility_fraction
-        for entry in state["live"]:
-            end = entry["job"]["arrival"] + self.patience
-            live = rolling.live_from_dict(entry, self.cluster, end, self._grid, floor)
-            self.live[live.key] = live
 
 
 def _uses(live: LiveJob, group: TaskGroup, server: int) -> bool:

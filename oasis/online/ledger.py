@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,7 +125,8 @@ class Ledger:
     @property
     def nbytes(self) -> int:
         """Memory of everything that persists between jobs."""
-        return sum(array.nbytes for array in self.arrays().values())
+        arrays = [getattr(group.of(self), name) for group in GROUPS for name in _COLUMNS]
+        return sum(array.nbytes for array in (self.changes, *arrays))
 
     def runs(self, first: int, end: int) -> tuple[IntArray, IntArray]:
         """First row and length of each run of equal slots among ``first .. end - 1``."""
@@ -302,22 +303,6 @@ class Ledger:
         if self.calendar:
             self.keep(self.calendar, bounds)
 
-    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Everything that persists, by name, for a checkpoint."""
-        named: dict[str, npt.NDArray[np.generic]] = {"changes": self.changes}
-        for group in GROUPS:
-            for name in _COLUMNS:
-                named[f"{group}_{name}"] = getattr(group.of(self), name)
-        return named
-
-    @classmethod
-    def restored(
-        cls, cluster: Cluster, arrays: Mapping[str, npt.NDArray[np.generic]], origin: int = 0
-    ) -> Ledger:
-        """Build the ledger of these `arrays`, equal bit for bit."""
-        worker, ps = (_restored(group.capacity(cluster), arrays, group) for group in GROUPS)
-        return cls(cluster, worker, ps, np.asarray(arrays["changes"], dtype=bool), origin)
-
 
 def run_lengths(marks: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     """Begins and lengths of runs, from a mask that marks the begin of each, the first included.
@@ -334,20 +319,6 @@ def run_lengths(marks: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
     lengths[-1] = len(marks) - starts[-1]
     return starts, lengths
-
-
-def _restored(
-    capacity: FloatArray, arrays: Mapping[str, npt.NDArray[np.generic]], group: str
-) -> ServerGroup:
-    columns: dict[str, Any] = {name: arrays[f"{group}_{name}"] for name in _COLUMNS}
-    restored = ServerGroup(np.ascontiguousarray(capacity[columns["server"]].T), **columns)
-    # Servers that were alike share a column; since then some of them may have got other amounts.
-    alike = np.repeat(columns["server"], columns["copies"])
-    for server in (capacity != capacity[alike]).any(axis=1).nonzero()[0]:
-        restored.set_capacity(int(server), capacity[server])
-    # What is spare is only a bound, so it need not be the saved one to the last bit.
-    restored.count_spare()
-    return restored
 
 
 class LedgerHistory:

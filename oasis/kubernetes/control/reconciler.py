@@ -51,9 +51,10 @@ from oasis.kubernetes.objects.volumes import Volumes
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
+from oasis.model.instance_file import cluster_to_dict
 from oasis.scheduling.capabilities import Planner, state_of
 from oasis.scheduling.policy import Policy
-from oasis.scheduling.site import Site
+from oasis.scheduling.site import Site, cluster_of
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -674,6 +675,7 @@ class Reconciler:
     def state(self) -> dict[str, Any]:
         """Plain data for `oasis.kubernetes.control.memory.restored`."""
         driver = self.driver
+        is_planner = isinstance(driver.policy, Planner)
         return {
             "format": FORMAT,
             "epoch": self.clock.wall(self.clock.epoch),
@@ -682,7 +684,8 @@ class Reconciler:
             "policy": driver.policy.name,
             # JSON turns tuples into lists, and a takeover compares these with what it reads back.
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
-            "making": driver.policy.making() if isinstance(driver.policy, Planner) else None,
+            "making": driver.policy.making() if is_planner else None,
+            "cluster": cluster_to_dict(cluster_of(self.site)) if is_planner else None,
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,

@@ -13,7 +13,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
-from oasis.online.recourse.admission import DEFAULT_FLOOR
+from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule
 from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.recourse.live_job import LiveJob, grid_of
 from oasis.online.recourse.working_plan import WorkingPlan
@@ -28,7 +28,7 @@ DEFAULT_PROMISE_SHARE = 0.8  # chosen on training seeds: docs/recourse
 FIRST_KEY = 2**62  # beyond every key of a job that has arrived
 
 
-class SampledFutures:
+class SampledFutures(AdmissionRule):
     """A job is promised a completion if it earns more than it takes from sampled futures.
 
     A future is a list of jobs that could arrive until the job completes. Each is planned twice by
@@ -80,6 +80,8 @@ class SampledFutures:
     []
     """
 
+    REMADE = ("_learned", "_past")
+
     def __init__(
         self,
         learned: LearnedPrices | None = None,
@@ -94,14 +96,12 @@ class SampledFutures:
         for name, value in (("samples", samples), ("memory", memory), ("most_jobs", most_jobs)):
             if type(value) is not int or value < 1:
                 raise InputError(name, "expected an integer >= 1", value)
-        if not 0 <= min_utility_fraction < 1:
-            expected = "expected 0 <= phi < 1"
-            raise InputError("min_utility_fraction", f"{expected}", min_utility_fraction)
+        super().__init__(min_utility_fraction)
         if promise_share is not None and not 0 < promise_share <= 1:
             raise InputError("promise_share", "expected 0 < share <= 1", promise_share)
         if learned is not None and not learned.jobs:
             raise InputError("prices", "expected at least one past job to sample futures from")
-        self.min_utility_fraction, self.promise_share = min_utility_fraction, promise_share
+        self.promise_share = promise_share
         self._learned, self._samples = learned, samples
         self._memory, self._most_jobs, self._seed = memory, most_jobs, seed
 
@@ -119,43 +119,24 @@ class SampledFutures:
         }
 
     @property
-    def seen(self) -> tuple[Job, ...]:
-        """The last arrivals; none where past jobs are known."""
-        return tuple(replace(live.whole, arrival=slot) for slot, live in self._known)
-
-    @property
     def shared(self) -> Iterable[object]:
         """Immutable parts that a copy may share with the original."""
         return [self._learned, self._past, *(live for _, live in self._known)]
 
-    @property
-    def arrived(self) -> int:
-        """Number of jobs that have arrived in this run."""
-        return self._arrived
-
-    def reset(
-        self,
-        cluster: Cluster,
-        horizon: int,
-        patience: int | None = None,
-        seen: Iterable[Job] = (),
-        arrived: int = 0,
-    ) -> None:
-        """Start a run, or resume one after `arrived` arrivals, the last of them `seen`."""
+    def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         if self._learned is not None:
             self._learned.check_resources(cluster.resources, cluster.slot_seconds)
-        self._cluster, self._horizon, self._patience = cluster, horizon, patience
+        super().reset(cluster, horizon, patience)
         self._grid = grid_of(cluster)
         self._known: deque[tuple[int, LiveJob]] = deque(maxlen=self._memory)
-        for job in seen:
-            self._remember(job)
-        self._arrived = arrived
+        self._arrived = 0
         past = () if self._learned is None else self._learned.jobs
         self._past = [self._template(job) for job in past]
 
     def learn(self, job: Job) -> None:
         """Record an arriving job; prices stay negligible."""
-        self._remember(job)
+        if self._learned is None:
+            self._known.append((job.arrival, self._template(job)))
         self._arrived += 1
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
@@ -244,10 +225,6 @@ class SampledFutures:
                 future.append(live)
         # Greedy by density stands in for the optimum of the future, as in `by_density`.
         return sorted(future, key=lambda live: (-plan.density(live), live.key))
-
-    def _remember(self, job: Job) -> None:
-        if self._learned is None:
-            self._known.append((job.arrival, self._template(job)))
 
     def _template(self, job: Job) -> LiveJob:
         """`job` as if it arrived in slot 0."""

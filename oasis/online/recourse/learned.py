@@ -13,7 +13,7 @@ import numpy as np
 
 from oasis.model import rounding
 from oasis.model.cluster import Cluster
-from oasis.model.errors import InputError, InstanceError, located_at, readable
+from oasis.model.errors import InstanceError, located_at, readable
 from oasis.model.file_kinds import PRICES
 from oasis.model.files import write_text
 from oasis.model.groups import GROUPS, TaskGroup
@@ -26,6 +26,7 @@ from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import LARGEST_SIZE, check_keys, check_list, integer, number
 from oasis.online.prices import PriceBounds
+from oasis.online.recourse.admission import AdmissionRule
 from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.working_plan import WorkingPlan
 
@@ -263,7 +264,7 @@ def _check_price_function(data: Any, size: int) -> None:
         number(data["eta"], "eta")
 
 
-class AtLearnedPrices:
+class AtLearnedPrices(AdmissionRule):
     """A job is admitted if it is worth more than its schedule costs at learned prices.
 
     Jobs complete as early as there is room; prices decide on admission alone.
@@ -288,13 +289,10 @@ class AtLearnedPrices:
     []
     """
 
-    promise_share: float | None = None
+    REMADE = ("_learned",)
 
     def __init__(self, learned: LearnedPrices, min_utility_fraction: float) -> None:
-        if not 0 <= min_utility_fraction < 1:
-            expected = "expected 0 <= phi < 1"
-            raise InputError("min_utility_fraction", f"{expected}", min_utility_fraction)
-        self.min_utility_fraction = min_utility_fraction
+        super().__init__(min_utility_fraction)
         self._learned = learned
 
     @property
@@ -306,35 +304,13 @@ class AtLearnedPrices:
         }
 
     @property
-    def seen(self) -> tuple[Job, ...]:
-        """Nothing: decisions do not depend on earlier arrivals."""
-        return ()
-
-    @property
-    def arrived(self) -> int:
-        """Number of jobs that have arrived in this run."""
-        return self._arrived
-
-    @property
     def shared(self) -> Iterable[object]:
         """Immutable parts that a copy may share with the original."""
         return [self._learned]
 
-    def reset(
-        self,
-        cluster: Cluster,
-        horizon: int,
-        patience: int | None = None,
-        seen: Iterable[Job] = (),
-        arrived: int = 0,
-    ) -> None:
-        """Start a run, or resume one after `arrived` arrivals."""
+    def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         self._learned.check_resources(cluster.resources, cluster.slot_seconds)
-        self._cluster, self._arrived = cluster, arrived
-
-    def learn(self, job: Job) -> None:
-        """Count an arriving job; prices of the plan stay negligible."""
-        self._arrived += 1
+        super().reset(cluster, horizon, patience)
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
         """Return whether the planned completion is worth more than the schedule costs."""

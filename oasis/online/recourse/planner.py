@@ -13,7 +13,7 @@ from oasis.model.calendar import Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
-from oasis.online.recourse.admission import AcceptingTogether, AdmissionRule
+from oasis.online.recourse.admission import AdmissionRule
 from oasis.online.recourse.futures import SampledFutures
 from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
@@ -137,6 +137,8 @@ class Replanner:
         Exact number of rounds of the next decisions, whatever time they take: it repeats a
         decision that was made under a limit in seconds.
     """
+
+    REMADE = ("_clock", "rounds_given")  # the latter is asked of the next decision
 
     def __init__(
         self,
@@ -415,10 +417,7 @@ class Replanner:
                 _, used = self._make_room(live, min(tries, self.params.tries))
                 tries -= used
         found = [live for live in fresh if live.schedule is not None]
-        if isinstance(rule, AcceptingTogether):
-            accepted = rule.accepts_of(found, plan)
-        else:
-            accepted = {live.key for live in found if rule.accepts(live, plan)}
+        accepted = rule.accepts_of(found, plan)
         refused = {}
         for live in fresh:
             is_planned = live.schedule is not None

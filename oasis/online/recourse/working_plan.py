@@ -202,7 +202,7 @@ class WorkingPlan:
         return len(self._journal)
 
     def keep(self) -> None:
-        """Make all changes final; earlier marks become invalid."""
+        """Make all changes final, so that no state holds them; earlier marks become invalid."""
         self._journal.clear()
 
     def undo(self, mark: int) -> None:

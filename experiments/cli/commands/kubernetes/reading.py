@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from oasis.kubernetes.api.resources import Objects
+    from oasis.online.rolling_oasis import RollingOASiS
 
 
 STATUS_COLUMNS = (
@@ -395,7 +396,7 @@ def read_object(file: Path) -> dict[str, Any]:
     return found
 
 
-def planner_of(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
+def planner_of(memory: dict[str, Any]) -> RollingOASiS | oasis.Recourse:
     """Restore the policy of the controller's checkpoint, for queries.
 
     Raises
@@ -410,7 +411,7 @@ def planner_of(memory: dict[str, Any]) -> oasis.OASiS | oasis.Recourse:
         raise oasis.InputError(silent, f"it does not plan ahead, as {expected}")
     if memory["state"] is None:  # it failed before it decided on anything
         raise oasis.InputError(silent, "the controller remembers no decision of it")
-    return remembered(memory["policy"], making, memory["state"])
+    return remembered(memory["policy"], making, memory["cluster"], memory["state"])
 
 
 def _show_quote(job_id: str, quote: Any, clock: SlotClock) -> None:
