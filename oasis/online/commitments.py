@@ -27,24 +27,6 @@ class Commitments:
     its schedule is lost or its work turns out to be another, Algorithm 2 places the rest of the
     work at the prices of the moment. Demands are rounded to multiples of a small power of two, so
     that a cancelled job leaves no trace in the ledger.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Servers and the length of a slot.
-    lookahead : int
-        Slots that the plan reaches ahead; the present one is the first.
-    bounds : PriceBounds
-        U and L, such as those of past jobs (`PriceBounds.from_jobs` with the horizon `lookahead`).
-    patience : int, optional
-        Number of slots after the arrival in which a completion counts. Default: twice `lookahead`.
-
-    Attributes
-    ----------
-    live : dict of int to LiveJob
-        Admitted jobs by key, in order of arrival.
-    broken : list of int
-        Keys of the jobs whose promise could not be kept since this was last emptied.
     """
 
     def __init__(
@@ -73,10 +55,7 @@ class Commitments:
         self.ledger.roll(now, self.bounds)
 
     def submit(self, key: int, job: Job, form: int = 0) -> Decision:
-        """Decide on a job that arrives in the present slot (Alg. 1, l. 5-12).
-
-        What is left of a job that has run is a job of one form: that with the index `form`.
-        """
+        """Decide on a job that arrives now, in its forms from `form` on (Alg. 1, l. 5-12)."""
         floor, seconds = self.bounds.min_utility_fraction, self.cluster.slot_seconds
         # Completions count up to where the plan reaches now, which moves on, not up to a fixed T.
         ends = completions_by_form(job, self.cluster, self.ledger.end, floor)
@@ -108,10 +87,7 @@ class Commitments:
             self._release(live)
 
     def revise(self, key: int, work: int) -> bool:
-        """Replan a job whose remaining work has changed; False if no schedule pays any more.
-
-        Less work than was planned changes nothing, unless it then completes no later.
-        """
+        """Replan a job whose remaining work has changed; False if no schedule pays any more."""
         live = self.live[key]
         before = live.schedule
         # The job's own commitments must not compete with its new
@@ -148,10 +124,7 @@ class Commitments:
         self.ledger.keep(calendar, self.bounds, held)
 
     def plan_around(self, calendar: Calendar) -> list[int]:
-        """Plan around `calendar`; return keys of the jobs for which no schedule pays any more.
-
-        Only what is planned where less is left now is planned anew, in order of arrival.
-        """
+        """Plan around `calendar`; return keys of the jobs for which no schedule pays any more."""
         if calendar == self.ledger.calendar:
             return []
         self.keep(calendar)

@@ -33,13 +33,7 @@ def servers_of(site: Site) -> list[tuple[TaskGroup, int]]:
 
 
 def source_of(job: PolicyJob, policy: str) -> Job:
-    """The job of the model that `job` is, as a policy of the model needs it.
-
-    Raises
-    ------
-    InputError
-        If it is a job of a trace, which has none.
-    """
+    """The job of the model that `job` is; `InputError` for a job of a trace, which has none."""
     if job.source is None:
         raise InputError("", f"policy {policy} needs jobs of an instance, not plain ones")
     return job.source
@@ -130,8 +124,7 @@ def reach_of(lookahead: int) -> int:
 def differs(live: LiveJob, left: int) -> bool:
     """Return whether a job must be replanned because `left` differs from its planned work.
 
-    A plan of a gang may do more than that, because its last slot runs the whole minimum; so may one
-    that counts what changes cost.
+    A plan of a gang may do more than that, because its last slot runs the whole minimum.
     """
     spare = 0
     has_cost = live.held is not None and live.held.cost > 0

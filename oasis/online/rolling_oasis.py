@@ -193,10 +193,7 @@ class RollingOASiS(rolling.LivePlanner):
                 plan.changes[job.index] = wanted
 
     def _leftover(self, job: PolicyJob, view: View, room: Room) -> Allocation:
-        """Find a gang beside the plan of this slot; tasks that are held stay where they fit.
-
-        It is in the form of the job, or in the first that fits if it has not begun in any.
-        """
+        """Find a gang beside the plan of this slot; tasks that are held stay where they fit."""
         held, form = view.allocation(job), self._overdue[job.index]
         # A job that may stay where it is need not be started again.
         if held.workers and room.hold(job.in_form(held.form), held):

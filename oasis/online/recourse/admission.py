@@ -71,17 +71,7 @@ class AdmissionRule:
 
 
 class AtPrices(AdmissionRule):
-    """OASiS's prices (22): what pays at them is admitted.
-
-    Parameters
-    ----------
-    bounds : PriceBounds, optional
-        U and L. Default: those of the jobs that have arrived so far, the deciding one included.
-    min_utility_fraction : float
-        As for `AdmissionRule`.
-    memory : int
-        Number of last arrivals that give the default bounds.
-    """
+    """OASiS's prices (22), by default those of the last `memory` arrivals."""
 
     def __init__(
         self,

@@ -34,50 +34,18 @@ class SampledFutures(AdmissionRule):
     A future is a list of jobs that could arrive until the job completes. Each is planned twice by
     the same insertion in order of density: beside the promised jobs and the newcomer, and beside
     the promised jobs alone. The newcomer is admitted if it is worth at least what the futures lose
-    by it on average. Both plans see the same futures, so that what they have in common cancels.
+    by it on average.
 
     While fewer than ten jobs are known, futures are copies of very few, and an equal trade is
     refused: better jobs may come. From ten known jobs on, equal trades are accepted: otherwise a
     cluster with identical jobs would never admit one.
 
-    Numbers of arrivals are drawn from Poisson distributions, jobs evenly from those known.
+    Jobs are drawn from those of past days or the last `memory` arrivals, their numbers from
+    Poisson distributions. A job is promised the last slot in which it is worth `promise_share` of
+    what it is worth at its planned completion, so that it can give way to jobs in more of a hurry.
 
-    Parameters
-    ----------
-    learned : LearnedPrices, optional
-        The jobs of past days, and how many of them came in each slot of the day. Default: the
-        jobs that have arrived so far, the deciding one included, at their mean rate since the
-        first of them.
-    samples : int
-        Futures for each decision.
-    min_utility_fraction : float
-        phi: only completions worth at least this much of a job's best are promised.
-    promise_share : float or None
-        A job is promised the last slot in which it is worth at least so much of what it is worth at
-        its planned completion, so that it can give way to jobs that are in more of a hurry. None
-        promises the planned completion.
-    memory : int
-        Number of last arrivals that are drawn from.
-    most_jobs : int
-        Number of jobs after which a future ends.
-    seed : int
-        Of the futures. Those of a decision depend on it and on the number of jobs that have
-        arrived, on nothing else.
-
-    References
-    ----------
     Van Hentenryck and Bent, Online Stochastic Combinatorial Optimization, MIT Press 2006: the
     algorithms Expectation and Regret.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.online.recourse import SampledFutures
-    >>> instance = oasis.generate("testbed", jobs=12, seed=2)
-    >>> rule = SampledFutures(samples=4)
-    >>> run = oasis.simulate(instance, oasis.Recourse("arrival", admission=rule))
-    >>> run.report["broken_promises"]
-    []
     """
 
     REMADE = ("_learned", "_past")
@@ -168,11 +136,9 @@ class SampledFutures(AdmissionRule):
         return is_gain(total if abs(total) > TIE * utility else 0.0, takes_ties)
 
     def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
-        """Return keys of the newcomers that at least half of the sampled futures plan.
+        """Keys of the newcomers that at least half of the sampled futures plan (Consensus).
 
-        In each future its jobs and all newcomers are planned beside the promised jobs, in order of
-        density: the algorithm Consensus of the same book. All newcomers together cost no more plans
-        than one.
+        All newcomers together cost no more plans than one.
         """
         if not newcomers:
             return set()
@@ -196,10 +162,7 @@ class SampledFutures(AdmissionRule):
         return {key for key, count in votes.items() if 2 * count >= sampled}
 
     def rates(self, now: int, end: int) -> FloatArray:
-        """Jobs expected in the rest of slot `now` and in each slot after it, shape (end - now,).
-
-        Half of the present slot's jobs are taken to have come.
-        """
+        """Jobs expected in each of the slots `now`, of which half is over, to ``end - 1``."""
         if self._learned is not None:
             rates = self._learned.rates(now, end)
         else:

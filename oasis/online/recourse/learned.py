@@ -210,13 +210,7 @@ class LearnedPrices(Summarised):
 def learned_from(
     prices: LearnedPrices | str | os.PathLike[str] | None, option: str
 ) -> LearnedPrices | None:
-    """Learned prices, read from their file where only that was given.
-
-    Raises
-    ------
-    InstanceError
-        If the file cannot be read or is no file of learned prices; names `option` and the file.
-    """
+    """Learned prices, read from their file where only that was given; errors name `option`."""
     if prices is None or isinstance(prices, LearnedPrices):
         return prices
     with readable(option), located_at(option):
@@ -268,25 +262,6 @@ class AtLearnedPrices(AdmissionRule):
     """A job is admitted if it is worth more than its schedule costs at learned prices.
 
     Jobs complete as early as there is room; prices decide on admission alone.
-
-    Parameters
-    ----------
-    learned : LearnedPrices
-        Prices by slot of the day.
-    min_utility_fraction : float
-        phi: only completions worth at least this much of a job's best are promised.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.online.recourse import AtLearnedPrices
-    >>> from offline import learn_prices
-    >>> past = [oasis.generate("testbed", jobs=6, seed=seed) for seed in (1, 2)]
-    >>> rule = AtLearnedPrices(learn_prices(past), min_utility_fraction=0.3)
-    >>> instance = oasis.generate("testbed", jobs=6, seed=3)
-    >>> run = oasis.simulate(instance, oasis.Recourse("arrival", admission=rule))
-    >>> run.report["broken_promises"]
-    []
     """
 
     REMADE = ("_learned",)

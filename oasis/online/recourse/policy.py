@@ -375,11 +375,7 @@ class Recourse(rolling.LivePlanner):
     def _renewed(
         self, view: View, planner: Replanner, forms: dict[int, int]
     ) -> tuple[dict[int, Job], set[int]]:
-        """Remaining work of jobs that have waited long enough, as new arrivals, by index.
-
-        Also those among them that were still promised a completion. Notes in `forms` in which form
-        they are.
-        """
+        """What is left of jobs that have waited long enough, as arrivals; who was promised."""
         assert self.lookahead is not None
         reach, now = rolling.reach_of(self.lookahead), planner.now
         promised = {key for key, live in planner.plan.live.items() if live.promise is not None}
