@@ -28,54 +28,30 @@ from oasis.scheduling.site import Site
 
 
 class Tracked(Protocol):
-    """An unfinished job on the books.
-
-    Attributes
-    ----------
-    job, seen : PolicyJob
-        The job, in the form that it is in, and the job as the policy sees it.
-    forms : tuple of PolicyJob
-        The job in each of the forms that it may still be in; empty for a job of one form.
-    form : int
-        The form that it is in, as an index of `oasis.model.job.Job.in_forms`.
-    has_form : bool
-        Whether it has held anything: it stays in that form, unless it may switch.
-    allocation : Allocation
-        Its allocation.
-    complete : bool
-        Whether it can work with that.
-    waiting_since : float or None
-        Since when it cannot work, without a break; None if it can.
-    admitted : bool
-        Whether the policy accepted it before it arrived now.
-    kept_until : float
-        Before when it is not to be changed; 0: it may change.
-    change_cost : float
-        Time without work that a change is expected to take; 0: unknown.
-    """
+    """An unfinished job on the books."""
 
     @property
-    def job(self) -> PolicyJob: ...
+    def job(self) -> PolicyJob: ...  # in the form that it is in
     @property
-    def seen(self) -> PolicyJob: ...
+    def seen(self) -> PolicyJob: ...  # as the policy sees it
     @property
-    def forms(self) -> tuple[PolicyJob, ...]: ...
+    def forms(self) -> tuple[PolicyJob, ...]: ...  # that it may still be in; none: it has but one
     @property
-    def form(self) -> int: ...
+    def form(self) -> int: ...  # that it is in, as an index of `oasis.model.job.Job.in_forms`
     @property
-    def has_form(self) -> bool: ...
+    def has_form(self) -> bool: ...  # it has held something and stays in it, unless it may switch
     @property
     def allocation(self) -> Allocation: ...
     @property
-    def complete(self) -> bool: ...
+    def complete(self) -> bool: ...  # whether it can work with that
     @property
-    def waiting_since(self) -> float | None: ...
+    def waiting_since(self) -> float | None: ...  # since when it cannot, without a break
     @property
-    def admitted(self) -> bool: ...
+    def admitted(self) -> bool: ...  # whether the policy accepted it before it arrived now
     @property
-    def kept_until(self) -> float: ...
+    def kept_until(self) -> float: ...  # before when it is not to be changed; 0: it may change
     @property
-    def change_cost(self) -> float: ...
+    def change_cost(self) -> float: ...  # time without work that a change takes; 0: unknown
 
     def be_in(self, form: int) -> None:
         """Be in this form; a policy that does not know forms sees the job in it."""
@@ -95,69 +71,34 @@ class Tracked(Protocol):
 
 
 class Books(Protocol):
-    """Records of a driver at one instant.
-
-    Attributes
-    ----------
-    site : Site
-        The machines.
-    now : float
-        The instant.
-    jobs : mapping of int to Tracked
-        Unfinished jobs by index, in order of arrival.
-    free : list of tuple of int
-        Free amounts of each machine, by resource, in grid units; nothing while it is down.
-    down : set of int
-        Machines that are not there.
-    """
+    """Records of a world at one instant."""
 
     @property
     def site(self) -> Site: ...
     @property
     def now(self) -> float: ...
     @property
-    def jobs(self) -> Mapping[int, Tracked]: ...
+    def jobs(self) -> Mapping[int, Tracked]: ...  # unfinished ones by index, in order of arrival
     @property
-    def free(self) -> list[tuple[int, ...]]: ...
+    def free(self) -> list[tuple[int, ...]]: ...  # grid units by machine; none of those down
     @property
-    def down(self) -> Set[int]: ...
+    def down(self) -> Set[int]: ...  # machines that are not there
+    @property
+    def kept(self) -> Mapping[int, Sequence[int]]: ...  # by a calendar, from all jobs, now
+    @property
+    def closing(self) -> Set[int]: ...  # machines on which what began would be interrupted
 
 
 class BooksView:
-    """View of the records of a driver: the one implementation of `oasis.scheduling.View`.
-
-    Parameters
-    ----------
-    books : Books
-        The present records.
-    policy : str
-        Name of the policy that looks.
-    told_remaining : bool
-        Whether it is told how much work jobs have left.
-
-    Attributes
-    ----------
-    now : float
-        The time.
-    arrived, finished, evicted : list of PolicyJob
-        What happened at this instant; evicted jobs lost a server and hold nothing.
-    lost, returned : list of int
-        Machines that went down or came back at this instant.
-    kept : mapping of int to tuple of int
-        What a calendar keeps from all jobs now, by machine, in grid units.
-    closing : set of int
-        Machines on which nothing is to begin: what began there would be interrupted.
-    """
+    """View of the records of a world: the one implementation of `oasis.scheduling.View`."""
 
     __slots__ = (
         "_books",
         "_policy",
         "_told_remaining",
         "arrived",
-        "closing",
         "evicted",
         "finished",
-        "kept",
         "lost",
         "now",
         "returned",
@@ -171,8 +112,11 @@ class BooksView:
         self.evicted: list[PolicyJob] = []
         self.lost: list[int] = []
         self.returned: list[int] = []
-        self.kept: Mapping[int, Sequence[int]] = {}
-        self.closing: Set[int] = frozenset()
+
+    @property
+    def happened(self) -> bool:
+        """Whether anything did at this instant."""
+        return bool(self.arrived or self.finished or self.evicted or self.lost or self.returned)
 
     def jobs(self) -> Iterator[PolicyJob]:
         """Unfinished jobs in order of arrival."""
@@ -181,7 +125,7 @@ class BooksView:
     def free(self) -> list[tuple[int, ...]]:
         """Free capacity of each machine by resource, in grid units: a copy to plan on."""
         free = self._books.free.copy()
-        for k in self.closing:
+        for k in self._books.closing:
             free[k] = (0,) * len(free[k])
         return free
 
@@ -191,7 +135,7 @@ class BooksView:
         down = self._books.down
         machines = self._books.site.machines
         found = [nothing if k in down else m.capacity for k, m in enumerate(machines)]
-        for k, kept in self.kept.items():
+        for k, kept in self._books.kept.items():
             pairs = zip(found[k], kept, strict=True)
             found[k] = tuple(max(0, most - less) for most, less in pairs)
         return found
@@ -257,18 +201,8 @@ def choose_forms(
     Where no form does, it stays as it was, and a job that arrives is shown in the first form that
     fits the empty cluster. What is shown in another form than before leaves and arrives in it.
 
-    Parameters
-    ----------
-    view : BooksView
-        What the policy is going to see; jobs enter its `arrived` and `finished`.
-    books : Books
-        The present records.
-    empty : EmptyCluster
-        The empty cluster.
-    again : bool
-        Whether the policy was asked at this instant: a job that waits is tried in later forms.
-    once : bool
-        Whether a job keeps the form in which it arrived, as a policy that plans ahead needs it.
+    `again`: the policy was asked at this instant, and a job that waits is tried in later forms.
+    `once`: a job keeps the form in which it arrived, as a policy that plans ahead needs it.
     """
     room = Room(books.site, list(books.free), books.down)
     new = {job.index for job in view.arrived}

@@ -20,41 +20,14 @@ Kept = dict[int, Row]  # amounts by machine, in grid units
 
 
 class Closures:
-    """The calendar of a driver, as it stood at the last boundary.
-
-    Parameters
-    ----------
-    plans_around : bool
-        Whether the policy knows the calendar, and sees to it itself.
-
-    Attributes
-    ----------
-    calendar : Calendar
-        Windows that are known beforehand.
-    closed : frozenset of int
-        Machines that are closed now.
-    kept : dict of int to tuple of int
-        What no job may use now, by machine, in grid units.
-    untold : set of int
-        Jobs that lost a closed machine while the policy failed, so that it does not know yet.
-
-    Examples
-    --------
-    >>> from oasis.model.calendar import CalendarEntry
-    >>> from oasis.scheduling.site import Machine
-    >>> closures = Closures(plans_around=False)
-    >>> calendar = Calendar((CalendarEntry("firmware", 2, 4, {0: None}),))
-    >>> closures.come_to(calendar, 2, Site(("gpu",), (Machine("n0", (4.0,)),)))
-    (frozenset({0}), set())
-    >>> closures.closed
-    frozenset({0})
-    """
+    """The calendar of a driver, as it stood at the last boundary."""
 
     def __init__(self, *, plans_around: bool) -> None:
-        self.plans_around = plans_around
+        self.plans_around = plans_around  # whether the policy knows the calendar and sees to it
         self.calendar = EVER_OPEN
-        self.closed: frozenset[int] = frozenset()
-        self.kept: dict[int, Row] = {}
+        self.closed: frozenset[int] = frozenset()  # machines, now
+        self.kept: dict[int, Row] = {}  # what no job may use now, by machine, in grid units
+        # Jobs that lost a closed machine while the policy failed, so that it does not know yet.
         self.untold: set[int] = set()
         self._slot = 0
 

@@ -12,56 +12,35 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Generic
 
-from oasis.driver.books import BooksView, check_plan, choose_forms
+from oasis.driver.books import BooksView
 from oasis.driver.closures import Closures
 from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, form_begun_in, was_edited
+from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
-from oasis.model import rounding
 from oasis.model.calendar import Calendar
-from oasis.model.errors import OasisError, PolicyError
+from oasis.model.errors import OasisError
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import Room
-from oasis.scheduling.policy import Policy
-from oasis.scheduling.policy_check import in_words
+from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.site import Site, policy_job
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
 
 
-class Driver(Generic[Spec]):
-    """Asks a policy at each boundary and keeps what it answered.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy that decides.
-    site : Site
-        The machines.
-    minimum_run : int
-        Slots for which a policy that `keeps_run_times` leaves a job as it is after it was started
-        or changed; 0: it may be changed at every boundary. Lost machines come before that.
-
-    Attributes
-    ----------
-    entries : dict of int to Entry
-        Live jobs by index, in order of arrival.
-    slot : int or None
-        The slot of the last boundary.
-    kept_policy : object
-        State of the policy after the last boundary, for a checkpoint; None if it cannot be written
-        down.
-    """
+class Driver(World, Generic[Spec]):
+    """Asks a policy at each boundary and keeps what it answered."""
 
     def __init__(self, policy: Policy, site: Site, minimum_run: int = 0) -> None:
+        # Slots for which a policy that `keeps_run_times` leaves a job as it is after it was started
+        # or changed; 0: it may be changed at every boundary. Lost machines come before that.
         self.policy, self.minimum_run = policy, minimum_run
-        self.slot: int | None = None
-        self.entries: dict[int, Entry[Spec]] = {}
+        self.slot: int | None = None  # of the last boundary
+        self.entries: dict[int, Entry[Spec]] = {}  # live jobs by index, in order of arrival
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
         self.away: set[int] = set()  # machines that are down
@@ -73,19 +52,21 @@ class Driver(Generic[Spec]):
         self._errors = 0  # boundaries in a row at which the policy failed
         self._arrive_again: list[Entry[Spec]] = []
         self._next = 0
+        # What the loop takes in next, and where this says what came of it.
+        self._facts: Facts[Spec] = Facts({})
+        self._outcome: Decided[Spec] = Decided()
         self._begin(site)
 
     def _begin(self, site: Site) -> None:
         self.policy.reset(site)
         self.site = site
-        self._empty = EmptyCluster(site)
         self.away.clear()
         self.closures = Closures(plans_around=isinstance(self.policy, Planner))
         self._smaller.clear()
         self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
         self._begins_anew = False
-        self._wake_at: float | None = None
+        self._loop = Loop(self.policy, self, self)
 
     @property
     def by_uid(self) -> dict[str, Entry[Spec]]:
@@ -113,6 +94,11 @@ class Driver(Generic[Spec]):
         return self.closures.closed.union(self.away)
 
     @property
+    def kept(self) -> Mapping[int, Sequence[int]]:
+        """What windows keep from all jobs now, by machine, in grid units."""
+        return self.closures.kept
+
+    @property
     def closing(self) -> frozenset[int]:
         """Machines that close soon: a policy that does not plan around it starts no job there."""
         return self.closures.closing(self.entries, int(self.now))
@@ -121,7 +107,6 @@ class Driver(Generic[Spec]):
     def free(self) -> list[tuple[int, ...]]:
         """Capacity of each machine that live jobs leave free; none of machines that are down."""
         view = BooksView(self, self.policy.name, told_remaining=False)
-        view.kept = self.closures.kept
         room = Room(self.site, view.capacity())
         for entry in self.entries.values():
             for tasks, demand in (
@@ -140,18 +125,13 @@ class Driver(Generic[Spec]):
     @property
     def wake_at(self) -> float | None:
         """Latest time at which the policy asked to be called."""
-        return self._wake_at
+        return self._loop.wake_at
 
     def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> Decided[Spec]:
         """Take in what happened in or before `slot` and ask the policy; an error ends it.
 
-        With `ask` the policy is asked even if nothing happened.
-
-        Raises
-        ------
-        Exception
-            What the policy raised, or why its plan cannot be carried out, or why a job cannot be
-            described to it. What was taken in is then not taken back.
+        With `ask` the policy is asked even if nothing happened. After an error of the policy, of
+        its plan or of a job, what was taken in is not taken back.
         """
         # The caller of `step` ends on an error, so nothing is kept to come back to.
         self._pass(slot, facts)
@@ -239,15 +219,9 @@ class Driver(Generic[Spec]):
             specs = {uid: spec for uid, spec in facts.specs.items() if uid not in failed}
             # To the policy a job that failed looks as if its owner had deleted it.
             facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
-        view = BooksView(self, self.policy.name, wants(self.policy, "told_remaining"))
+        self._facts, self._outcome = facts, outcome
         try:
-            # Completions before losses before arrivals: a job that is done is not evicted from a
-            # machine that went down, and what arrives meets neither.
-            anew = self._leave(facts, view, outcome)
-            self._machines(facts, view)
-            self._arrive(facts, self.slot, view, anew, outcome)
-            if ask or self._is_due(self.slot, view):
-                self._ask_in_forms(view, outcome)
+            self._loop.instant(self.slot, ask=bool(ask or self.policy.slotted or self.minimum_run))
             if self.closures.calendar:
                 self.closures.check(self.entries, self.free, self.site, self.policy.name)
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
@@ -264,6 +238,7 @@ class Driver(Generic[Spec]):
         made._arrive_again = [entry.copy() for entry in self._arrive_again]
         made.retries, made.settled = dict(self.retries), set(self.settled)
         made.away, made.closures = set(self.away), self.closures.copied()
+        made._loop = Loop(policy, made, made, self.wake_at)
         made._smaller, made._larger = set(self._smaller), set(self._larger)
         return made
 
@@ -284,7 +259,8 @@ class Driver(Generic[Spec]):
             return
         before = [machine.amounts for machine in self.site.machines]
         self.policy.reset(site)
-        self.site, self._empty = site, EmptyCluster(site)
+        self.site = site
+        self._loop = Loop(self.policy, self, self, self.wake_at)
         self.bring_policy(self.kept_policy)
         self.note_amounts(before)
 
@@ -296,7 +272,17 @@ class Driver(Generic[Spec]):
             elif machine.amounts != tuple(old):
                 self._larger.add(k)
 
-    # -- what happened -----------------------------------------------------------------------------
+    # -- as a world: what happened ---------------------------------------------------------------
+
+    def happen(self, view: BooksView) -> bool:
+        """Take in what the facts tell."""
+        facts, outcome = self._facts, self._outcome
+        # Completions before losses before arrivals: a job that is done is not evicted from a
+        # machine that went down, and what arrives meets neither.
+        anew = self._leave(facts, view, outcome)
+        self._machines(facts, view)
+        self._arrive(facts, int(view.now), view, anew, outcome)
+        return True
 
     def _leave(
         self, facts: Facts[Spec], view: BooksView, outcome: Decided[Spec]
@@ -478,7 +464,7 @@ class Driver(Generic[Spec]):
         None if it fits in no form.
         """
         seen = (self.as_seen(spec, one) for one in spec.job.in_forms)
-        found = [job.work / most for job in seen if (most := self._empty.most_workers(job))]
+        found = [job.work / most for job in seen if (most := self._loop.empty.most_workers(job))]
         return math.ceil(min(found) - TOLERANCE) if found else None
 
     def _show(self, entry: Entry[Spec], job: PolicyJob) -> None:
@@ -491,45 +477,11 @@ class Driver(Generic[Spec]):
         if entry.forms:
             entry.be_in(entry.form)
 
-    def _is_due(self, slot: int, view: BooksView) -> bool:
-        happened = view.arrived or view.finished or view.evicted or view.lost or view.returned
-        woken = self._wake_at is not None and rounding.within(self._wake_at, slot)
-        often = self.policy.slotted or self.minimum_run or self._withdrawn()
-        return bool(happened or woken or often)
-
-    def _withdrawn(self) -> bool:
-        return isinstance(self.policy, Planner) and bool(self.policy.withdrawn)
-
     # -- what is decided ---------------------------------------------------------------------------
 
-    def _ask_in_forms(self, view: BooksView, outcome: Decided[Spec]) -> None:
-        """Ask the policy; one without forms is asked again while waiting jobs fit in others."""
-        has_forms = any(entry.forms for entry in self.entries.values())
-        if not has_forms or wants(self.policy, "knows_forms"):
-            self._ask(view, outcome)
-            return
-        once = isinstance(self.policy, Planner)
-        choose_forms(view, self, self._empty, once=once)
-        self._ask(view, outcome)
-        while not once:
-            # Each time some job goes on to a later form, so this comes to an end.
-            view = BooksView(self, self.policy.name, wants(self.policy, "told_remaining"))
-            choose_forms(view, self, self._empty, again=True)
-            if not view.arrived:
-                break
-            self._ask(view, outcome)
-
-    def _ask(self, view: BooksView, outcome: Decided[Spec]) -> None:
-        view.kept, view.closing = self.closures.kept, self.closing
-        try:
-            plan = self.policy.decide(view)
-        except SystemExit as error:  # no policy ends the program unsaid
-            detail = f"{in_words(error)} in decide"
-            raise PolicyError(self.policy.name, detail, time=view.now) from error
-        # Checked whole before anything of it is carried out: a plan
-        # is done or refused, never half done.
-        check_plan(plan, self, self.policy.name)
-        self._wake_at = plan.wake_at
+    def carry_out(self, plan: Plan, view: BooksView) -> bool:
+        """Enter a checked plan in the books; return whether it changes anything."""
+        outcome = self._outcome
         late = self.policy.late if isinstance(self.policy, Planner) else frozenset[int]()
         outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
         # Rejected jobs leave the books first, so that nothing below takes them for admitted.
@@ -544,6 +496,7 @@ class Driver(Generic[Spec]):
                 entry.admitted = True
                 self.retries.pop(entry.spec.uid, None)
                 outcome.admitted.append(entry.spec.uid)
+        return bool(plan.rejected or plan.changes)
 
     def _hold(
         self, entry: Entry[Spec], allocation: Allocation, slot: int, outcome: Decided[Spec]
@@ -592,7 +545,7 @@ class Driver(Generic[Spec]):
             "settled": set(self.settled),
             "away": set(self.away),
             "closures": self.closures.copied(),
-            "numbers": (self._next, self._wake_at),
+            "numbers": (self._next, self.wake_at),
         }
 
     def _roll_back(self, saved: Mapping[str, Any]) -> None:
@@ -602,7 +555,7 @@ class Driver(Generic[Spec]):
         self.retries, self.settled = dict(saved["retries"]), set(saved["settled"])
         self.away = set(saved["away"])
         self.closures = saved["closures"].copied()
-        self._next, self._wake_at = saved["numbers"]
+        self._next, self._loop.wake_at = saved["numbers"]
         # A fresh policy is brought back to the state of the last
         # boundary: what it did since is unknown.
         self.policy.reset(self.site)
@@ -676,7 +629,7 @@ class Driver(Generic[Spec]):
         return {
             "slot": self.slot,
             "next": self._next,
-            "wake_at": self._wake_at,
+            "wake_at": self.wake_at,
             "down": sorted(self.away),
             **({"calendar": calendar.to_dict()} if (calendar := self.closures.calendar) else {}),
             # Sets are sorted, so that the same state is the same bytes.
@@ -702,23 +655,15 @@ class Driver(Generic[Spec]):
         *,
         remake: bool = False,
     ) -> None:
-        """Restore the driver from the data of `state`.
+        """Restore the driver from the data of `state`, with the jobs that are there now, by uid.
 
-        Parameters
-        ----------
-        state : mapping
-            From `state`.
-        as_it_was : callable
-            Makes, of the state of an entry and of the spec that is there now, if there is one, the
-            spec that the policy knows.
-        specs : mapping of str to Spec
-            The jobs that are there, by uid. One that is gone, or that was edited, is taken over as
-            it was: at the next boundary it leaves like any other.
-        remake : bool
-            Whether the policy does not know these jobs: they arrive once more.
+        A job that is gone, or that was edited, is taken over `as_it_was`: at the next boundary it
+        leaves like any other. That makes, of the state of an entry and of the spec that is there
+        now, if there is one, the spec that the policy knows. `remake`: the policy does not know
+        these jobs, and they arrive once more.
         """
         self.slot, self._next = state["slot"], state["next"]
-        self._wake_at = state["wake_at"]
+        self._loop.wake_at = state["wake_at"]
         self.settled.update(state["settled"])
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
         if not remake:

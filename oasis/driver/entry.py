@@ -18,45 +18,24 @@ OBSERVED_MOST = 100
 
 
 class Submitted(Protocol):
-    """A job as its owner wants it: what a world gives to the driver, and may edit later.
-
-    Attributes
-    ----------
-    uid : str
-        Identity, which a later job of the same name does not share.
-    generation : int
-        A number that changes with every edit.
-    job : Job
-        The job of the model, arriving in slot 0.
-    initial_workers : int or None
-        Workers that its owner asked for.
-    ps_count : int or None
-        Number of parameter servers beside any number of workers; None: by bandwidth.
-    resize : {"elastic", "restart"}
-        Whether tasks come and go one by one, or all of them are started again.
-    on_rejection : {"fail", "retry"}
-        Whether it fails or is tried again if the policy does not admit it.
-    ends_itself : bool
-        Whether it reports its completion itself, whatever work is counted: then the work is an
-        estimate, which is extended as often as it is used up.
-    """
+    """A job as its owner wants it: what a world gives to the driver, and may edit later."""
 
     @property
-    def uid(self) -> str: ...
+    def uid(self) -> str: ...  # which a later job of the same name does not share
     @property
-    def generation(self) -> int: ...
+    def generation(self) -> int: ...  # changes with every edit
     @property
-    def job(self) -> Job: ...
+    def job(self) -> Job: ...  # arriving in slot 0
     @property
-    def initial_workers(self) -> int | None: ...
+    def initial_workers(self) -> int | None: ...  # that its owner asked for
     @property
-    def ps_count(self) -> int | None: ...
+    def ps_count(self) -> int | None: ...  # beside any number of workers; None: by bandwidth
     @property
-    def resize(self) -> str: ...
+    def resize(self) -> str: ...  # "elastic": one by one; "restart": all tasks start again
     @property
-    def on_rejection(self) -> str: ...
+    def on_rejection(self) -> str: ...  # "fail", or "retry"
     @property
-    def ends_itself(self) -> bool: ...
+    def ends_itself(self) -> bool: ...  # it says when it ends: its work is an estimate, extended
 
 
 Spec = TypeVar("Spec", bound=Submitted)
@@ -65,79 +44,31 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class Entry(Generic[Spec]):
-    """A live job: one `Tracked` on the books of a driver in slots.
-
-    Attributes
-    ----------
-    spec : Submitted
-        The job as its owner wants it.
-    job : PolicyJob
-        As the policy may know it, in the form that it is in.
-    arrived : int
-        Slot of its arrival; delays are counted from here.
-    work : float
-        Worker-slots in all.
-    left : float
-        Worker-slots that `job` had when it arrived at the policy, for the first time or once more.
-    done : float
-        Worker-slots done.
-    allocation : Allocation
-        Its allocation in the present slot.
-    held : int
-        Slots in which it held something.
-    waiting_since : int or None
-        Since when it holds nothing; None while it holds what it needs.
-    admitted : bool
-        Whether the policy accepted it.
-    given : int or None
-        Workers that it held last; None if it never ran.
-    settled : Allocation
-        Its allocation at the end of the last boundary.
-    begun : bool
-        Whether it ever held anything.
-    resizes, restarts : int
-        How often a job that had begun got another gang, and how often no pod of it was kept.
-    observed : list of (float, float)
-        What its training reported of its loss: slot and value, the latest `OBSERVED_MOST`.
-    form : int
-        The form that it is in, as an index of `Job.in_forms`.
-    forms : tuple of PolicyJob
-        The job in each of its forms, if it may still be in any; empty for a job of one form.
-    works : tuple of float
-        Worker-slots in each of `forms`.
-    whole : PolicyJob or None
-        What a policy that knows forms sees of a job that has several; None: it sees `job`.
-    extensions : int
-        How often its work was used up, and more was expected.
-    kept_until : float
-        The first slot in which it may be changed.
-    change_cost : float
-        Slots without work that a change of it is expected to take; 0: unknown.
-    """
+    """A live job: one `Tracked` on the books of a driver in slots."""
 
     spec: Spec
-    job: PolicyJob
-    arrived: int
-    work: float
-    done: float = 0.0
-    left: float = 0.0
+    job: PolicyJob  # as the policy may know it, in the form that it is in
+    arrived: int  # delays are counted from here
+    work: float  # worker-slots in all
+    done: float = 0.0  # of them
+    left: float = 0.0  # that `job` had when it arrived, for the first time or once more
     allocation: Allocation = NOTHING
-    held: int = 0
+    held: int = 0  # slots in which it held something
     waiting_since: int | None = None
     admitted: bool = False
-    given: int | None = None
-    settled: Allocation = NOTHING
-    begun: bool = False
-    resizes: int = 0
-    restarts: int = 0
-    observed: list[tuple[float, float]] = field(default_factory=list)
-    form: int = 0
-    forms: tuple[PolicyJob, ...] = ()
-    works: tuple[float, ...] = ()
-    whole: PolicyJob | None = None
-    extensions: int = 0
-    kept_until: float = 0.0
-    change_cost: float = 0.0
+    given: int | None = None  # workers that it held last; None: it never ran
+    settled: Allocation = NOTHING  # what it held at the end of the last boundary
+    begun: bool = False  # whether it ever held anything
+    resizes: int = 0  # how often it got another gang after that,
+    restarts: int = 0  # and how often no pod of it was kept
+    observed: list[tuple[float, float]] = field(default_factory=list)  # slot and loss, the latest
+    form: int = 0  # as an index of `Job.in_forms`
+    forms: tuple[PolicyJob, ...] = ()  # that it may still be in; empty: it has but one
+    works: tuple[float, ...] = ()  # worker-slots in each of them
+    whole: PolicyJob | None = None  # what a policy that knows forms sees, if it has several
+    extensions: int = 0  # how often its work was used up, and more was expected
+    kept_until: float = 0.0  # the first slot in which it may be changed
+    change_cost: float = 0.0  # slots without work that a change is expected to take; 0: unknown
 
     @property
     def has_form(self) -> bool:
@@ -258,78 +189,35 @@ def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Facts(Generic[Spec]):
-    """Events since the last boundary.
+    """Events since the last boundary, by uid."""
 
-    Parameters
-    ----------
-    specs : mapping of str to Submitted
-        Every unfinished job there is, by uid; those that are new in order of arrival.
-    done : mapping of str to float
-        Worker-slots done in all, by uid.
-    losses : mapping of str to float
-        What their training last reported, by uid; those alone that report it.
-    ended : frozenset of str
-        Uids of jobs that say themselves that they are done.
-    down : frozenset of int
-        Machines that cannot be used now.
-    calendar : Calendar
-        Machines that are closed, or partly kept from jobs, in this slot and in later ones.
-    costs : mapping of str to float
-        Slots without work that a change of a job is expected to take, by uid, where it is known.
-    """
-
-    specs: Mapping[str, Spec]
-    done: Mapping[str, float] = field(default_factory=dict)
-    losses: Mapping[str, float] = field(default_factory=dict)
-    ended: frozenset[str] = frozenset()
-    down: frozenset[int] = frozenset()
-    calendar: Calendar = EVER_OPEN
-    costs: Mapping[str, float] = field(default_factory=dict)
+    specs: Mapping[str, Spec]  # every unfinished job there is; those that are new by arrival
+    done: Mapping[str, float] = field(default_factory=dict)  # worker-slots in all
+    losses: Mapping[str, float] = field(default_factory=dict)  # that their training last reported
+    ended: frozenset[str] = frozenset()  # jobs that say themselves that they are done
+    down: frozenset[int] = frozenset()  # machines
+    calendar: Calendar = EVER_OPEN  # for this slot and later ones
+    costs: Mapping[str, float] = field(default_factory=dict)  # known ones of a change, in slots
 
 
 @dataclass(slots=True)
 class Decided(Generic[Spec]):
-    """Decisions of a boundary, by uid.
-
-    Attributes
-    ----------
-    admitted : list of str
-        Jobs that were accepted now.
-    completed : list of str
-        Jobs whose work is done.
-    rejected : dict of str to str
-        Jobs that will not run, and why.
-    given_up : dict of str to str
-        Jobs that were accepted and will not run any more, and why.
-    retried : dict of str to int
-        Rejected jobs that are tried again, and in which slot.
-    changed : list of str
-        Jobs whose allocation has changed.
-    late : list of str
-        Jobs whose promised completion cannot be kept, those that were given up for it included.
-    entries : dict of str to Entry
-        Entries of the jobs that completed.
-    failed : dict of str to Exception
-        Jobs that cannot be planned, and the error that each of them causes. They hold nothing any
-        more; their specs are not to be among the facts before they change.
-    error : Exception or None
-        Why nothing was decided: the policy raised it, and no single job causes it. All jobs hold
-        what they held before.
-    again_at : int or None
-        The slot in which the policy is asked again after such an error.
-    """
+    """Decisions of a boundary, by uid."""
 
     admitted: list[str] = field(default_factory=list)
     completed: list[str] = field(default_factory=list)
-    rejected: dict[str, str] = field(default_factory=dict)
-    given_up: dict[str, str] = field(default_factory=dict)
-    retried: dict[str, int] = field(default_factory=dict)
-    changed: list[str] = field(default_factory=list)
-    late: list[str] = field(default_factory=list)
-    entries: dict[str, Entry[Spec]] = field(default_factory=dict)
+    rejected: dict[str, str] = field(default_factory=dict)  # with the reason
+    given_up: dict[str, str] = field(default_factory=dict)  # they had been admitted
+    retried: dict[str, int] = field(default_factory=dict)  # rejected, and the slot of the next try
+    changed: list[str] = field(default_factory=list)  # their allocation
+    late: list[str] = field(default_factory=list)  # a promise broken, or given up for it
+    entries: dict[str, Entry[Spec]] = field(default_factory=dict)  # of those that completed
+    # Jobs that cannot be planned, and the error that each of them causes. They hold nothing any
+    # more; their specs are not to be among the facts before they change.
     failed: dict[str, Exception] = field(default_factory=dict)
+    # What the policy raised though no single job causes it: all jobs hold what they held before.
     error: Exception | None = None
-    again_at: int | None = None
+    again_at: int | None = None  # the slot in which the policy is asked again after that
 
     def forget(self, uids: Iterable[str]) -> None:
         """Remove all decisions on these jobs."""

@@ -25,18 +25,6 @@ class JournalLock:
     It is held on a file of its own, `path` with ``.lock`` added, because a checkpoint replaces the
     journal. That file stays; it says nothing by being there. Systems other than POSIX have no such
     locks: there nothing keeps a second process away. A process that is forked off does not hold it.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The journal; it need not exist.
-
-    Raises
-    ------
-    OasisError
-        If another process holds it.
-    OSError
-        If the file cannot be made.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -118,35 +106,17 @@ KIND = "oasis-journal 1"
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Content of a journal.
+    """Content of a journal."""
 
-    Parameters
-    ----------
-    calls : int
-        Calls that had been made when it began.
-    entries : tuple of dict
-        One for each call, in order.
-    size : int
-        Bytes up to the end of the last whole line.
-    note : str or None
-        What is said of a torn last line, which is left out.
-    """
-
-    calls: int
-    entries: tuple[dict[str, Any], ...]
-    size: int
-    note: str | None
+    calls: int  # that had been made when it began
+    entries: tuple[dict[str, Any], ...]  # one for each call, in order
+    size: int  # bytes up to the end of the last whole line
+    note: str | None  # what is said of a torn last line, which is left out
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A journal that entries are added to.
-
-    Parameters
-    ----------
-    path : Path
-        The file; it must exist.
-    """
+    """A journal that entries are added to; the file must exist."""
 
     path: Path
 
@@ -181,15 +151,7 @@ class Journal:
 
 
 def read_journal(path: str | os.PathLike[str]) -> Contents:
-    """Read a journal; a torn last line is left out.
-
-    Raises
-    ------
-    OasisError
-        If the file is no journal, or a line is damaged or not that of the next call.
-    OSError
-        If the file cannot be read.
-    """
+    """Read a journal; a torn last line is left out, and any other damage is an error."""
     with open(path, "rb") as stream:
         lines = stream.readlines() or [b""]
     entries: list[dict[str, Any]] = []

@@ -6,24 +6,32 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Integral, Real
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
 
+from oasis.driver.events import (
+    EVENTS,
+    Advance,
+    Cancel,
+    Event,
+    FinishEarly,
+    LoseServer,
+    ReserveWindow,
+    RestoreServer,
+    Revise,
+    Submit,
+    event_of,
+    plain_event,
+)
 from oasis.driver.journal import Contents, Journal, JournalLock, read_journal
 from oasis.driver.policy_state import restore_policy
-from oasis.driver.service import CALLS, Answer, Service, carry_out
+from oasis.driver.service import Answer, Service
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import OasisError, describe, located_at
 from oasis.model.files import checksum, save_state, saved_state
-from oasis.model.instance_file import (
-    cluster_from_dict,
-    cluster_to_dict,
-    job_from_dict,
-    job_to_dict,
-)
+from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.model.validation import integer, number
@@ -43,7 +51,7 @@ from oasis.scheduling.policy_check import check_policy, in_words, parameters_of
 from oasis.scheduling.site import site_of
 
 SNAPSHOT = "oasis-live-scheduler 1"
-ENTRY = frozenset(("call", "arguments", "number", "rounds", "answer"))  # of the journal
+ENTRY = frozenset(("event", "arguments", "number", "rounds", "answer"))  # of the journal
 INTERRUPTED = "a call was interrupted; reopen the journal"
 FORKED = "the journal belongs to the process that this was forked off from; close it here"
 TAKEN_OVER = "another scheduler of this process has opened the journal"
@@ -56,15 +64,7 @@ KNOWN: dict[str, type[Recourse] | type[RollingOASiS]] = {
 def remembered(
     name: str, making: Mapping[str, Any], cluster: Mapping[str, Any], state: str
 ) -> RollingOASiS | Recourse:
-    """Restore OASiS or recourse from the checkpoint of a cluster, for queries (`foresee`).
-
-    Parameters
-    ----------
-    name : str
-        Name of the policy, one of `KNOWN`.
-    making, cluster, state
-        What it was made with, its machines, and its state as `policy_state` wrote it.
-    """
+    """Restore OASiS or recourse from the checkpoint of a cluster, for queries (`foresee`)."""
     policy = KNOWN[name].made(making)
     site = site_of(cluster_from_dict(cluster))
     policy.reset(site)
@@ -72,308 +72,7 @@ def remembered(
     return policy
 
 
-class JournaledService:
-    """Calls to a service that can be saved, and kept in a journal before they are answered.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy that decides: any policy of slots.
-    cluster : Cluster
-        Servers and the length of a slot.
-
-    Attributes
-    ----------
-    totals, calls, last_change, notes
-        Those of `oasis.LiveScheduler`.
-    """
-
-    def __init__(self, policy: Policy, cluster: Cluster) -> None:
-        self.service = Service(policy, cluster)
-        self.totals = Totals()
-        self.calls = 0
-        self.last_change = Change()
-        self.notes: tuple[str, ...] = ()
-        self._journal: Journal | None = None
-        self._lock: JournalLock | None = None
-        self._unusable: str | None = None
-        self._turn, self._process = RLock(), os.getpid()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in vars(self).items() if name not in ("_turn", "_process")
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _turn=RLock(), _process=os.getpid())  # a copy has turns of its own
-
-    def _call(self, call: str, **arguments: Any) -> Answer:
-        """Make a call and, with a journal open, put it on the disk before it is answered."""
-        with self._in_turn():
-            if self._journal is None:
-                return self._made(call, arguments)
-            return self._journaled(self._journal, call, arguments)
-
-    def _journaled(self, journal: Journal, call: str, arguments: Mapping[str, Any]) -> Answer:
-        # Made before the call: afterwards an argument may have been changed by its owner.
-        plain = {name: _plain(value) for name, value in arguments.items()}
-        with self._half_done():
-            answer = self._made(call, arguments)
-            # The rounds repeat a search that a clock cut short; the sum of the answer proves on
-            # reopening that the repeated call decided the same.
-            entry = {"call": call, "arguments": plain, "number": self.calls}
-            entry |= {"rounds": self.service.rounds_done, "answer": _sum_of(answer)}
-            # On the disk before the caller has the answer: what was promised survives a crash.
-            # A call that is not on the disk was never answered.
-            journal.append(entry)
-        return answer
-
-    def _made(self, call: str, arguments: Mapping[str, Any]) -> Answer:
-        effect = carry_out(self.service, self.totals, call, arguments)
-        self.totals, self.last_change = effect.totals, effect.change
-        self.calls += 1
-        return effect.answer
-
-    def _own_turn(self) -> RLock:
-        """The lock that calls of this process take in turn."""
-        if self._process != os.getpid():
-            # A thread that is not in this process may have held the lock when it was forked off.
-            self._turn, self._process = RLock(), os.getpid()
-        return self._turn
-
-    @contextmanager
-    def _in_turn(self) -> Iterator[None]:
-        """Inside, no other thread calls; `OasisError` if this scheduler makes no calls."""
-        # First of all: in a process forked off, a turn that another thread had never ends.
-        if self._lock is not None and self._lock.is_inherited:
-            raise OasisError(FORKED)
-        with self._own_turn():
-            if self.service.has_failed:
-                raise OasisError(FAILED)
-            if self._unusable is not None:
-                raise OasisError(self._unusable)
-            # two that number their calls alike would overwrite each other's
-            if self._lock is not None and not self._lock.is_held:
-                raise OasisError(TAKEN_OVER)
-            yield
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole state to the file `path`; it appears whole or not at all.
-
-        Raises
-        ------
-        InstanceError
-            If a live job has a utility that the file format does not know.
-        OasisError
-            If the policy has an attribute that cannot be saved.
-        """
-        with self._in_turn():
-            policy = self.service.policy
-            state = {
-                "policy": policy.name,
-                "parameters": parameters_of(policy),
-                "making": policy.making() if isinstance(policy, Planner) else None,
-                "cluster": cluster_to_dict(self.service.cluster),
-                "state": self.service.state(),
-                "totals": self.totals.to_dict(),
-                "calls": self.calls,
-            }
-            # Durable: `checkpoint` throws the journal away afterwards,
-            # so the snapshot must be on the disk.
-            save_state(path, SNAPSHOT, state, durable=True)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
-        """Read a file of `save`; the service continues like the saved one, bit for bit.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file.
-        policy : Policy, optional
-            An unused policy with the same options; OASiS and recourse need none.
-
-        Raises
-        ------
-        OasisError
-            If the file is no saved live scheduler, or was saved with another policy.
-        """
-        if policy is not None:
-            check_policy(policy)
-        state = saved_state(path, SNAPSHOT)
-        with _restoring(path):
-            name, making = state["policy"], state["making"]
-            if policy is None:
-                if making is None or name not in KNOWN:
-                    expected = f"expected one like the one that was saved, {name!r}, got none"
-                    raise OasisError(f"policy: {expected}")
-                # as it was, whatever its maker called what he gave: a file, what computes bounds
-                policy = KNOWN[name].made(making)
-            else:
-                # Through JSON, as the saved ones went: tuples become lists on both sides.
-                found = policy.name, json.loads(json.dumps(parameters_of(policy)))
-                if found != (name, state["parameters"]):
-                    saved = f"{name!r} with {state['parameters']}"
-                    got = f"{found[0]!r} with {found[1]}"
-                    raise OasisError(f"policy: expected {saved}, got {got}")
-            scheduler = cls(policy, cluster_from_dict(state["cluster"]))
-            scheduler.service.restore(state["state"])
-            scheduler.totals = Totals.from_dict(state["totals"])
-            scheduler.calls = integer(state["calls"], "calls")
-        return scheduler
-
-    def open_journal(self, path: str | os.PathLike[str]) -> None:
-        """From now on no call is answered before it is on the disk.
-
-        The state is saved to `path` with ``.snapshot`` added, every call accepted after that is a
-        line of `path`, and `reopen` continues from both.
-
-        Raises
-        ------
-        OasisError
-            If a journal is open already, `path` exists, or another scheduler is about to make it.
-        """
-        with self._in_turn():
-            if self._journal is not None:
-                raise OasisError(f"journal: {self._journal.path} is open already")
-            if Path(path).exists():
-                raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
-            # The lock comes first: two processes that both see no journal must not both make one.
-            self._lock = JournalLock(path)
-            try:
-                # The snapshot before the journal that follows on it: a
-                # journal alone could not be reopened.
-                self.save(_snapshot_of(path))
-                self._journal = Journal.begin(path, self.calls)
-            except BaseException:
-                self._release()
-                raise
-
-    @classmethod
-    def reopen(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
-        """Continue where the journal at `path` ends, bit for bit; a torn last line is dropped.
-
-        `policy` is as for `load`.
-
-        Raises
-        ------
-        OasisError
-            If the journal is damaged, does not follow on its snapshot, or is open in another
-            process. A scheduler of this process that had it open makes no more calls.
-        """
-        Path(_snapshot_of(path)).stat()  # where there is no journal, no lock is left behind
-        lock = JournalLock(path)
-        try:
-            scheduler = cls.load(_snapshot_of(path), policy)
-            contents = read_journal(path)
-            with _restoring(path):
-                scheduler._repeat_all(contents)
-            scheduler.notes = (contents.note,) if contents.note else ()
-            scheduler._journal = Journal.resume(path, contents)
-        except BaseException:
-            lock.give_back()
-            raise
-        scheduler._lock = lock
-        return scheduler
-
-    def _repeat_all(self, contents: Contents) -> None:
-        """Make the calls of a journal that the snapshot does not have yet."""
-        # A checkpoint saves its snapshot first, so a journal may be older, and never newer.
-        if contents.calls > self.calls:
-            expected = f"expected a snapshot of {contents.calls} calls or more"
-            raise OasisError(f"{expected}, got one of {self.calls} calls")
-        # Whoever went on behind a gap could not be reopened.
-        if (last := contents.calls + len(contents.entries)) < self.calls:
-            raise OasisError(f"expected the {self.calls} calls of the snapshot, got {last}")
-        for entry in contents.entries:
-            with located_at(f"call {entry['number']}"):
-                self._repeat(entry)
-        self.service.repeat_rounds(None)
-
-    def _repeat(self, entry: Mapping[str, Any]) -> None:
-        if entry.keys() != ENTRY or entry["call"] not in CALLS:
-            raise OasisError(f"expected a call and its answer, got {describe(entry)}")
-        if entry["number"] <= self.calls:
-            return
-        arguments = dict(entry["arguments"])
-        if "job" in arguments:
-            arguments["job"] = job_from_dict(arguments["job"])
-        self.service.repeat_rounds(entry["rounds"])
-        # Another answer than the recorded one means another program or another machine's
-        # arithmetic: going on would break what callers were told.
-        if _sum_of(self._made(entry["call"], arguments)) != entry["answer"]:
-            raise OasisError(f"call {entry['number']} does not give the recorded answer")
-
-    def checkpoint(self) -> None:
-        """Save the state beside the journal and start an empty journal."""
-        with self._in_turn():
-            if self._journal is None:
-                raise OasisError("journal: none is open")
-            path = self._journal.path
-            # The snapshot is written before the journal begins anew: between the two, the old
-            # journal only has calls too many, which `reopen` skips.
-            self.save(_snapshot_of(path))
-            with self._half_done():
-                self._journal = Journal.begin(path, self.calls)
-
-    def close(self) -> None:
-        """Close the journal, so that another service may open it; calls continue without one."""
-        with self._own_turn():
-            self._journal = None
-            self._release()
-
-    def _release(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
-
-    @contextmanager
-    def _half_done(self) -> Iterator[None]:
-        """Inside, memory and journal may disagree: after a failure only the journal is right."""
-        self._unusable = INTERRUPTED
-        try:
-            yield
-        except BaseException as error:
-            if isinstance(error, OasisError) and not self.service.has_failed:
-                self._unusable = None  # refused before anything changed
-            else:
-                self._release()
-            raise
-        self._unusable = None
-
-
-@contextmanager
-def _restoring(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Inside, whatever the content of a file leads to is one line that names the file."""
-    with located_at(source=path):
-        try:
-            yield
-        except OasisError:
-            raise
-        except Exception as error:
-            raise OasisError(f"expected what was saved, got {in_words(error)}") from error
-
-
-def _snapshot_of(path: str | os.PathLike[str]) -> str:
-    return f"{os.fspath(path)}.snapshot"
-
-
-def _plain(value: Any) -> Any:
-    """An argument as JSON keeps it."""
-    if isinstance(value, Job):
-        return job_to_dict(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(entry) for name, entry in value.items()}
-    if isinstance(value, Integral):
-        return int(value)
-    return float(value) if isinstance(value, Real) else value
-
-
-def _sum_of(answer: Answer) -> str:
-    return checksum(json.dumps(answer.to_dict()).encode("utf-8"))
-
-
-class LiveScheduler(JournaledService):
+class LiveScheduler:
     """A policy in service, on a horizon that rolls: it runs for years in bounded memory.
 
     Slots are absolute, counted from 0. The present slot is `now`; it has not begun, and whatever
@@ -394,12 +93,6 @@ class LiveScheduler(JournaledService):
 
     Attributes
     ----------
-    totals : Totals
-        Counts over the whole life.
-    calls : int
-        Calls accepted over the whole life.
-    last_change : Change
-        What the last accepted call did to the other jobs.
     notes : tuple of str
         What was found on reopening a journal, such as a torn last line.
 
@@ -418,6 +111,22 @@ class LiveScheduler(JournaledService):
     >>> sorted(scheduler.plan(slots=1))  # who runs in slot 6
     ['j0', 'j2']
     """
+
+    def __init__(self, policy: Policy, cluster: Cluster) -> None:
+        self.service = Service(policy, cluster)
+        self.notes: tuple[str, ...] = ()
+        self._journal: Journal | None = None
+        self._lock: JournalLock | None = None
+        self._unusable: str | None = None
+        self._turn, self._process = RLock(), os.getpid()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: value for name, value in vars(self).items() if name not in ("_turn", "_process")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _turn=RLock(), _process=os.getpid())  # a copy has turns of its own
 
     def __repr__(self) -> str:
         kind, totals = self.service.policy.name, self.totals
@@ -509,6 +218,21 @@ class LiveScheduler(JournaledService):
         return self.service.now
 
     @property
+    def totals(self) -> Totals:
+        """Counts over the whole life."""
+        return self.service.totals
+
+    @property
+    def calls(self) -> int:
+        """Calls accepted over the whole life."""
+        return self.service.calls
+
+    @property
+    def last_change(self) -> Change:
+        """What the last accepted call did to the other jobs."""
+        return self.service.last_change
+
+    @property
     def policy(self) -> Policy:
         """The policy."""
         return self.service.policy
@@ -570,30 +294,33 @@ class LiveScheduler(JournaledService):
             If the job does not fit the cluster's resources, arrives in another slot, or has the
             id of a live job.
         """
-        answer = self._call("submit", job=job)
+        answer = self._call(Submit(job))
         assert isinstance(answer, Decision)
         return answer
 
     def advance(self, now: int) -> Progress:
         """Let everything happen that is planned before slot `now`."""
-        answer = self._call("advance", now=now)
+        answer = self._call(Advance(now))
         assert isinstance(answer, Progress)
         return answer
 
     def cancel(self, job_id: str) -> Change:
         """Take back a live job that is no longer wanted."""
-        return self._change("cancel", job_id=job_id)
+        return self._change(Cancel(job_id))
 
     def finish(self, job_id: str) -> Change:
         """End a live job that is done before its time.
 
         It completes in the present slot if it is planned there, otherwise in the one before.
         """
-        return self._change("finish", job_id=job_id)
+        return self._change(FinishEarly(job_id))
 
     def revise(self, job_id: str, remaining_work: int) -> Change:
         """Correct the work that a live job has left to `remaining_work` worker-slots."""
-        return self._change("revise", job_id=job_id, remaining_work=remaining_work)
+        with self._in_turn():
+            job_id = self.service.find(job_id).job.id
+            work = integer(remaining_work, "remaining_work", minimum=1)
+            return self._change(Revise({job_id: work}))
 
     def revise_all(self, remaining_work: Mapping[str, int]) -> Change:
         """Correct the work left of several live jobs at once, by id; recourse plans once for all.
@@ -604,15 +331,15 @@ class LiveScheduler(JournaledService):
             If it is no mapping, one of the jobs is not live, or its work is not a whole number of
             at least 1; nothing is changed then.
         """
-        return self._change("revise_all", remaining_work=remaining_work)
+        return self._change(Revise(remaining_work))
 
     def lose(self, server: str) -> Change:
         """Do without the server with that id from the present slot on: it is lost."""
-        return self._change("lose", server=server)
+        return self._change(LoseServer(server))
 
     def restore(self, server: str) -> Change:
         """Use a lost server again from the present slot on: it is back."""
-        return self._change("restore", server=server)
+        return self._change(RestoreServer(server))
 
     def reserve(
         self,
@@ -659,11 +386,252 @@ class LiveScheduler(JournaledService):
         >>> scheduler.reserve("firmware", 7, 9, servers).delayed
         (Delay(job_id='j0', before=7, after=9),)
         """
-        return self._change(
-            "reserve", name=name, begin=begin, end=end, servers=servers, users=users
-        )
+        return self._change(ReserveWindow(name, begin, end, servers, users))
 
-    def _change(self, call: str, **arguments: Any) -> Change:
-        answer = self._call(call, **arguments)
+    def _change(self, event: Event) -> Change:
+        answer = self._call(event)
         assert isinstance(answer, Change)
         return answer
+
+    # -- what lasts --------------------------------------------------------------------------------
+
+    def _call(self, event: Event) -> Answer:
+        """Take in an event and, with a journal open, put it on the disk before it is answered."""
+        with self._in_turn():
+            if self._journal is None:
+                return self.service.take(event)
+            # Made before the call: afterwards an argument may have been changed by its owner.
+            entry = plain_event(event)
+            with self._half_done():
+                answer = self.service.take(event)
+                # The rounds repeat a search that a clock cut short; the sum of the answer proves
+                # on reopening that the repeated call decided the same.
+                entry |= {"number": self.calls, "rounds": self.service.rounds_done}
+                # On the disk before the caller has the answer: what was promised survives a crash.
+                # A call that is not on the disk was never answered.
+                self._journal.append(entry | {"answer": _sum_of(answer)})
+            return answer
+
+    def _own_turn(self) -> RLock:
+        """The lock that calls of this process take in turn."""
+        if self._process != os.getpid():
+            # A thread that is not in this process may have held the lock when it was forked off.
+            self._turn, self._process = RLock(), os.getpid()
+        return self._turn
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Inside, no other thread calls; `OasisError` if this scheduler makes no calls."""
+        # First of all: in a process forked off, a turn that another thread had never ends.
+        if self._lock is not None and self._lock.is_inherited:
+            raise OasisError(FORKED)
+        with self._own_turn():
+            if self.service.has_failed:
+                raise OasisError(FAILED)
+            if self._unusable is not None:
+                raise OasisError(self._unusable)
+            # two that number their calls alike would overwrite each other's
+            if self._lock is not None and not self._lock.is_held:
+                raise OasisError(TAKEN_OVER)
+            yield
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole state to the file `path`; it appears whole or not at all.
+
+        Raises
+        ------
+        InstanceError
+            If a live job has a utility that the file format does not know.
+        OasisError
+            If the policy has an attribute that cannot be saved.
+        """
+        with self._in_turn():
+            policy = self.service.policy
+            state = {
+                "policy": policy.name,
+                "parameters": parameters_of(policy),
+                "making": policy.making() if isinstance(policy, Planner) else None,
+                "cluster": cluster_to_dict(self.service.cluster),
+                "state": self.service.state(),
+                "totals": self.totals.to_dict(),
+                "calls": self.calls,
+            }
+            # Durable: `checkpoint` throws the journal away afterwards,
+            # so the snapshot must be on the disk.
+            save_state(path, SNAPSHOT, state, durable=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
+        """Read a file of `save`; the service continues like the saved one, bit for bit.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        policy : Policy, optional
+            An unused policy with the same options; OASiS and recourse need none.
+
+        Raises
+        ------
+        OasisError
+            If the file is no saved live scheduler, or was saved with another policy.
+        """
+        if policy is not None:
+            check_policy(policy)
+        state = saved_state(path, SNAPSHOT)
+        with _restoring(path):
+            name, making = state["policy"], state["making"]
+            if policy is None:
+                if making is None or name not in KNOWN:
+                    expected = f"expected one like the one that was saved, {name!r}, got none"
+                    raise OasisError(f"policy: {expected}")
+                # as it was, whatever its maker called what he gave: a file, what computes bounds
+                policy = KNOWN[name].made(making)
+            else:
+                # Through JSON, as the saved ones went: tuples become lists on both sides.
+                found = policy.name, json.loads(json.dumps(parameters_of(policy)))
+                if found != (name, state["parameters"]):
+                    saved = f"{name!r} with {state['parameters']}"
+                    got = f"{found[0]!r} with {found[1]}"
+                    raise OasisError(f"policy: expected {saved}, got {got}")
+            scheduler = cls(policy, cluster_from_dict(state["cluster"]))
+            scheduler.service.restore(state["state"])
+            scheduler.service.totals = Totals.from_dict(state["totals"])
+            scheduler.service.calls = integer(state["calls"], "calls")
+        return scheduler
+
+    def open_journal(self, path: str | os.PathLike[str]) -> None:
+        """From now on no call is answered before it is on the disk.
+
+        The state is saved to `path` with ``.snapshot`` added, every call accepted after that is a
+        line of `path`, and `reopen` continues from both.
+
+        Raises
+        ------
+        OasisError
+            If a journal is open already, `path` exists, or another scheduler is about to make it.
+        """
+        with self._in_turn():
+            if self._journal is not None:
+                raise OasisError(f"journal: {self._journal.path} is open already")
+            if Path(path).exists():
+                raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
+            # The lock comes first: two processes that both see no journal must not both make one.
+            self._lock = JournalLock(path)
+            try:
+                # The snapshot before the journal that follows on it: a
+                # journal alone could not be reopened.
+                self.save(_snapshot_of(path))
+                self._journal = Journal.begin(path, self.calls)
+            except BaseException:
+                self._release()
+                raise
+
+    @classmethod
+    def reopen(cls, path: str | os.PathLike[str], policy: Policy | None = None) -> Self:
+        """Continue where the journal at `path` ends, bit for bit; a torn last line is dropped.
+
+        `policy` is as for `load`.
+
+        Raises
+        ------
+        OasisError
+            If the journal is damaged, does not follow on its snapshot, or is open in another
+            process. A scheduler of this process that had it open makes no more calls.
+        """
+        Path(_snapshot_of(path)).stat()  # where there is no journal, no lock is left behind
+        lock = JournalLock(path)
+        try:
+            scheduler = cls.load(_snapshot_of(path), policy)
+            contents = read_journal(path)
+            with _restoring(path):
+                scheduler._repeat_all(contents)
+            scheduler.notes = (contents.note,) if contents.note else ()
+            scheduler._journal = Journal.resume(path, contents)
+        except BaseException:
+            lock.give_back()
+            raise
+        scheduler._lock = lock
+        return scheduler
+
+    def _repeat_all(self, contents: Contents) -> None:
+        """Make the calls of a journal that the snapshot does not have yet."""
+        # A checkpoint saves its snapshot first, so a journal may be older, and never newer.
+        if contents.calls > self.calls:
+            expected = f"expected a snapshot of {contents.calls} calls or more"
+            raise OasisError(f"{expected}, got one of {self.calls} calls")
+        # Whoever went on behind a gap could not be reopened.
+        if (last := contents.calls + len(contents.entries)) < self.calls:
+            raise OasisError(f"expected the {self.calls} calls of the snapshot, got {last}")
+        for entry in contents.entries:
+            with located_at(f"call {entry['number']}"):
+                self._repeat(entry)
+        self.service.repeat_rounds(None)
+
+    def _repeat(self, entry: Mapping[str, Any]) -> None:
+        if entry.keys() != ENTRY or entry["event"] not in EVENTS:
+            raise OasisError(f"expected a call and its answer, got {describe(entry)}")
+        if entry["number"] <= self.calls:
+            return
+        self.service.repeat_rounds(entry["rounds"])
+        # Another answer than the recorded one means another program or another machine's
+        # arithmetic: going on would break what callers were told.
+        if _sum_of(self.service.take(event_of(entry))) != entry["answer"]:
+            raise OasisError(f"call {entry['number']} does not give the recorded answer")
+
+    def checkpoint(self) -> None:
+        """Save the state beside the journal and start an empty journal."""
+        with self._in_turn():
+            if self._journal is None:
+                raise OasisError("journal: none is open")
+            path = self._journal.path
+            # The snapshot is written before the journal begins anew: between the two, the old
+            # journal only has calls too many, which `reopen` skips.
+            self.save(_snapshot_of(path))
+            with self._half_done():
+                self._journal = Journal.begin(path, self.calls)
+
+    def close(self) -> None:
+        """Close the journal, so that another service may open it; calls continue without one."""
+        with self._own_turn():
+            self._journal = None
+            self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    @contextmanager
+    def _half_done(self) -> Iterator[None]:
+        """Inside, memory and journal may disagree: after a failure only the journal is right."""
+        self._unusable = INTERRUPTED
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, OasisError) and not self.service.has_failed:
+                self._unusable = None  # refused before anything changed
+            else:
+                self._release()
+            raise
+        self._unusable = None
+
+
+@contextmanager
+def _restoring(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Inside, whatever the content of a file leads to is one line that names the file."""
+    with located_at(source=path):
+        try:
+            yield
+        except OasisError:
+            raise
+        except Exception as error:
+            raise OasisError(f"expected what was saved, got {in_words(error)}") from error
+
+
+def _snapshot_of(path: str | os.PathLike[str]) -> str:
+    return f"{os.fspath(path)}.snapshot"
+
+
+def _sum_of(answer: Answer) -> str:
+    return checksum(json.dumps(answer.to_dict()).encode("utf-8"))

@@ -1,15 +1,26 @@
-"""A service around a driver: calls report events, and planned work counts as done."""
+"""A service around a driver: it takes in events, and planned work counts as done."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry, Facts
+from oasis.driver.events import (
+    Advance,
+    Cancel,
+    Event,
+    FinishEarly,
+    LoseServer,
+    ReserveWindow,
+    RestoreServer,
+    Revise,
+    Submit,
+)
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, expect_cluster
@@ -53,48 +64,21 @@ class Submission:
 
 
 Live = Entry[Submission]
+Answer = Decision | Progress | Change
 
 
 @dataclass(slots=True)
-class Events:
-    """Events of one call.
-
-    Parameters
-    ----------
-    completed : list of Completion
-        Jobs that completed.
-    gone : list of str
-        Jobs that were given up.
-    broken : list of str
-        Jobs whose promise was broken.
-    given_up_after_start : int
-        Jobs among `gone` that had run.
-    done, wasted : int
-        Worker-slots of the jobs that left, and of those that were given up.
-    cut_short : int
-        Decisions in which a limit in seconds left rounds of the search undone.
-    rejected : dict of str to str
-        Why jobs that arrived were turned away, by uid.
-    """
+class Happened:
+    """What came of one event."""
 
     completed: list[Completion] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)  # given up
+    broken: list[str] = field(default_factory=list)  # jobs whose promise was
     given_up_after_start: int = 0
-    done: int = 0
-    wasted: int = 0
-    cut_short: int = 0
-    rejected: dict[str, str] = field(default_factory=dict)
-
-    def add(self, other: Events) -> None:
-        """Append the events that follow."""
-        self.completed += other.completed
-        self.gone += other.gone
-        self.broken += other.broken
-        self.given_up_after_start += other.given_up_after_start
-        self.done += other.done
-        self.wasted += other.wasted
-        self.cut_short += other.cut_short
+    done: int = 0  # worker-slots of the jobs that left
+    wasted: int = 0  # and of those that were given up
+    cut_short: int = 0  # decisions in which a limit in seconds left rounds of the search undone
+    rejected: dict[str, str] = field(default_factory=dict)  # reasons, by uid
 
 
 class Service:
@@ -104,19 +88,6 @@ class Service:
     between them. Any other policy is asked at every event: a call, a completion, its own timer, or
     every slot if it is `slotted`.
 
-    Its methods check what they are given before they change anything.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy that decides; it is reset.
-    cluster : Cluster
-        Servers and the length of a slot.
-
-    Attributes
-    ----------
-    has_failed : bool
-        Whether the policy failed in the last call: what was taken in is then not taken back.
     """
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
@@ -126,7 +97,10 @@ class Service:
         with naming_own_line(policy, "reset"):
             self.driver: Driver[Submission] = Driver(policy, site_of(cluster))
         self.driver.slot = 0
+        self.totals, self.last_change, self.calls = Totals(), Change(), 0
+        # Whether the policy failed at the last event: what was taken in is then not taken back.
         self.has_failed = False
+        self._happened = Happened()
         # What the world has, as the driver is told at each step; it is the service's own list.
         self._specs: dict[str, Submission] = {}
         self._lost: set[int] = set()
@@ -176,7 +150,7 @@ class Service:
             raise InstanceError(field, "expected the id of a server", server)
         return self._servers[server]
 
-    def kept_of(self, servers: Mapping[str, Any]) -> dict[int, tuple[float, ...] | None]:
+    def _kept_of(self, servers: Mapping[str, Any]) -> dict[int, tuple[float, ...] | None]:
         """Return what a window keeps of each machine, by resource; None: all of it."""
         if not isinstance(servers, Mapping):
             expected = "expected a mapping of ids of servers to amounts, or to None"
@@ -230,9 +204,10 @@ class Service:
         if isinstance(self.policy, Planner):
             found: Quote = self.policy.foresee(job, self.now)
             return found
-        effect = carry_out(self._copy(), Totals(), "submit", {"job": job})
-        assert isinstance(effect.answer, Decision)
-        return Quote(effect.answer, effect.change)
+        copy = self._copy()
+        decision = copy.take(Submit(job))
+        assert isinstance(decision, Decision)
+        return Quote(decision, copy.last_change)
 
     def _copy(self) -> Self:
         """An independent copy, which shares only what never changes."""
@@ -242,12 +217,79 @@ class Service:
 
     # -- what may happen ---------------------------------------------------------------------------
 
-    def advance(self, until: int) -> Events:
+    def take(self, event: Event) -> Answer:
+        """Take in an event and answer; an error in its arguments leaves everything as it was."""
+        self._happened = happened = Happened()
+        # Taken before the event, and again after it: the difference is what it did to others.
+        before = self.planned()
+        decision, own = self._carry_out(event)
+        self.last_change = change_between(
+            before,
+            self.planned(),
+            own,
+            completed=happened.completed,
+            gone=happened.gone,
+            broken=happened.broken,
+        )
+        self._count(event, decision)
+        if isinstance(event, Advance):  # what completed leaves the plan without a loss
+            gone = tuple(happened.gone)
+            self.last_change = Change(given_up=gone)
+            return Progress(self.now, tuple(happened.completed), gone)
+        return self.last_change if decision is None else decision
+
+    def _carry_out(self, event: Event) -> tuple[Decision | None, str | None]:
+        """Return the decision, if it asked for one, and the id of the job that it is about."""
+        match event:
+            case Submit(job):
+                self.check_new(job)
+                return self._submit(job), job.id
+            case Advance(now):
+                until = integer(now, "now", minimum=self.now)
+                if until > self.now:
+                    self._advance(until)
+            case Cancel(job_id):
+                self._cancel(self.find(job_id))
+                return None, job_id
+            case FinishEarly(job_id):
+                self._complete(self.find(job_id))
+                return None, job_id
+            case Revise(remaining_work):
+                self._revise(remaining_work)
+            case LoseServer(server):
+                self._lost.add(self.locate(server, lost=False))
+                self._step(self.now)
+            case RestoreServer(server):
+                self._lost.remove(self.locate(server, lost=True))
+                self._step(self.now)
+            case ReserveWindow():
+                self._reserve(event)
+        return None, None
+
+    def _count(self, event: Event, decision: Decision | None) -> None:
+        totals, happened = self.totals, self._happened
+        self.totals = replace(
+            totals,
+            submitted=totals.submitted + isinstance(event, Submit),
+            refused=totals.refused + (decision is not None and not decision.admitted),
+            completed=totals.completed + len(happened.completed),
+            cancelled=totals.cancelled + isinstance(event, Cancel),
+            given_up=totals.given_up + len(happened.gone),
+            given_up_after_start=totals.given_up_after_start + happened.given_up_after_start,
+            broken_promises=totals.broken_promises + len(happened.broken),
+            worker_slots_done=totals.worker_slots_done + happened.done,
+            worker_slots_wasted=totals.worker_slots_wasted + happened.wasted,
+            cut_short=totals.cut_short + happened.cut_short,
+            utility=totals.utility + math.fsum(done.utility for done in happened.completed),
+        )
+        self.calls += 1
+
+    def _advance(self, until: int) -> None:
         """Let everything that is planned before slot `until` happen."""
         if isinstance(self.policy, Planner):
             # The plan holds until somebody calls, so that one step covers all slots in between.
-            return self._step(until, ends=self._run_plan(until))
-        events = Events()
+            self._step(until, ends=self._run_plan(until))
+            return
         while self.now < until:
             # Any other policy is asked whenever something happens, as the simulator would ask it.
             begin, end = self.now, self._next_event(until)
@@ -256,8 +298,7 @@ class Service:
                 entry.done += entry.allocation.worker_count * (end - begin)
                 if entry.done and entry.has_hardly_any_left:
                     ends[entry.spec.uid] = end - 1
-            events.add(self._step(end, ends=ends))
-        return events
+            self._step(end, ends=ends)
 
     def _run_plan(self, until: int) -> dict[str, int]:
         """Do what is planned before slot `until`; return the last slots of jobs that are done."""
@@ -277,8 +318,7 @@ class Service:
         if self.policy.slotted:
             times.append(self.now + 1)
         if self.driver.wake_at is not None:
-            # Decisions fall between slots, and never twice before the same one.
-            times.append(max(self.now + 1, math.ceil(self.driver.wake_at)))
+            times.append(int(self.driver.wake_at))  # a later slot
         for window in self._calendar.windows:
             times += [time for time in (window.begin, window.end) if time > self.now]
         for entry in self.live:
@@ -288,31 +328,30 @@ class Service:
                 times.append(self.now + max(1, slots))
         return min(times)
 
-    def submit(self, job: Job) -> tuple[Decision, Events]:
+    def _submit(self, job: Job) -> Decision:
         """Decide on a job that arrives in the present slot."""
         index = self.driver.next_index
         # Names may come again after a job has ended; the index never does.
         uid = str(index)
         # The driver says when it arrives: the slot of its step.
         self._specs[uid] = Submission(uid, replace(job, arrival=0))
-        events = self._step(self.now)
+        self._step(self.now)
         told = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
         if index in told:
-            return told[index], events
-        reason = events.rejected.get(uid)
+            return told[index]
+        reason = self._happened.rejected.get(uid)
         if reason is not None:
-            return Decision(job.id, False, reason=reason), events
+            return Decision(job.id, False, reason=reason)
         runs = bool(self.driver.entries[index].allocation.workers)
-        return Decision(job.id, True, reason=RUNS if runs else WAITS), events
+        return Decision(job.id, True, reason=RUNS if runs else WAITS)
 
-    def cancel(self, entry: Live) -> Events:
+    def _cancel(self, entry: Live) -> None:
         """Remove a job that its owner has cancelled."""
         del self._specs[entry.spec.uid]
-        events = self._step(self.now)
-        events.done += int(entry.done)
-        return events
+        self._step(self.now)
+        self._happened.done += int(entry.done)
 
-    def complete(self, entry: Live) -> Events:
+    def _complete(self, entry: Live) -> None:
         """Remove a job whose work is done; it ends now, or when it last ran."""
         slot = self.now
         if not entry.allocation.workers:
@@ -320,33 +359,38 @@ class Service:
                 raise InstanceError("job_id", "expected a job that has run", entry.job.id)
             # It is idle in the present slot, so it was done by the end of the one before.
             slot -= 1
-        return self._step(self.now, ends={entry.spec.uid: slot})
+        self._step(self.now, ends={entry.spec.uid: slot})
 
-    def revise(self, remaining: Sequence[tuple[Live, int]]) -> Events:
+    def _revise(self, remaining_work: Mapping[str, int]) -> None:
         """Plan for other amounts of work than were left of these jobs."""
-        for entry, work in remaining:
+        if not isinstance(remaining_work, Mapping):
+            wanted = "expected a mapping of ids to worker-slots"
+            raise InstanceError("remaining_work", wanted, remaining_work)
+        # All are looked up before any is changed: one wrong id leaves everything as it was.
+        found = [
+            (self.find(job_id), integer(work, f"remaining_work[{job_id!r}]", minimum=1))
+            for job_id, work in remaining_work.items()
+        ]
+        for entry, work in found:
             entry.work = entry.done + work
-        return self._step(self.now, ask=True)
+        if found:
+            self._step(self.now, ask=True)
 
-    def lose(self, machine: int) -> Events:
-        """Plan without a machine."""
-        self._lost.add(machine)
-        return self._step(self.now)
-
-    def restore_server(self, machine: int) -> Events:
-        """Plan with a machine again."""
-        self._lost.remove(machine)
-        return self._step(self.now)
-
-    def reserve(self, window: CalendarEntry) -> Events:
+    def _reserve(self, event: ReserveWindow) -> None:
         """Plan around a window, in place of one of the same name; without machines it is none."""
-        kept = tuple(other for other in self._calendar.windows if other.name != window.name)
-        self._calendar = Calendar((*kept, window) if window.machines else kept)
-        return self._step(self.now, ask=True)
+        begin = integer(event.begin, "begin", minimum=self.now)
+        end = integer(event.end, "end", minimum=begin + 1)
+        if isinstance(event.users, str) or not isinstance(event.users, Sequence):
+            expected = "expected a sequence of beginnings of ids of jobs"
+            raise InstanceError("users", expected, event.users)
+        users = tuple(text(user, "users") for user in event.users)
+        kept = self._kept_of(event.servers)
+        window = CalendarEntry(text(event.name, "name"), begin, end, kept, users)
+        others = tuple(other for other in self._calendar.windows if other.name != window.name)
+        self._calendar = Calendar((*others, window) if window.machines else others)
+        self._step(self.now, ask=True)
 
-    def _step(
-        self, slot: int, *, ends: Mapping[str, int] | None = None, ask: bool = False
-    ) -> Events:
+    def _step(self, slot: int, *, ends: Mapping[str, int] | None = None, ask: bool = False) -> None:
         """Report events to the driver; `ends` are the last slots of the jobs that are done."""
         ends = ends or {}
         # Jobs that leave in the step are gone afterwards, so their entries are kept from before.
@@ -360,7 +404,9 @@ class Service:
         with naming_own_line(self.policy, "decide", slot):
             decided = self.driver.step(slot, facts, ask=ask)
         self.has_failed = False
-        events = Events(cut_short=self._cut_short - cut, rejected=decided.rejected)
+        events = self._happened
+        events.cut_short += self._cut_short - cut
+        events.rejected = decided.rejected
         for uid in decided.completed:
             entry = before[uid]
             utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
@@ -377,7 +423,6 @@ class Service:
         for uid in (*decided.completed, *decided.given_up, *decided.rejected):
             # Nothing of a job that ended stays but the counts.
             del self._specs[uid]
-        return events
 
     # -- a search that can be repeated -------------------------------------------------------------
 
@@ -415,140 +460,3 @@ class Service:
 
 def _unchanged(found: Mapping[str, Any], _: Submission | None) -> Submission:
     raise AssertionError(f"a submitted job is never edited: {found['uid']}")
-
-
-# -- calls -------------------------------------------------------------------------------------
-
-
-Answer = Decision | Progress | Change
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """Effect of a call.
-
-    Parameters
-    ----------
-    answer : Decision, Progress or Change
-        The answer to the caller.
-    change : Change
-        Effects on the other jobs.
-    totals : Totals
-        The counts after it.
-    """
-
-    answer: Answer
-    change: Change
-    totals: Totals
-
-
-def carry_out(service: Service, totals: Totals, call: str, arguments: Mapping[str, Any]) -> Effect:
-    """Make one call; an error in its arguments leaves everything as it was."""
-    # Taken before the call, and again after it: the difference is what the call did to others.
-    before = service.planned()
-    decision, events, own = CALLS[call](service, **arguments)
-    change = change_between(
-        before,
-        service.planned(),
-        own,
-        completed=events.completed,
-        gone=events.gone,
-        broken=events.broken,
-    )
-    if call == "advance":  # what completed leaves the plan without a loss
-        gone = tuple(events.gone)
-        progress = Progress(service.now, tuple(events.completed), gone)
-        return Effect(progress, Change(given_up=gone), counted(totals, call, None, events))
-    answer = change if decision is None else decision
-    return Effect(answer, change, counted(totals, call, decision, events))
-
-
-def counted(totals: Totals, call: str, decision: Decision | None, events: Events) -> Totals:
-    """`totals` after a call."""
-    return replace(
-        totals,
-        submitted=totals.submitted + (call == "submit"),
-        refused=totals.refused + (decision is not None and not decision.admitted),
-        completed=totals.completed + len(events.completed),
-        cancelled=totals.cancelled + (call == "cancel"),
-        given_up=totals.given_up + len(events.gone),
-        given_up_after_start=totals.given_up_after_start + events.given_up_after_start,
-        broken_promises=totals.broken_promises + len(events.broken),
-        worker_slots_done=totals.worker_slots_done + events.done,
-        worker_slots_wasted=totals.worker_slots_wasted + events.wasted,
-        cut_short=totals.cut_short + events.cut_short,
-        utility=totals.utility + math.fsum(done.utility for done in events.completed),
-    )
-
-
-Result = tuple[Decision | None, Events, str | None]
-
-
-def _advance(service: Service, now: int) -> Result:
-    until = integer(now, "now", minimum=service.now)
-    return None, service.advance(until) if until > service.now else Events(), None
-
-
-def _submit(service: Service, job: Job) -> Result:
-    service.check_new(job)
-    return *service.submit(job), job.id
-
-
-def _cancel(service: Service, job_id: str) -> Result:
-    return None, service.cancel(service.find(job_id)), job_id
-
-
-def _finish(service: Service, job_id: str) -> Result:
-    return None, service.complete(service.find(job_id)), job_id
-
-
-def _revise(service: Service, job_id: str, remaining_work: int) -> Result:
-    entry = service.find(job_id)
-    return None, service.revise([(entry, _work(remaining_work, "remaining_work"))]), None
-
-
-def _revise_all(service: Service, remaining_work: Mapping[str, int]) -> Result:
-    if not isinstance(remaining_work, Mapping):
-        wanted = "expected a mapping of ids to worker-slots"
-        raise InstanceError("remaining_work", wanted, remaining_work)
-    # All are looked up before any is changed: one wrong id leaves everything as it was.
-    found = [
-        (service.find(job_id), _work(work, f"remaining_work[{job_id!r}]"))
-        for job_id, work in remaining_work.items()
-    ]
-    return None, service.revise(found) if found else Events(), None
-
-
-def _work(value: int, name: str) -> int:
-    return integer(value, name, minimum=1)
-
-
-def _lose(service: Service, server: str) -> Result:
-    return None, service.lose(service.locate(server, lost=False)), None
-
-
-def _restore(service: Service, server: str) -> Result:
-    return None, service.restore_server(service.locate(server, lost=True)), None
-
-
-def _reserve(service: Service, name: str, begin: int, end: int, servers: Any, users: Any) -> Result:
-    begin = integer(begin, "begin", minimum=service.now)
-    end = integer(end, "end", minimum=begin + 1)
-    if isinstance(users, str) or not isinstance(users, Sequence):
-        raise InstanceError("users", "expected a sequence of beginnings of ids of jobs", users)
-    known = tuple(text(user, "users") for user in users)
-    window = CalendarEntry(text(name, "name"), begin, end, service.kept_of(servers), known)
-    return None, service.reserve(window), None
-
-
-CALLS: dict[str, Callable[..., Result]] = {
-    "advance": _advance,
-    "submit": _submit,
-    "cancel": _cancel,
-    "finish": _finish,
-    "revise": _revise,
-    "revise_all": _revise_all,
-    "lose": _lose,
-    "restore": _restore,
-    "reserve": _reserve,
-}

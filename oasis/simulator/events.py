@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
+from oasis.driver.loop import INFINITY
 from oasis.scheduling.job import PolicyJob
 
-COMPLETION, LOSS, RETURN, TIMER, SAVED = range(
-    5
-)  # also the order at one instant; then the arrivals
-INFINITY = float("inf")
+COMPLETION, LOSS, RETURN, SAVED = range(4)  # also the order at one instant; then the arrivals
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +62,6 @@ class Agenda:
     def arrivals_left(self) -> int:
         """Jobs that have not arrived."""
         return len(self._arrivals) - self._next
-
-    @property
-    def has_only_timers(self) -> bool:
-        """Whether the only events due are calls that the policy asked for."""
-        return all(kind == TIMER for _, kind, _, _ in self._heap)
 
     def take_events(self, now: float) -> list[tuple[float, int, int, int]]:
         """All events but arrivals that are due at `now`, in their order."""

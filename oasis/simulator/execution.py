@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from oasis.driver.loop import INFINITY
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan
 from oasis.simulator.costs import Costs, GangChange
-from oasis.simulator.events import COMPLETION, INFINITY, SAVED, Agenda
+from oasis.simulator.events import COMPLETION, SAVED, Agenda
 from oasis.simulator.speed import Speed
 from oasis.simulator.state import JobProgress, State
 
@@ -17,26 +18,7 @@ Settled = Callable[[JobProgress], None]
 
 
 class Execution:
-    """Changes the state of a run, and enters in the agenda what will follow from that.
-
-    Parameters
-    ----------
-    state : State
-        State of the run.
-    agenda : Agenda
-        Agenda of the run.
-    speed : Speed
-        Speed model.
-    costs : Costs
-        Costs of changes in time.
-    on_settled : callable, optional
-        Called for each job that finished or was rejected.
-
-    Attributes
-    ----------
-    settled : dict of int to JobProgress
-        Jobs that finished or were rejected, by index.
-    """
+    """Changes the state of a run, and enters in the agenda what will follow from that."""
 
     def __init__(
         self,
@@ -49,6 +31,7 @@ class Execution:
         self._state, self._agenda = state, agenda
         self._speed, self._costs = speed, costs
         self._coupled, self._slotted = speed.coupled, state.site.slotted
+        # Jobs that finished or were rejected, by index; each is told as it does.
         self._on_settled = on_settled
         self.settled: dict[int, JobProgress] = {}
 

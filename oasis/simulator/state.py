@@ -11,15 +11,7 @@ from oasis.simulator.speed import Load
 
 
 class Checkpoints:
-    """Checkpoints of a job, to which it returns when it loses a server.
-
-    Parameters
-    ----------
-    interval : float
-        Time at work between two checkpoints.
-    work : float
-        Work left at the beginning.
-    """
+    """Checkpoints of a job, each `interval` at work: it returns to them when it loses a server."""
 
     __slots__ = ("_interval", "_left", "_unsaved")
 
@@ -47,43 +39,7 @@ class Checkpoints:
 
 
 class JobProgress:
-    """One job in the run.
-
-    Attributes
-    ----------
-    job, seen : PolicyJob
-        The job, in the form that it is in, and the job as the policy sees it.
-    forms : tuple of PolicyJob
-        The job in each of its forms; empty for a job of one.
-    form : int
-        The form that it is in; the one in which it first held something, from then on, unless it
-        may switch.
-    allocation : Allocation
-        What it holds; `rate` is the work it then does in a unit of time.
-    complete : bool
-        Whether it can work with that, or be set up to; else it waits for more.
-    remaining, running, overhead, stalled : float
-        Work left of the form that it is in, time worked, time lost to changes and time for which it
-        held an incomplete gang, as of `since`.
-    ready : float
-        Until then it is being set up and does no work.
-    finish : float
-        When the work will end if nothing changes; `version` tells an outdated completion.
-    started, end : float or None
-        First time it held all it needs, and when its work ended.
-    waiting_since : float or None
-        When it came or last ceased to hold all it needs; None while it does.
-    refusal : str or None
-        Why the policy rejected it.
-    changes : tuple of GangChange
-        How it was changed after its start: resumed, resized, moved.
-    lost : float
-        Work that was done and lost with a server.
-    checkpoints : Checkpoints or None
-        What it goes back to then; None: it loses no work.
-    samples : Samples or None
-        Samples of its training curve.
-    """
+    """One job in the run."""
 
     __slots__ = (
         "_history",
@@ -124,25 +80,29 @@ class JobProgress:
         knows_forms: bool = False,
     ) -> None:
         self.told = job if told is None else told  # all of it that the policy may be told
-        self.form, self.forms = 0, job.forms
-        self.job, self.seen = job.in_forms[0], self.told
+        # The form in which it first held something is kept from then on, unless it may switch.
+        self.form, self.forms = 0, job.forms  # the job in each of its forms; empty: it has but one
+        self.job, self.seen = job.in_forms[0], self.told  # in its form, and as the policy sees it
         if not knows_forms:
             self.seen = self.told.in_forms[0]
         self.allocation = NOTHING
-        self.complete = False
-        self.remaining = self.job.work
-        self.rate = self.running = self.overhead = self.stalled = self.lost = 0.0
-        self.since = self.ready = job.arrival
-        self.waiting_since: float | None = job.arrival
-        self.finish = float("inf")
-        self.version = 0
-        self.started: float | None = None
-        self.end: float | None = None
-        self.refusal: str | None = None
+        self.complete = False  # whether it can work with that, or be set up to; else it waits
+        self.waiting_since: float | None = job.arrival  # until it does
+        # Work left of the form that it is in, and the work that it does in a unit of time.
+        self.remaining, self.rate = self.job.work, 0.0
+        # Time worked, lost to changes, and for which it held an incomplete gang, as of `since`.
+        self.running = self.overhead = self.stalled = 0.0
+        self.since = self.ready = job.arrival  # until it is ready it is set up and does no work
+        self.lost = 0.0  # work that was done and lost with a server
+        self.finish = float("inf")  # when the work will end if nothing changes
+        self.version = 0  # tells an outdated completion
+        self.started: float | None = None  # the first time it held all it needs
+        self.end: float | None = None  # of its work
+        self.refusal: str | None = None  # why the policy rejected it
         # Tuples of nothing but numbers: the garbage collector passes over them, which saves time on
         # a trace of thousands of jobs.
         self._history: list[tuple[float, Tasks, Tasks]] = []
-        self.changes: tuple[GangChange, ...] = ()
+        self.changes: tuple[GangChange, ...] = ()  # after its start: resumed, resized, moved
         self.checkpoints, self.samples = checkpoints, samples
 
     @property
@@ -239,25 +199,15 @@ class Saving:
 
     A policy plans as if machines came free at once. A job that was given some of them begins when
     what is still being saved there fits beside all that is planned there.
-
-    Parameters
-    ----------
-    site : Site
-        The machines.
-
-    Attributes
-    ----------
-    kept : dict of int to list of (float, list of int)
-        By machine: until when how much of it is kept busy.
-    busy : list of float
-        By resource, the amount times the time for which machines were kept busy by nothing but
-        saving, so far: for worker tasks and parameter servers together.
     """
 
     def __init__(self, site: Site) -> None:
         self._site = site
+        # By machine: until when how much of it is kept busy.
         self.kept: dict[int, list[tuple[float, list[int]]]] = {}
         self._since = 0.0
+        # By resource, the amount times the time for which machines were kept busy by nothing but
+        # saving, so far: for worker tasks and parameter servers together.
         self.busy = [0.0] * len(site.resources)
 
     def keep(
@@ -345,31 +295,21 @@ __all__ = ["JobProgress", "State"]
 
 
 class State:
-    """State of the run up to now; it knows nothing of the future.
-
-    Attributes
-    ----------
-    jobs : dict of int to JobProgress
-        Unfinished jobs by index, in order of arrival.
-    free : list of tuple of int
-        Free amounts of each machine, by resource, in grid units; nothing while it is down.
-    used : list of int
-        Amounts in use by worker tasks, resource by resource, then by parameter servers.
-    load : Load
-        What is on each machine, kept if the speed model asks for it.
-    saving : Saving
-        Machines that are busy with the saving of jobs.
-    """
+    """State of the run up to now; it knows nothing of the future."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.now = 0.0
-        self.jobs: dict[int, JobProgress] = {}
+        self.jobs: dict[int, JobProgress] = {}  # unfinished ones by index, in order of arrival
+        # Grid units of each machine, by resource; nothing while it is down.
         self.free = [machine.capacity for machine in site.machines]
         self.down: set[int] = set()
+        # In use by worker tasks, resource by resource, then by parameter servers.
         self.used = [0] * (len(GROUPS) * len(site.resources))
-        self.load = Load(site)
+        self.load = Load(site)  # what is on each machine, kept if the speed model asks for it
         self.saving = Saving(site)
+        self.kept: dict[int, tuple[int, ...]] = {}  # no calendar: nothing is kept, nothing closes
+        self.closing: frozenset[int] = frozenset()
 
     def hold(self, progress: JobProgress, allocation: Allocation, coupled: bool) -> None:
         """Exchange the allocation of a job."""

@@ -288,7 +288,7 @@ def test_a_policy_that_never_starts_a_job_ends(run: Oasis, write: Any) -> None:
 def test_a_policy_that_would_be_called_for_ever_is_ended(
     run: Oasis, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oasis.simulator.engine.MOST_IDLE_CALLS", 1000)
+    monkeypatch.setattr("oasis.driver.loop.MOST_IDLE_CALLS", 1000)
     write("class P(Idle):\n    slotted = True\n")
     refused = run("replay", "trace.csv", "--format", "plain", "--policies", "mine.py:P")
     message = "policy P: was called 1000 times while no job ran and no event was to come; 2 jobs"

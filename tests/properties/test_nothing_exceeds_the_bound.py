@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from experiments.evaluation.elastic_comparison import elastic_policy, utility_of
 from experiments.evaluation.policies import POLICIES
+from oasis.driver import loop
 from oasis.model.groups import GROUPS
 from oasis.scheduling import BasePolicy, BestFit, Plan, Room
 from oasis.scheduling.job import NOTHING, admits
-from oasis.simulator import Outage, elastic_from_dict, engine, replay
+from oasis.simulator import Outage, elastic_from_dict, replay
 from oasis.simulator.state import JobProgress
 from offline.elastic_bound import ROUNDING, best_rates, elastic_bound, mean_completion_bound
 from tests.strategies import fewer
@@ -158,7 +159,7 @@ class Wandering(BasePolicy):
 @pytest.mark.parametrize("name", ["wandering", *POLICIES])
 def test_no_policy_breaks_the_books_of_forms_nor_earns_more_than_the_bound(name, monkeypatch):
     """Nor does a job wait for ever, unless the policy says so."""
-    monkeypatch.setattr(engine, "MOST_IDLE_CALLS", 2000)
+    monkeypatch.setattr(loop, "MOST_IDLE_CALLS", 2000)
     held = []
     hold = JobProgress.hold
 

@@ -232,9 +232,9 @@ class Reconciler:
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there, costs)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
-        facts, complete = self.between.begin(slot, facts)
-        for uid, entry in complete.items():
-            with self.handling(uid, "telling of", now):
+        facts, over = self.between.begin(facts)
+        for entry in over:
+            with self.handling(uid := entry.spec.uid, "telling of", now):
                 self._tell_completed(entry, max(slot - 1, entry.arrived), now)
             self.reader.specs.pop(uid, None)  # nothing runs for it any more
         self.rehearsals.known = frozenset(self.statuses)
@@ -442,11 +442,11 @@ class Reconciler:
             for uid, amount in worked.items():
                 if uid not in self._telling:  # then nothing is work before it is reported
                     self.done[uid] = self.done.get(uid, 0.0) + amount
-            for uid, entry in self.between.planned.items():
+            for uid, entry in self.driver.by_uid.items():
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
             # What began early counts from its first boundary on: less than it held, never more.
-            self.tenants.held(self.between.planned.values())
+            self.tenants.held(self.driver.entries.values())
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             with self.handling(uid, "following", now):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from oasis.driver.journal import KIND, Contents, Journal, read_journal
-from oasis.driver.live import INTERRUPTED, JournaledService
+from oasis.driver.live import INTERRUPTED, LiveScheduler
 from oasis.model.errors import InstanceError, OasisError
 from oasis.model.files import checksum, encoded
 from oasis.online.answers import Totals
@@ -26,16 +26,12 @@ CLUSTER = builders.cluster(gpus=2.0, servers=2)
 job = partial(builders.job, latest=9.0, workers=4)  # all four GPUs, worth something until delay 9
 
 
-def lasting() -> JournaledService:
-    return JournaledService(Recourse.rolling(8), CLUSTER)
+def lasting() -> LiveScheduler:
+    return LiveScheduler(Recourse.rolling(8), CLUSTER)
 
 
-def submit(calls: JournaledService, name: str, slots: int = 1) -> Any:
-    return calls._call("submit", job=job(name, calls.service.now, slots, 5.0))
-
-
-def jobs_of(calls: JournaledService) -> list[str]:
-    return [entry.job.id for entry in calls.service.live]
+def submit(calls: LiveScheduler, name: str, slots: int = 1) -> Any:
+    return calls.submit(job(name, calls.now, slots, 5.0))
 
 
 def test_accepted_calls_are_numbered_and_refused_ones_are_not() -> None:
@@ -54,7 +50,7 @@ def test_a_saved_state_replaces_an_older_one(tmp_path: Path) -> None:
     calls.save(tmp_path / "state")
     submit(calls, "a")
     calls.save(tmp_path / "state")
-    assert jobs_of(JournaledService.load(tmp_path / "state")) == ["a"]
+    assert LiveScheduler.load(tmp_path / "state").jobs == ("a",)
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
@@ -63,11 +59,11 @@ def test_a_journal_is_a_snapshot_and_a_line_for_every_call_after_it(tmp_path: Pa
     submit(calls, "a")
     calls.open_journal(path)
     submit(calls, "b")
-    calls._call("advance", now=np.int64(2))
+    calls.advance(np.int64(2))
     entries = read_journal(path).entries
-    assert [(entry["call"], entry["number"]) for entry in entries] == [
-        ("submit", 2),
-        ("advance", 3),
+    assert [(entry["event"], entry["number"]) for entry in entries] == [
+        ("Submit", 2),
+        ("Advance", 3),
     ]
     assert entries[1]["arguments"] == {"now": 2}  # a plain integer, whatever was given
     assert entries[0]["arguments"]["job"]["id"] == "b"
@@ -88,8 +84,8 @@ def test_a_checkpoint_shortens_the_journal(tmp_path: Path) -> None:
     assert path.stat().st_size < long
     assert read_journal(path).entries == ()
     submit(calls, "d")
-    again = JournaledService.reopen(path)
-    assert (again.calls, jobs_of(again)) == (4, ["a", "b", "c", "d"])
+    again = LiveScheduler.reopen(path)
+    assert (again.calls, again.jobs) == (4, ("a", "b", "c", "d"))
 
 
 def test_after_closing_calls_go_on_without_a_journal(tmp_path: Path) -> None:
@@ -100,7 +96,7 @@ def test_after_closing_calls_go_on_without_a_journal(tmp_path: Path) -> None:
     submit(calls, "a")
     assert path.stat().st_size == size
     calls.open_journal(tmp_path / "other")  # and another may be opened
-    assert jobs_of(JournaledService.reopen(tmp_path / "other")) == ["a"]
+    assert LiveScheduler.reopen(tmp_path / "other").jobs == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +114,7 @@ def test_after_closing_calls_go_on_without_a_journal(tmp_path: Path) -> None:
     ],
 )
 def test_journals_out_of_order_are_refused(
-    act: Callable[[JournaledService, Path], object], message: str, tmp_path: Path
+    act: Callable[[LiveScheduler, Path], object], message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "journal"
     with pytest.raises(OasisError) as caught:
@@ -149,7 +145,7 @@ def test_after_a_call_that_was_interrupted_nothing_is_answered(
         with pytest.raises(OasisError) as caught:
             attempt()
         assert str(caught.value) == INTERRUPTED
-    assert jobs_of(JournaledService.reopen(path)) == ["a"]
+    assert LiveScheduler.reopen(path).jobs == ("a",)
 
 
 # -- the file of the journal -----------------------------------------------------------------------
@@ -213,31 +209,31 @@ def test_a_rule_of_admission_of_ones_own_serves_and_goes_on(tmp_path: Path) -> N
         bounds = PriceBounds.from_jobs([job("past", 0, 1, 5.0)], CLUSTER, 8)
         return Recourse.rolling(8, "arrival", admission=AtPrices(bounds, 0.1))
 
-    calls = JournaledService(make(), CLUSTER)
+    calls = LiveScheduler(make(), CLUSTER)
     calls.open_journal(tmp_path / "journal")
     submit(calls, "a", slots=2)
     with pytest.raises(OasisError, match="policy: expected one like the one that was saved"):
-        JournaledService.reopen(tmp_path / "journal")
+        LiveScheduler.reopen(tmp_path / "journal")
     calls.close()
     expected = submit(calls, "b").to_dict()
-    again = JournaledService.reopen(tmp_path / "journal", make())
-    assert jobs_of(again) == ["a"]
+    again = LiveScheduler.reopen(tmp_path / "journal", make())
+    assert again.jobs == ("a",)
     assert submit(again, "b").to_dict() == expected
 
 
 def test_bounds_that_are_computed_are_those_that_were_saved(tmp_path: Path) -> None:
     bounds = PriceBounds.from_jobs([job("past", 0, 1, 5.0)], CLUSTER, 8)
-    calls = JournaledService(OASiS.rolling(8, lambda cluster: bounds), CLUSTER)
+    calls = LiveScheduler(OASiS.rolling(8, lambda cluster: bounds), CLUSTER)
     submit(calls, "a", slots=2)
     calls.save(tmp_path / "state")
-    again = JournaledService.load(tmp_path / "state")
+    again = LiveScheduler.load(tmp_path / "state")
     assert submit(again, "b").to_dict() == submit(calls, "b").to_dict()
     again.save(tmp_path / "once more")
-    assert jobs_of(JournaledService.load(tmp_path / "once more")) == jobs_of(again)
+    assert LiveScheduler.load(tmp_path / "once more").jobs == again.jobs
 
 
 def test_no_policy_at_all_is_refused(tmp_path: Path) -> None:
     calls = lasting()
     calls.save(tmp_path / "state")
     with pytest.raises(TypeError, match=r"policy: expected a policy, .* got 'fifo'"):
-        JournaledService.load(tmp_path / "state", "fifo")  # type: ignore[arg-type]
+        LiveScheduler.load(tmp_path / "state", "fifo")  # type: ignore[arg-type]

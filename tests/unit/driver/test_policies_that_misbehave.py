@@ -70,7 +70,7 @@ def test_a_policy_that_ends_the_program_does_not_and_the_journal_goes_on(tmp_pat
     scheduler = LiveScheduler(Leaving(), CLUSTER)
     scheduler.open_journal(path)
     scheduler.submit(job("a", 0, 1, 5.0))
-    with pytest.raises(PolicyError, match=r"policy Leaving: SystemExit: 7 in decide"):
+    with pytest.raises(PolicyError, match=r"policy Leaving: .*: SystemExit: 7 in decide at time 0"):
         scheduler.submit(job("b", 0, 1, 5.0))
     with pytest.raises(OasisError) as caught:
         scheduler.submit(job("c", 0, 1, 5.0))

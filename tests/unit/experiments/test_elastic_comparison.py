@@ -17,13 +17,13 @@ from experiments.evaluation.elastic_comparison import (
 )
 from experiments.evaluation.tables import comparison_table
 from experiments.figures.controllers import at_load, drawn
+from oasis.driver import loop
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Deadline
 from oasis.online.recourse.planner import Replanner
 from oasis.simulator import (
     Outage,
     elastic_from_dict,
-    engine,
     generate_elastic,
     replay,
     write_elastic,
@@ -190,7 +190,7 @@ ALWAYS = {"utility": {"kind": "constant", "value": 3.0}}
 )
 @pytest.mark.parametrize("name", ["oasis", "recourse"])
 def test_no_job_that_finds_room_alone_waits_for_ever(name, data, monkeypatch):
-    monkeypatch.setattr(engine, "MOST_IDLE_CALLS", 200)
+    monkeypatch.setattr(loop, "MOST_IDLE_CALLS", 200)
     data["jobs"] = [one | ALWAYS for one in data["jobs"]]
     _, outcome = run(data, name)
     assert outcome.jobs[0].end is not None
@@ -198,7 +198,7 @@ def test_no_job_that_finds_room_alone_waits_for_ever(name, data, monkeypatch):
 
 @pytest.mark.parametrize("name", ["oasis", "recourse"])
 def test_where_machines_are_lost_for_good_the_run_ends(name, monkeypatch):
-    monkeypatch.setattr(engine, "MOST_IDLE_CALLS", 200)
+    monkeypatch.setattr(loop, "MOST_IDLE_CALLS", 200)
     _, outcome = run(document(job("a", work=900.0) | ALWAYS), name, outages=[Outage(0, 150.0)])
     assert outcome.jobs[0].end is None
 

@@ -1,0 +1,102 @@
+"""Events of a service, one class for each call, and their plain data for a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Any, get_args
+
+from oasis.model.instance_file import job_from_dict, job_to_dict
+from oasis.model.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """A job arrives."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Time passes up to slot `now`."""
+
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """The owner of a job does not want it any more."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinishEarly:
+    """A job is done before its time."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revise:
+    """Jobs, by id, have other amounts of work left than were known."""
+
+    remaining_work: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LoseServer:
+    """A server is lost."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreServer:
+    """A lost server is back."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveWindow:
+    """Servers, or a part of them, are kept from jobs from slot `begin` to `end`."""
+
+    name: str
+    begin: int
+    end: int
+    servers: Mapping[str, Mapping[str, float] | None]
+    users: Sequence[str]
+
+
+Jobs = Submit | Advance | Cancel | FinishEarly | Revise
+Servers = LoseServer | RestoreServer | ReserveWindow
+Event = Jobs | Servers
+EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
+
+
+def plain_event(event: Event) -> dict[str, Any]:
+    """Return plain data that `event_of` accepts."""
+    arguments = {each.name: _plain(getattr(event, each.name)) for each in fields(event)}
+    return {"event": type(event).__name__, "arguments": arguments}
+
+
+def event_of(data: Mapping[str, Any]) -> Event:
+    """Return the event of `plain_event`."""
+    arguments = dict(data["arguments"])
+    if "job" in arguments:
+        arguments["job"] = job_from_dict(arguments["job"])
+    return EVENTS[data["event"]](**arguments)
+
+
+def _plain(value: Any) -> Any:
+    """An argument as JSON keeps it."""
+    if isinstance(value, Job):
+        return job_to_dict(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value

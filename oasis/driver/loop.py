@@ -1,0 +1,167 @@
+"""The one loop: a world says what happened, a policy is asked, the world carries its plan out."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from time import perf_counter
+
+from oasis.driver.books import Books, BooksView, check_plan, choose_forms
+from oasis.model import rounding
+from oasis.model.errors import PolicyError
+from oasis.scheduling.book import EmptyCluster
+from oasis.scheduling.capabilities import Planner, wants
+from oasis.scheduling.policy import Plan, Policy
+from oasis.scheduling.policy_check import own_error
+
+INFINITY = float("inf")
+# Far more calls than waiting for something can take; a policy that
+# waits for nothing is still found out soon.
+MOST_IDLE_CALLS = 100_000  # of a policy's timer, one after the other, while nothing else can happen
+
+
+class World:
+    """Where jobs run: a simulation, the calls of a service, or the objects of a cluster."""
+
+    end = INFINITY  # the horizon; from there on nothing is started
+
+    @property
+    def next_time(self) -> float:
+        """When something will happen by itself."""
+        return INFINITY
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there are jobs, or will be, for which slots are counted."""
+        return False
+
+    def pass_to(self, now: float) -> None:
+        """Let time pass: what is held does its work."""
+
+    def happen(self, view: BooksView) -> bool:
+        """Take in completions, then machines, then arrivals; whether anything happened."""
+        raise NotImplementedError
+
+    def carry_out(self, plan: Plan, view: BooksView) -> bool:
+        """Carry out a plan, which has been checked; whether anything changed."""
+        raise NotImplementedError
+
+    def settle(self, changed: bool) -> None:
+        """End the instant."""
+
+
+class Loop:
+    """Asks a policy at each instant at which something happened in a world."""
+
+    def __init__(
+        self, policy: Policy, world: World, books: Books, wake_at: float | None = None
+    ) -> None:
+        self.policy, self.world, self._books = policy, world, books
+        self.wake_at = wake_at  # when the policy asked to be called
+        self.told_remaining = wants(policy, "told_remaining")
+        self.knows_forms = wants(policy, "knows_forms")
+        self.chooses = not self.knows_forms  # whether jobs may have to be shown in one form each
+        self.seconds: array[float] | None = None  # of each call, if anybody wants to know
+        self._slotted, self.empty = books.site.slotted, EmptyCluster(books.site)
+        self._once = isinstance(policy, Planner)
+        self._idle_calls = 0
+
+    def step(self, until: float = INFINITY) -> bool:
+        """Go to the next instant; False if there is none up to `until`."""
+        now, wake = self.world.next_time, self.wake_at
+        if wake is not None and wake < now:
+            now = wake
+        if now == INFINITY or now > until:
+            return False
+        self.instant(now)
+        return True
+
+    def instant(self, now: float, *, ask: bool = False) -> None:
+        """Come to `now`: take in what happened, ask the policy, carry its plan out.
+
+        With `ask` the policy is asked even if nothing happened.
+        """
+        world = self.world
+        woken = self.wake_at is not None and now >= self.wake_at
+        world.pass_to(now)
+        view = BooksView(self._books, self.policy.name, self.told_remaining)
+        anything = world.happen(view)
+        if woken:
+            self.wake_at = None  # it goes off once, also where the policy is not asked: the horizon
+        if not (anything or woken or ask):
+            return
+        changed = bool(view.finished or view.evicted)
+        try:
+            # At the horizon nothing can be started any more.
+            if now < world.end and (ask or woken or view.happened or self._has_withdrawn()):
+                if self.chooses and any(job.forms for job in self._books.jobs.values()):
+                    changed |= self._ask_in_forms(view)
+                else:
+                    changed |= self._ask(view)
+        finally:
+            world.settle(changed)
+
+    def _has_withdrawn(self) -> bool:
+        """Whether jobs were taken back, of which no view tells."""
+        return isinstance(self.policy, Planner) and bool(self.policy.withdrawn)
+
+    def _ask_in_forms(self, view: BooksView) -> bool:
+        """Ask a policy without forms; ask again while waiting jobs fit in another form."""
+        books = self._books
+        choose_forms(view, books, self.empty, once=self._once)
+        changed = self._ask(view)
+        while not self._once:
+            # Each time some job goes on to a later form, so this comes to an end.
+            view = BooksView(books, self.policy.name, self.told_remaining)
+            choose_forms(view, books, self.empty, again=True)
+            if not view.arrived:
+                break
+            changed |= self._ask(view)
+        return changed
+
+    def _ask(self, view: BooksView) -> bool:
+        """Ask the policy and have its plan carried out; return whether anything changed."""
+        policy, world = self.policy, self.world
+        begin = perf_counter()
+        plan = self._decide(view)
+        if self.seconds is not None:
+            self.seconds.append(perf_counter() - begin)
+        # A call makes the timer of the call before out of date, whatever it was for.
+        self.wake_at = None
+        # Checked whole before anything of it is carried out: a plan
+        # is done or refused, never half done.
+        try:
+            check_plan(plan, self._books, policy.name)
+        except PolicyError as error:
+            places = error.places() | {"time": view.now}
+            raise PolicyError(error.policy, error.detail, **places) from None
+        wake_at = plan.wake_at
+        # Without a job, now or to come, slots would be counted for ever.
+        if policy.slotted and world.goes_on:
+            wake_at = min(wake_at or INFINITY, math.floor(view.now) + 1.0)
+        # Between slots nothing may change, so a call there would be for nothing.
+        if wake_at is not None and self._slotted:  # rounding beyond a slot is not another one
+            wake_at = max(float(rounding.ceil_number(wake_at)), math.floor(view.now) + 1.0)
+        self.wake_at = wake_at
+        changed = world.carry_out(plan, view)
+        self._idle_calls = 0 if changed or view.happened else self._idle_calls + 1
+        if self._idle_calls >= MOST_IDLE_CALLS and world.end == INFINITY:
+            self._check_idle(view.now)
+        return changed
+
+    def _check_idle(self, now: float) -> None:
+        """Refuse a policy that only wakes itself while no job runs and no event is due."""
+        self._idle_calls = 0
+        jobs = self._books.jobs
+        if self.world.next_time == INFINITY and not any(job.complete for job in jobs.values()):
+            detail = f"was called {MOST_IDLE_CALLS} times while no job ran and no event was to come"
+            raise PolicyError(self.policy.name, f"{detail}; {len(jobs)} jobs wait", time=now)
+
+    def _decide(self, view: BooksView) -> Plan:
+        try:  # as in `naming_own_line`, in a third of its time
+            return self.policy.decide(view)
+        except (Exception, SystemExit) as error:
+            own = own_error(error, self.policy, "decide", view.now)
+            if own is None:
+                raise
+            raise own from error
