@@ -13,6 +13,7 @@ import numpy as np
 
 from oasis.model import rounding
 from oasis.model.cluster import Cluster
+from oasis.model.document import entry, list_of, text
 from oasis.model.errors import InstanceError, located_at, readable
 from oasis.model.file_kinds import PRICES
 from oasis.model.files import write_text
@@ -186,24 +187,19 @@ class LearnedPrices(Summarised):
         for name, value in (("format", FORMAT), ("version", VERSION)):
             Fixed(value).check(data[name], name)
         size = integer(data["slots_per_day"], "slots_per_day", minimum=1, maximum=LARGEST_SIZE)
-        resources = tuple(check_list(data["resources"], "resources"))
-        for k, name in enumerate(resources):
-            if not isinstance(name, str):
-                raise InstanceError(f"resources[{k}]", "expected text", name)
+        resources = entry(data, "resources", list_of(text))
         tables = {group: _table(data[group], group, (size, len(resources))) for group in GROUPS}
-        jobs = []
-        for k, entry in enumerate(check_list(data["jobs"], "jobs")):
-            with located_at(f"jobs[{k}]"):
-                jobs.append(job_from_dict(entry))
-        with located_at("bounds"):
-            bounds = _bounds(data["bounds"], len(resources))
+        bounds = entry(data, "bounds", PriceBounds.from_dict)
+        for group in GROUPS:
+            if len(group.of(bounds).log_lower) != len(resources):
+                raise InstanceError(f"bounds.{group}", f"expected {len(resources)} numbers each")
         return cls(
             resources,
             number(data["slot_seconds"], "slot_seconds", above=True),
             np.array(_row(data["days"], "days", size)),
             **tables,
             bounds=bounds,
-            jobs=tuple(jobs),
+            jobs=entry(data, "jobs", list_of(job_from_dict)),
         )
 
 
@@ -229,33 +225,6 @@ def _row(value: Any, path: str, size: int) -> list[float]:
     if len(numbers) != size:
         raise InstanceError(path, f"expected {size} numbers, got {len(numbers)}")
     return [number(entry, f"{path}[{k}]") for k, entry in enumerate(numbers)]
-
-
-def _bounds(data: Any, size: int) -> PriceBounds:
-    check_keys(data, (*GROUPS, "normalize", "min_utility_fraction", "scale"))
-    for group in GROUPS:
-        with located_at(group):
-            _check_price_function(data[group], size)
-    if not isinstance(data["normalize"], bool):
-        raise InstanceError("normalize", "expected true or false", data["normalize"])
-    fraction = number(data["min_utility_fraction"], "min_utility_fraction")
-    if fraction >= 1:
-        raise InstanceError("min_utility_fraction", f"expected less than 1, got {fraction:g}")
-    number(data["scale"], "scale", above=True)
-    return PriceBounds.from_dict(data)
-
-
-def _check_price_function(data: Any, size: int) -> None:
-    check_keys(data, ("log_lower", "log_ratio", "eta"))
-    lowers = check_list(data["log_lower"], "log_lower")
-    _row(data["log_ratio"], "log_ratio", size)
-    if len(lowers) != size:
-        raise InstanceError("log_lower", f"expected {size} numbers, got {len(lowers)}")
-    for k, lower in enumerate(lowers):
-        if lower is not None:
-            number(lower, f"log_lower[{k}]", minimum=-np.inf)
-    if data["eta"] is not None:
-        number(data["eta"], "eta")
 
 
 class AtLearnedPrices(AdmissionRule):
