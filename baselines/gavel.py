@@ -291,8 +291,10 @@ class Gavel(BasePolicy):
         if happened or over:
             self._play_round(view, plan)
         waiting = any(self._waits(*key) for key, x in self._shares.items() if x > LEAST)
-        # If every job with a share runs, later rounds change nothing.
-        plan.wake_at = self._round_end if waiting or self._is_stale else None
+        # If every job with a share runs, later rounds change nothing, nor if none of them could
+        # begin on all there is, as when a machine is lost for good.
+        changing = self._running and (waiting or self._is_stale)
+        plan.wake_at = self._round_end if changing else None
         return plan
 
     def _waits(self, job: int, form: int) -> bool:

@@ -8,9 +8,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import api_pages  # noqa: E402
+from job_fields import reference  # noqa: E402
 from source_pages import linkcode_resolve  # noqa: E402, F401
 
-from oasis.kubernetes.objects.schema import reference  # noqa: E402
 from oasis.version import __version__  # noqa: E402
 
 project = "OASiS"

@@ -6,22 +6,18 @@ require("solving offline", "pulp", "highspy")
 
 from oasis.solvers import Status
 from oasis.solvers.budget import Gap, NoImprovement, Stop, TimeLimit, WorkLimit
-from offline.benders.params import BendersParams
 from offline.column_generation.bound import ConfigurationBound, configuration_bound
-from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
-from offline.enumeration import EnumerationParams
 from offline.learning import learn_prices
-from offline.model.milp import CompactParams
-from offline.result import Milestone, OfflineResult
-from offline.solve import (
-    METHODS,
+from offline.params import (
     AutoParams,
-    solve,
-    solve_benders,
-    solve_brute_force,
-    solve_configuration,
-    solve_milp,
+    BendersParams,
+    ColumnGenerationParams,
+    CompactParams,
+    ConfigurationParams,
+    EnumerationParams,
 )
+from offline.result import Milestone, OfflineResult
+from offline.solve import METHODS, solve
 from offline.state import OnlinePrices, Phase, WarmStart
 
 __all__ = [
@@ -47,8 +43,4 @@ __all__ = [
     "configuration_bound",
     "learn_prices",
     "solve",
-    "solve_benders",
-    "solve_brute_force",
-    "solve_configuration",
-    "solve_milp",
 ]

@@ -43,19 +43,7 @@ ROUNDING = 1e-9  # of a time: more than a run loses when it adds and subtracts t
 
 @dataclass(frozen=True, slots=True)
 class ElasticBound:
-    """An upper bound on the total utility of any run.
-
-    Parameters
-    ----------
-    value : float
-        The bound.
-    reached : float
-        Value of the restricted master: the optimum of the LP is between it and `value`.
-    rounds : int
-        Rounds of column generation.
-    slot_seconds : float
-        Length of the slots.
-    """
+    """An upper bound on the total utility of any run."""
 
     value: float
     reached: float
@@ -64,16 +52,7 @@ class ElasticBound:
 
 
 def envelope(rates: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-    """The concave envelope of the speeds with 0, 1, 2, .. workers, as widths and slopes.
-
-    Examples
-    --------
-    One worker works at 1, two at 1.5, three at 2.4, which is as good as two of one third more each:
-
-    >>> widths, slopes = envelope([0.0, 1.0, 1.5, 2.4])
-    >>> widths.tolist(), slopes.round(6).tolist()
-    ([1.0, 2.0], [1.0, 0.7])
-    """
+    """The concave envelope of the speeds with 0, 1, 2, .. workers, as widths and slopes."""
     corners = [0]
     while corners[-1] < len(rates) - 1:
         last = corners[-1]
@@ -87,10 +66,7 @@ def envelope(rates: Sequence[float]) -> tuple[FloatArray, FloatArray]:
 
 
 class _Configurations:
-    """The configurations of a job in one form, and the best of them at given prices.
-
-    `share` (resources,) is what one of its workers takes of the pool.
-    """
+    """The configurations of a job in one form, and the best of them at given prices."""
 
     def __init__(
         self,
@@ -118,10 +94,7 @@ class _Configurations:
         self.open = np.clip(self._begins + length - job.arrival, 0.0, length)
 
     def _value(self, job: PolicyJob, total: float, top: float, most: FloatArray) -> None:
-        """Value by slot of completion, for this work, at most `top` of it per second.
-
-        `most` (slots,) is what can be done in each slot.
-        """
+        """Value by slot of completion, for this work, at most `top` of it per second."""
         self._total, begins = total, self._begins
         slots, length = len(begins), self.length
         fastest = total / top if top > 0 else np.inf
@@ -136,11 +109,7 @@ class _Configurations:
         self.later = float(job.utility(_earlier(never, job.arrival))[0]) if top > 0 else 0.0
 
     def best(self, prices: FloatArray) -> tuple[float, float, FloatArray | None]:
-        """Worth less cost, worth, and shares of the pool of the best; None: after the last.
-
-        `prices` and shares (slots, resources) are of the whole pool for a whole slot. For each slot
-        of completion the cheapest way to do the work is greedy: it takes the cheapest work first.
-        """
+        """Worth less cost, worth, and shares of the pool of the best; None: after the last."""
         cost = self._priced(prices)
         gain = self.worth - self._least_costs(cost, len(prices))
         slot = int(np.argmax(gain)) if len(gain) else -1
@@ -165,12 +134,9 @@ class _Configurations:
         return np.outer(used, self.share / self.length)
 
     def _least_costs(self, cost: FloatArray, slots: int) -> FloatArray:
-        """Least cost of the work, by slot of completion.
-
-        From one slot to the next, the pieces of work of the new slot replace the dearest held ones,
-        which no later slot needs. So a heap holds no more than has to be done,
-        and time and memory grow little faster than the number of slots.
-        """
+        """Least cost of the work, by slot of completion."""
+        # From one slot to the next, the pieces of work of the new slot replace the dearest held
+        # ones, which no later slot needs: a heap holds no more than has to be done.
         found = np.zeros(slots)
         held: list[tuple[float, float]] = []  # the dearest piece first: cost negated, amount
         done = paid = 0.0
@@ -195,19 +161,7 @@ class _Configurations:
 
 
 class _Switching(_Configurations):
-    """Configurations of a job that may switch forms; work is counted in shares of the whole.
-
-    In a slot it may work for some seconds with each of the numbers of workers of each form. At
-    given prices, only those on the convex hull of cost and share done are any good, and from each
-    of them to the next is a piece of work.
-
-    Parameters
-    ----------
-    uses : (ways, resources) float array
-        Share of the pool that each number of workers of a form takes.
-    paces : (ways,) float array
-        Share of the work that they do in a second.
-    """
+    """Configurations of a job that may switch forms; work is counted in shares of the whole."""
 
     def __init__(
         self, job: PolicyJob, uses: FloatArray, paces: FloatArray, length: float, slots: int
@@ -257,39 +211,7 @@ def _earlier(delays: FloatArray, arrival: float) -> FloatArray:
 def elastic_bound(
     made: ElasticWorkload, slot_seconds: float, *, slots: int | None = None
 ) -> ElasticBound:
-    """An upper bound on what any policy can earn on `made`, clairvoyant ones included.
-
-    Parameters
-    ----------
-    made : ElasticWorkload
-        Jobs with utilities, by the delay in seconds.
-    slot_seconds : float
-        Length of the slots of the LP: the shorter, the tighter and the slower.
-    slots : int, optional
-        Slots that are planned; completions after them are counted at their end, and cost nothing.
-        Default: enough to do all the work after the last arrival.
-
-    Raises
-    ------
-    ValueError
-        If a job has no utility, or a number is not positive.
-
-    Examples
-    --------
-    One machine of one GPU and two jobs of 60 s, worth 2 and 1 if they end within a minute:
-
-    >>> from oasis.simulator import elastic_from_dict
-    >>> def job(name, value):
-    ...     worth = {"kind": "deadline", "value": value, "deadline": 60.0}
-    ...     return {"id": name, "arrival": 0.0, "work": 60.0, "workers": 1, "worker": {"gpu": 1},
-    ...             "utility": worth}
-    >>> made = elastic_from_dict(
-    ...     {"format": "oasis-elastic-workload", "version": 1, "resources": ["gpu"],
-    ...      "machines": [{"id": "a", "capacity": {"gpu": 1}}],
-    ...      "jobs": [job("x", 2.0), job("y", 1.0)]})
-    >>> [round(elastic_bound(made, seconds).value, 3) for seconds in (60.0, 30.0, 10.0)]
-    [3.0, 2.5, 2.167]
-    """
+    """An upper bound on what any policy can earn on `made`, clairvoyant ones included."""
     if not slot_seconds > 0:
         raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
     jobs = made.workload.jobs
@@ -325,17 +247,7 @@ def elastic_bound(
 
 
 def best_rates(made: ElasticWorkload, job: PolicyJob) -> list[float]:
-    """Speeds of `job` with 0, 1, 2, .. workers on one machine that it has for itself.
-
-    The speed is 0 with numbers of workers outside its range.
-
-    Examples
-    --------
-    >>> from oasis.simulator import generate_elastic
-    >>> made = generate_elastic(jobs=1, seed=1)
-    >>> best_rates(made, made.workload.jobs[0])
-    [0.0, 1.0, 1.5516, 2.0415, 2.5647]
-    """
+    """Speeds of `job` with 0, 1, 2, .. workers on one machine that it has for itself."""
     scaling = getattr(made.speed, "scaling", made.speed)
     found = [0.0]
     for workers in range(1, job.max_workers + 1):
@@ -353,14 +265,7 @@ def _most(job: PolicyJob, demand: FloatArray, totals: FloatArray) -> int:
 
 
 def slots_needed(made: ElasticWorkload, slot_seconds: float) -> int:
-    """Slots in which the pool can do everything, and each job its own part, after all arrived.
-
-    Examples
-    --------
-    >>> from oasis.simulator import generate_elastic
-    >>> slots_needed(generate_elastic(jobs=12, seed=1), 600.0)
-    13
-    """
+    """Slots in which the pool can do everything, and each job its own part, after all arrived."""
     totals, demands = pool(made)
     longest, shares = 0.0, np.zeros(len(totals))
     for job, own in zip(made.workload.jobs, demands, strict=True):
@@ -380,21 +285,7 @@ def _best_worker(made: ElasticWorkload, form: PolicyJob) -> float:
 
 
 def pool(made: ElasticWorkload) -> tuple[FloatArray, list[FloatArray]]:
-    """Total capacity of all machines, and the demand of a worker of each form of a job.
-
-    Returns
-    -------
-    totals : (resources,) float array
-    demands : list of (forms, resources) float array
-        Demands of a worker, by job.
-
-    Examples
-    --------
-    >>> from oasis.simulator import generate_elastic
-    >>> totals, demands = pool(generate_elastic(jobs=2, seed=1))
-    >>> [own.shape == (1, len(totals)) for own in demands]
-    [True, True]
-    """
+    """Total capacity of all machines, and the demand of a worker of each form of a job."""
     machines = np.array([machine.capacity for machine in made.workload.site.machines], dtype=float)
     demands = []
     for job in made.workload.jobs:
@@ -513,10 +404,7 @@ def mean_completion_bound(made: ElasticWorkload) -> float:
 def _least_times(
     made: ElasticWorkload, form: PolicyJob, demand: list[float], totals: list[float]
 ) -> list[float]:
-    """Seconds that a form takes at least, and seconds of all machines, by resource.
-
-    Nothing if the pool does not hold it.
-    """
+    """Seconds that a form takes at least, and seconds of all machines, by resource."""
     rates = best_rates(made, form)
     able = [
         n
@@ -534,20 +422,7 @@ def _least_times(
 
 
 def shortest_first(arrivals: Sequence[float], work: Sequence[float]) -> float:
-    """Sum of the times from arrival to completion, shortest remaining time first, preemptively.
-
-    Parameters
-    ----------
-    arrivals, work : sequence of float
-        Arrival and work of each job on one machine, in seconds.
-
-    Examples
-    --------
-    The short job interrupts the long one:
-
-    >>> shortest_first([0.0, 1.0], [5.0, 1.0])
-    7.0
-    """
+    """Sum of the times from arrival to completion, shortest remaining time first, preemptively."""
     order = sorted(range(len(work)), key=lambda k: arrivals[k])
     left: list[tuple[float, int]] = []
     now, ends = 0.0, []

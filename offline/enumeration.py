@@ -23,31 +23,12 @@ from oasis.model.rounding import fits
 from oasis.model.schedule import Schedule, placements
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline.params import Number, Params
+from offline.params import EnumerationParams
 from offline.problem import Method, OfflineProblem
 from offline.state import Phase
 
 Counts = tuple[int, ...]
 Units = tuple[tuple[int, ...], ...]  # units of each job on each server
-
-
-@dataclass(frozen=True, slots=True)
-class EnumerationParams(Params):
-    """Limits on the size of instances that are enumerated.
-
-    Parameters
-    ----------
-    max_steps : int
-        Most steps, each a vector of counts that is tried.
-
-    Examples
-    --------
-    >>> from offline import EnumerationParams
-    >>> EnumerationParams(max_steps=1000).to_dict()
-    {'max_steps': 1000}
-    """
-
-    max_steps: Number = 2_000_000
 
 
 class Enumeration(Method[EnumerationParams]):
@@ -172,13 +153,7 @@ def _minus(remaining: Counts, counts: Counts) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class SlotPlacement:
-    """Placement of the workers and parameter servers of each job in one slot.
-
-    Parameters
-    ----------
-    workers, ps : tuple of tuple of int
-        Units of each job on each server of the group.
-    """
+    """Placement of the workers and parameter servers of each job in one slot."""
 
     workers: Units
     ps: Units
@@ -187,17 +162,7 @@ class SlotPlacement:
 def fitting_counts(
     jobs: Sequence[Job], most: Sequence[int], cluster: Cluster
 ) -> dict[Counts, SlotPlacement]:
-    """Every vector of worker counts that fits the empty servers, with one way to place it.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-        Jobs whose workers are counted.
-    most : sequence of int
-        Most workers of each job in a slot.
-    cluster : Cluster
-        The servers.
-    """
+    """Every vector of worker counts that fits the empty servers, with one way to place it."""
     fitting: dict[Counts, SlotPlacement] = {}
     for counts in product(*(range(n + 1) for n in most)):
         # fewer workers always fit where more do, and product() counts upwards

@@ -101,10 +101,7 @@ def learn_prices(
 
 
 def group_prices(prices: FloatArray, capacity: FloatArray) -> FloatArray:
-    """Mean price of a unit of the group's capacity, (T, R), from prices (T, S, R) of its servers.
-
-    All capacity together costs the same at the mean.
-    """
+    """Mean price of a unit of the group's capacity, (T, R), from prices (T, S, R)."""
     total = capacity.sum(axis=0)
     cost: FloatArray = (prices * capacity).sum(axis=1)
     mean: FloatArray = np.divide(cost, total, out=np.zeros_like(cost), where=total > 0)

@@ -1,15 +1,15 @@
 """Parameters of methods: named, documented, checked, and plain data in every result.
 
-Each method has one frozen dataclass of them, and those of its parts are nested in it. What is
-called a limit is in seconds, or in units of work where the solve is limited in work
-(`work_limit`); a share is a part of something, from 0 to 1.
+Each method has one frozen dataclass of them; what nobody sets is a constant beside the code that
+uses it. What is called a limit is in seconds, or in units of work where the solve is limited in
+work (`work_limit`); a share is a part of something, from 0 to 1.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Self, get_args, get_origin, get_type_hints
 
 from oasis.model.errors import InputError, located_at
@@ -17,15 +17,7 @@ from oasis.model.errors import InputError, located_at
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers that a parameter may take.
-
-    Parameters
-    ----------
-    least, most : float
-        Both included; `most` may be infinite, the number itself may not.
-    is_integer : bool
-        Whether only integers count.
-    """
+    """The numbers that a parameter may take."""
 
     least: float
     most: float = math.inf
@@ -71,13 +63,12 @@ class Params:
     """
 
     def __post_init__(self) -> None:
-        hints = hints_of(type(self))
-        for field in fields(self):
-            _check(field.name, hints[field.name], _value(self, field))
+        for name, hint in hints_of(type(self)).items():
+            _check(name, hint, getattr(self, name))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, nested as the parameters are."""
-        return {field.name: _plain(_value(self, field)) for field in fields(self)}
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -92,7 +83,7 @@ class Params:
 
     def changed(self, data: Mapping[str, Any]) -> Self:
         """The same but for what `data` says, nested as the parameters are; see `from_dict`."""
-        names = [field.name for field in fields(self)]
+        names = [each.name for each in fields(self)]
         if not isinstance(data, Mapping):
             raise InputError("", f"expected parameters by name: {', '.join(names)}", data)
         new = {}
@@ -108,11 +99,7 @@ class Params:
 def hints_of(kind: type[Params]) -> dict[str, Any]:
     """Types of the fields, in their order, with the range that each number has."""
     hints = get_type_hints(kind, include_extras=True)
-    return {field.name: hints[field.name] for field in fields(kind)}
-
-
-def _value(params: Params, field: Any) -> Any:
-    return getattr(params, field.name)
+    return {each.name: hints[each.name] for each in fields(kind)}
 
 
 def _check(name: str, hint: Any, value: Any) -> None:
@@ -141,3 +128,185 @@ def _rebuilt(default: Any, value: Any) -> Any:
     if isinstance(default, Params) and not isinstance(value, Params):
         return default.changed(value)
     return tuple(value) if isinstance(default, tuple) and isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class CompactParams(Params):
+    """Parameters of HiGHS on the compact model.
+
+    Parameters
+    ----------
+    presolve : bool
+        Whether HiGHS may simplify the model first. False is for cross-checks.
+
+    Examples
+    --------
+    >>> from offline import CompactParams
+    >>> CompactParams().presolve
+    True
+    """
+
+    presolve: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EnumerationParams(Params):
+    """Limits on the size of instances that are enumerated.
+
+    Parameters
+    ----------
+    max_steps : int
+        Most steps, each a vector of counts that is tried.
+
+    Examples
+    --------
+    >>> from offline import EnumerationParams
+    >>> EnumerationParams(max_steps=1000).to_dict()
+    {'max_steps': 1000}
+    """
+
+    max_steps: Number = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnGenerationParams(Params):
+    """Parameters of the configuration LP.
+
+    Parameters
+    ----------
+    tolerance : float
+        Relative difference of bound and restricted master at which the LP counts as solved.
+    classes : tuple of int
+        Most classes of servers a group, from coarse to fine; identical servers come last.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> from offline import ColumnGenerationParams, configuration_bound
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> rough = configuration_bound(instance, params=ColumnGenerationParams(tolerance=0.1))
+    >>> rough.bound >= configuration_bound(instance).bound * (1 - 1e-9)
+    True
+    """
+
+    tolerance: Amount = 1e-6
+    classes: tuple[Number, ...] = (1, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationParams(Params):
+    """Division of time in the method "colgen".
+
+    Parameters
+    ----------
+    start_share : float
+        Share of the limit for the search in windows before the bound or beside it.
+    bound_share : float
+        Share of the limit for the bound.
+    cutting_share : float
+        Share of what is left after the bound, for cuts.
+    first_turn : float
+        The search at the end looks after so long at what another process found, at first.
+    second_process : bool
+        Whether a second process looks for schedules from the start, beside the bound, where there
+        is a second core and unless work is limited.
+    process_limit : float
+        Such a process is only started if more seconds than these are left.
+
+    Examples
+    --------
+    >>> from offline import ConfigurationParams
+    >>> ConfigurationParams(bound_share=0.5).to_dict()["bound_share"]
+    0.5
+    """
+
+    start_share: Share = 0.05
+    bound_share: Share = 0.25
+    cutting_share: Share = 0.4
+    first_turn: Amount = 30.0
+    second_process: bool = True
+    process_limit: Amount = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class BendersParams(Params):
+    """Sizes and division of time in the method "benders".
+
+    Parameters
+    ----------
+    search_limit : float
+        Most seconds (or units of work) for the search in windows at first, also without a limit.
+    patch_limit : float
+        Limit of searches between two looks at a running master.
+    pays : float
+        Share of the difference of bound and incumbent; searches that close as much go on,
+        whether a master runs or not.
+    window : int
+        Slots that a job may complete later than in the plan of a master.
+    whole_size : int
+        Slots in which jobs can run, over all jobs, up to which whole counts are tried at once.
+    span : int
+        Slots whose counts may change in a neighbourhood of the best schedules. A longer horizon is
+        bounded in periods.
+    period : int
+        Approximate length of a period in slots. There are at least two periods.
+    second_process : bool
+        Whether schedules are looked for in a process of its own beside the masters of a large
+        problem, where there is a second core and unless work is limited.
+    process_limit : float
+        Such a process is not started with fewer seconds left.
+
+    Examples
+    --------
+    >>> from offline import BendersParams
+    >>> BendersParams.from_dict({"window": 3}).window
+    3
+    """
+
+    search_limit: Amount = 5.0
+    patch_limit: Amount = 3.0
+    pays: Amount = 0.02
+    window: Count = 2
+    whole_size: Count = 300
+    span: Number = 25
+    period: Number = 33
+    second_process: bool = True
+    process_limit: Amount = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class AutoParams(Params):
+    """Choice of the method "auto".
+
+    Parameters
+    ----------
+    compact_size : int
+        Servers times the slots that each form of a job has from its arrival on, summed, up to
+        which the compact model is as fast as the decomposition.
+    counts_size : int
+        Squares of the slots that each form has from its arrival on, summed, up to which
+        the decomposition is better than column generation, however long the solve may take. For a
+        solve of three minutes at most it is better up to `offline.solve.LONG_COUNTS`.
+    milp : CompactParams
+        What steers the compact model, if that is chosen.
+    benders : BendersParams
+        What steers the decomposition, if that is chosen.
+    colgen : ConfigurationParams
+        What steers the configuration LP with heuristics, if that is chosen.
+
+    Examples
+    --------
+    Let the decomposition solve everything, however small:
+
+    >>> import oasis
+    >>> from offline import AutoParams, solve
+    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
+    >>> solve(instance, params=AutoParams(compact_size=0)).method
+    'benders'
+    """
+
+    compact_size: Count = 500
+    counts_size: Count = 1_000_000
+    milp: CompactParams = field(default_factory=CompactParams)
+    benders: BendersParams = field(default_factory=BendersParams)
+    colgen: ConfigurationParams = field(default_factory=ConfigurationParams)

@@ -13,10 +13,14 @@ from oasis.solvers.knapsack import knapsack
 from oasis.solvers.lp import ColumnLp, LpColumn
 from offline.model.arrays import units_that_fit
 from offline.model.capacities import CapacityLevel, Cover, fits
-from offline.params import Amount, Number, Params, Share
 
 # Relative violation from which a cut counts: less hardly moves the bound, and costs a row.
 CLEAR = 1e-3
+# Most classes of servers a group; more give stronger cuts and more knapsacks.
+MOST_CLASSES = 60
+ROUNDS = 200  # of the column generation over patterns, at most
+DEEP = 0.5  # a cut that takes away this share of what any cut could is good enough
+QUICK_GAIN = 1e-3  # relative, at which patterns found by greedy choice will do for a round
 # Rounds of knapsacks for the weights of jobs that the counts have none of, and how deep these
 # weights must be: they strengthen a cut in other slots only, so that less effort is worth it.
 LIFTING_ROUNDS = 5
@@ -27,11 +31,7 @@ LIFTING_TRACE = 3e-3
 
 
 def classes(capacity: FloatArray, most: int | None) -> tuple[FloatArray, IntArray]:
-    """Servers (S, R) in at most `most` classes: largest capacities (C, R) and numbers (C,).
-
-    The class whose servers are furthest below its largest capacity is split in two, again and
-    again, at the middle of the resource in which they are. None: only identical ones together.
-    """
+    """Servers (S, R) in at most `most` classes: largest capacities (C, R) and numbers (C,)."""
     kinds, kind = np.unique(capacity, axis=0, return_inverse=True)
     number = np.bincount(kind.ravel())
     if most is None or len(kinds) <= most:
@@ -54,28 +54,6 @@ def _waste(kinds: FloatArray, number: IntArray) -> FloatArray:
     return waste
 
 
-@dataclass(frozen=True, slots=True)
-class CutParams(Params):
-    """Parameters of the search for patterns, for cuts and for placements.
-
-    Parameters
-    ----------
-    classes : int
-        Most classes of servers a group; more give stronger cuts and more knapsacks.
-    rounds : int
-        Most rounds of the column generation over patterns.
-    deep : float
-        A cut that takes away this share of what any cut could is good enough.
-    quick_gain : float
-        Relative gain at which patterns found by greedy choice will do for a round.
-    """
-
-    classes: Number = 60
-    rounds: Number = 200
-    deep: Share = 0.5
-    quick_gain: Amount = 1e-3
-
-
 SAFETY = 1e-9  # relative, on top of a knapsack's bound, for HiGHS's tolerances
 CLOSE = 1e-10  # relative: from how far below its limit a sum of floats is added up exactly
 LIMIT = 1.0 + CAPACITY_TOLERANCE  # of the shares of a capacity, as `oasis.model.rounding.fits` says
@@ -83,26 +61,7 @@ LIMIT = 1.0 + CAPACITY_TOLERANCE  # of the shares of a capacity, as `oasis.model
 
 @dataclass(slots=True)
 class PatternPool:
-    """Servers of one group in classes, and the patterns known of each class.
-
-    Parameters
-    ----------
-    capacity : (C, R) float array
-        Largest capacity in each class.
-    number : (C,) int array
-        Servers of each class.
-    demand : (I, R) float array
-        Demands of one unit of each item.
-    most : (I,) int array
-        Most units of each item in a slot.
-
-    Attributes
-    ----------
-    room : (C, I) int array
-        Most units of each item alone on an empty server of each class.
-    patterns : list of dict of bytes to (I,) int array
-        Known patterns of each class, by their bytes.
-    """
+    """Servers of one group in classes, and the patterns known of each class."""
 
     capacity: FloatArray
     number: IntArray
@@ -165,10 +124,7 @@ class PatternPool:
         return best
 
     def best(self, weights: FloatArray, budget: Budget) -> list[tuple[float, IntArray]]:
-        """The best pattern of each class, and an upper bound of what it weighs.
-
-        What fits on a smaller server is best there too.
-        """
+        """The best pattern of each class, and an upper bound of what it weighs."""
         found: list[tuple[float, IntArray]] = []
         for k, above in enumerate(self._above):
             fitting = [found[j] for j in above if (found[j][1] <= self.room[k]).all()]
@@ -233,13 +189,7 @@ VIOLATED = 1e-6  # relative excess from which a known cut counts as violated
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """``weights @ counts <= 1`` for the counts of every slot.
-
-    Parameters
-    ----------
-    weights : (I,) float array
-        Non-negative weight of a unit of each job of the master.
-    """
+    """``weights @ counts <= 1`` for the counts of every slot."""
 
     weights: FloatArray
 
@@ -249,32 +199,21 @@ class Cut:
 
 
 class CutGenerator:
-    """Finds cuts for the servers of one group.
+    """Finds cuts for the servers of one group."""
 
-    Parameters
-    ----------
-    pool : PatternPool
-        The servers and their patterns; it grows.
-    params : CutParams
-        Parameters of the search for patterns.
-    """
-
-    def __init__(self, pool: PatternPool, params: CutParams) -> None:
-        self.pool, self.params = pool, params
+    def __init__(self, pool: PatternPool, deep: float = DEEP) -> None:
+        self.pool, self.deep = pool, deep
 
     @classmethod
-    def of(
-        cls, capacity: FloatArray, demand: FloatArray, most: IntArray, params: CutParams
-    ) -> CutGenerator:
+    def of(cls, capacity: FloatArray, demand: FloatArray, most: IntArray) -> CutGenerator:
         """For servers (S, R), in no more classes than the parameters say."""
-        return cls(PatternPool(*classes(capacity, params.classes), demand, most), params)
+        return cls(PatternPool(*classes(capacity, MOST_CLASSES), demand, most))
 
     def separate(self, counts: FloatArray, budget: Budget) -> Cut | None:
         """A cut that `counts` (I,) violate clearly; None if there is none, or no time."""
         if not (counts > FEWEST).any():
             return None
-        params = self.params
-        cut = self._deepest(counts, params.deep, params.rounds, budget)
+        cut = self._deepest(counts, self.deep, ROUNDS, budget)
         if cut is None or not cut.weights @ counts > 1.0 + CLEAR:
             return None
         return self._lifted(cut, counts, budget)
@@ -283,17 +222,14 @@ class CutGenerator:
         """Patterns (P, I) by class that cover `counts` (I,) by fractions, as far as any do."""
         # the search for a cut leaves the patterns that it has met in the pool
         if counts.any():
-            self._deepest(counts.astype(float), self.params.deep, self.params.rounds, budget)
+            self._deepest(counts.astype(float), self.deep, ROUNDS, budget)
         return self.pool.maximal()
 
     def _lifted(self, cut: Cut, counts: FloatArray, budget: Budget) -> Cut:
-        """`cut`, or one as deep that has weights for items that `counts` have none of.
-
-        The search gives no weight to items that are absent from the counts, and so says nothing
-        about them. Here a small amount of each of these is added to the counts, too little to
-        change the cut, enough for a weight.
-        """
-        pool, params = self.pool, self.params
+        """`cut`, or one as deep that has weights for items that `counts` have none of."""
+        # The search gives no weight to items that are absent: a trace of them is added to the
+        # counts, too little to change the cut, enough for a weight.
+        pool = self.pool
         most = pool.number @ pool.room
         absent = np.flatnonzero((counts <= FEWEST) & (most > 0))
         if not absent.size:
@@ -303,19 +239,16 @@ class CutGenerator:
         for item in absent.tolist():
             pool.add_alone(item)
         lifted = self._deepest(with_traces, LIFTING_DEPTH, LIFTING_ROUNDS, budget)
-        least = 1.0 + params.deep * (cut.weights @ counts - 1.0)
+        least = 1.0 + self.deep * (cut.weights @ counts - 1.0)
         return cut if lifted is None or lifted.weights @ counts < least else lifted
 
     def _deepest(self, counts: FloatArray, enough: float, most: int, budget: Budget) -> Cut | None:
-        """The cut that `counts` (I,) violate most, or a share `enough` of that, if they do.
-
-        None if patterns cover the counts, or without time. At most `most` rounds of knapsacks.
-        """
-        pool, params = self.pool, self.params
+        """The cut that `counts` (I,) violate most, or a share `enough` of that, if they do."""
+        pool = self.pool
         items = np.flatnonzero(counts > FEWEST)
         lp = self._covering_lp(items, counts)
         best, weights = np.inf, np.zeros(len(counts))
-        for _ in range(params.rounds):
+        for _ in range(ROUNDS):
             solution = lp.solve(budget)
             if solution is None or solution.objective >= 1.0:
                 return None
@@ -328,7 +261,7 @@ class CutGenerator:
             guessed = pool.guessed(trial)
             known = solution.duals[items.size :] / scale
             gain = pool.number @ np.maximum(guessed @ trial - known, 0.0)
-            if gain > params.quick_gain * solution.objective:
+            if gain > QUICK_GAIN * solution.objective:
                 lp.add_table(_table(items, [[row] for row in guessed]))
                 continue
             found = pool.best(trial, budget)

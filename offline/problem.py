@@ -21,22 +21,7 @@ P = TypeVar("P", bound=Params)
 
 
 class OfflineProblem:
-    """An instance, its arrays, and the state of the solve.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    start : WarmStart
-        Where the solve starts; with prices if the method needs them.
-    state : SolveState
-        The interval so far: a method starts from its incumbent, and tells it what it learns.
-
-    Attributes
-    ----------
-    arrays : OfflineArrays
-        The instance as arrays, for models and searches.
-    """
+    """An instance, its arrays, and the state of the solve."""
 
     def __init__(self, instance: Instance, start: WarmStart, state: SolveState) -> None:
         self.instance, self.start, self.state = instance, start, state
@@ -44,30 +29,7 @@ class OfflineProblem:
 
 
 class Method(ABC, Generic[P]):
-    """A method to solve the offline problem.
-
-    Parameters
-    ----------
-    params : Params or mapping, optional
-        What steers it: an object of `kind`, the same as plain data, or None for the defaults.
-
-    Raises
-    ------
-    ValueError
-        If they are those of another method, or plain data with an unknown name or a value that
-        is not allowed.
-
-    Attributes
-    ----------
-    name : str
-        Name of the method for users.
-    kind : type
-        Class of its parameters.
-    needs_prices : bool
-        Whether it starts from the final prices of a run of OASiS.
-    heeds_limits : bool
-        Whether limits and the seed matter to it; to an enumeration they do not.
-    """
+    """A method to solve the offline problem."""
 
     name: ClassVar[str]
     kind: ClassVar[type[Params]]

@@ -31,13 +31,7 @@ KINDS = ("schedules", "bound", "cuts", "plan", "status", "error")
 
 
 class Partner:
-    """The other process, as either of the two sees it.
-
-    Parameters
-    ----------
-    send : callable
-        Takes a line for the other process, with its end.
-    """
+    """The other process, as either of the two sees it."""
 
     def __init__(self, send: Callable[[str], None]) -> None:
         self._send = send
@@ -83,21 +77,7 @@ TOLD_BEFORE = 1e-5  # relative: a bound that is lower by less than this is not s
 
 @dataclass(frozen=True, slots=True)
 class ProcessTask:
-    """The task of a helper process.
-
-    Parameters
-    ----------
-    name : str
-        A key of `offline.tasks.TASKS`.
-    phase : Phase
-        Phase credited with its results, unless a message names another.
-    params : Params
-        Its parameters.
-    seed : int
-        Seed of its random choices.
-    prices : pair of array, optional
-        Prices (T, H, R) of workers and (T, K, R) of parameter servers to start from.
-    """
+    """The task of a helper process."""
 
     name: str
     phase: Phase
@@ -112,24 +92,7 @@ class ProcessTask:
 
 
 class Helper:
-    """Works on a task in a process of its own; a context manager.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    state : SolveState
-        Learns what the process finds and proves; its budget is that of the solve.
-    task : ProcessTask
-        The task of the process.
-
-    Attributes
-    ----------
-    process : subprocess.Popen or None
-        The process, None before it is started.
-    partner : Partner
-        Messages to it and from it.
-    """
+    """Works on a task in a process of its own; a context manager."""
 
     def __init__(self, instance: Instance, state: SolveState, task: ProcessTask) -> None:
         self.instance, self.state, self.task = instance, state, task
@@ -167,13 +130,7 @@ class Helper:
         self.close()
 
     def listen(self) -> None:
-        """Read what the process has sent since the last call, and send it what is new here.
-
-        Raises
-        ------
-        SolverError
-            If its schedules break a constraint, or its bound is below verified schedules.
-        """
+        """Read what the process has sent since the last call, and send it what is new here."""
         if self._is_over or self.process is None:
             return
         while not (self._is_over or self._messages.empty()):
@@ -327,17 +284,9 @@ def _message(text: str) -> Message:
 
 
 def has_second_core() -> bool:
-    """Return whether a second process probably gets its own core.
-
-    A process that another one started with `multiprocessing`, such as a worker of a sweep, shares
-    the cores with its siblings. A program that contains the interpreter cannot start another.
-
-    Examples
-    --------
-    >>> from offline.processes import has_second_core
-    >>> has_second_core() in (True, False)
-    True
-    """
+    """Return whether a second process probably gets its own core."""
+    # One that another process started with `multiprocessing`, such as a worker of a sweep, shares
+    # the cores with its siblings. A program that contains the interpreter cannot start another.
     affinity = getattr(os, "sched_getaffinity", None)
     cores = os.cpu_count() or 1 if affinity is None else len(affinity(0))
     return cores > 1 and multiprocessing.parent_process() is None and bool(sys.executable)

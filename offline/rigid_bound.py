@@ -50,40 +50,7 @@ AT_ONCE = 20_000  # jobs times the steps of the prices: what is computed at once
 def rigid_mean_bound(
     arrivals: FloatArray, durations: FloatArray, gpus: IntArray, total: float
 ) -> float:
-    """A lower bound on the mean time from arrival to completion if every job is completed.
-
-    Parameters
-    ----------
-    arrivals, durations : (jobs,) float array
-        Arrival and duration of each job, in seconds.
-    gpus : (jobs,) integer array
-        GPUs that each job holds while it runs.
-    total : float
-        GPUs of all machines together.
-
-    Returns
-    -------
-    float
-        Seconds; infinity if a job has more GPUs than there are.
-
-    Raises
-    ------
-    InputError
-        If there are no jobs.
-
-    Examples
-    --------
-    Two jobs of 60 s of all GPUs at the same time: one ends after 60 s, the other after 120 s.
-
-    >>> both = np.array([60.0, 60.0])
-    >>> round(rigid_mean_bound(np.zeros(2), both, np.array([8, 8]), 8.0), 3)
-    90.0
-
-    With twice the GPUs, each takes its duration:
-
-    >>> round(rigid_mean_bound(np.zeros(2), both, np.array([8, 8]), 16.0), 3)
-    60.0
-    """
+    """A lower bound on the mean time from arrival to completion if every job is completed."""
     if not len(arrivals):
         raise InputError("jobs", "expected at least one")
     if gpus.max() > total:

@@ -51,29 +51,7 @@ def rigid_utility_bound(
     worth: UtilityColumns,
     total: float,
 ) -> float:
-    """An upper bound on the sum of the utilities of all jobs.
-
-    Parameters
-    ----------
-    arrivals, durations : (jobs,) float array
-        Arrival and duration of each job, in seconds.
-    gpus : (jobs,) integer array
-        GPUs that each job holds while it runs.
-    worth : UtilityColumns
-        What each job is worth by its time from arrival to completion.
-    total : float
-        GPUs of all machines together.
-
-    Examples
-    --------
-    Two jobs of 60 s of all GPUs at the same time, worth 30 and 20 if they end within a minute:
-
-    >>> from oasis.model.utility import Deadline
-    >>> both, worth = np.array([60.0, 60.0]), [Deadline(30.0, 60.0), Deadline(20.0, 60.0)]
-    >>> columns = UtilityColumns.of(worth)
-    >>> 30 <= rigid_utility_bound(np.zeros(2), both, np.array([8, 8]), columns, 8.0) < 32
-    True
-    """
+    """An upper bound on the sum of the utilities of all jobs."""
     order = np.argsort(arrivals, kind="stable")
     order = order[gpus[order] <= total]  # the others never run
     came, lasts, wide = arrivals[order], durations[order], gpus[order].astype(float)

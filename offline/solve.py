@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from types import EllipsisType
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +16,12 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.validation import LARGEST_SEED, integer
 from oasis.solvers import SolveProgress, Status, highs
 from oasis.solvers.budget import Budget, Stop, stop_of
-from offline.benders.params import BendersParams
 from offline.benders.solve import Benders
-from offline.column_generation.params import ConfigurationParams
 from offline.column_generation.solve import Configuration
 from offline.enumeration import Enumeration
 from offline.model.arrays import OfflineArrays
-from offline.model.milp import CompactMethod, CompactParams, compact_size
-from offline.params import Count, Params
+from offline.model.milp import CompactMethod, compact_size
+from offline.params import AutoParams, Params
 from offline.problem import Method, OfflineProblem, checked_params
 from offline.result import OfflineResult
 from offline.state import SolveState, Start, concluded, warm_start_of
@@ -46,56 +43,19 @@ SHORT = 180.0
 LONG_COUNTS = 5_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class AutoParams(Params):
-    """Choice of the method "auto".
-
-    Parameters
-    ----------
-    compact_size : int
-        Servers times the slots that each form of a job has from its arrival on, summed, up to
-        which the compact model is as fast as the decomposition.
-    counts_size : int
-        Squares of the slots that each form has from its arrival on, summed, up to which
-        the decomposition is better than column generation, however long the solve may take. For a
-        solve of three minutes at most it is better up to `LONG_COUNTS`.
-    milp : CompactParams
-        What steers the compact model, if that is chosen.
-    benders : BendersParams
-        What steers the decomposition, if that is chosen.
-    colgen : ConfigurationParams
-        What steers the configuration LP with heuristics, if that is chosen.
-
-    Examples
-    --------
-    Let the decomposition solve everything, however small:
-
-    >>> import oasis
-    >>> from offline import AutoParams, solve
-    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
-    >>> solve(instance, params=AutoParams(compact_size=0)).method
-    'benders'
-    """
-
-    compact_size: Count = 500
-    counts_size: Count = 1_000_000
-    milp: CompactParams = field(default_factory=CompactParams)
-    benders: BendersParams = field(default_factory=BendersParams)
-    colgen: ConfigurationParams = field(default_factory=ConfigurationParams)
-
-    def method_for(self, instance: Instance, stop: Stop) -> Method[Any]:
-        """Choose by the size of the instance and by the time that the solve has."""
-        arrays = OfflineArrays.of(instance)
-        size = compact_size(arrays)
-        counts = sum((instance.horizon - form.arrival) ** 2 for form in arrays.forms)
-        LOGGER.info("size %d, counts %d: limits %s", size, counts, self)
-        if size <= self.compact_size:
-            return CompactMethod(self.milp)
-        limits = [given for given in (stop.time_limit, stop.work_limit) if given is not None]
-        is_short = min(limits, default=math.inf) <= SHORT
-        if counts > (LONG_COUNTS if is_short else self.counts_size):
-            return Configuration(self.colgen)
-        return Benders(self.benders)
+def chosen_by_size(params: AutoParams, instance: Instance, stop: Stop) -> Method[Any]:
+    """Choose by the size of the instance and by the time that the solve has."""
+    arrays = OfflineArrays.of(instance)
+    size = compact_size(arrays)
+    counts = sum((instance.horizon - form.arrival) ** 2 for form in arrays.forms)
+    LOGGER.info("size %d, counts %d: limits %s", size, counts, params)
+    if size <= params.compact_size:
+        return CompactMethod(params.milp)
+    limits = [given for given in (stop.time_limit, stop.work_limit) if given is not None]
+    is_short = min(limits, default=math.inf) <= SHORT
+    if counts > (LONG_COUNTS if is_short else params.counts_size):
+        return Configuration(params.colgen)
+    return Benders(params.benders)
 
 
 def solve(
@@ -214,80 +174,5 @@ def _method(
     if name == AUTO:
         auto = checked_params(AUTO, AutoParams, params)
         assert isinstance(auto, AutoParams)
-        return auto.method_for(instance, stop)
+        return chosen_by_size(auto, instance, stop)
     return METHOD_BY_NAME[name](params)
-
-
-class SolveOptions(TypedDict, total=False):
-    """The arguments of `solve` beside the instance and the method."""
-
-    stop: Stop | None
-    seed: int
-    params: Params | Mapping[str, Any] | None
-    warm_start: Start
-    on_progress: Callable[[SolveProgress], None] | None
-    time_limit: float | EllipsisType | None
-    work_limit: float | None
-    gap: float | None
-    no_improvement: float | None
-
-
-def solve_milp(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
-    """Solve by the compact model: `solve` with the method "milp".
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline import solve_milp
-    >>> instance = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=2, seed=1)
-    >>> solve_milp(instance).status
-    <Status.OPTIMAL: 'optimal'>
-    """
-    return solve(instance, CompactMethod.name, **options)
-
-
-def solve_benders(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
-    """Solve by logic-based Benders decomposition: `solve` with the method "benders".
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline import solve_benders
-    >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
-    >>> solve_benders(instance).status
-    <Status.OPTIMAL: 'optimal'>
-    """
-    return solve(instance, Benders.name, **options)
-
-
-def solve_configuration(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
-    """Enclose the optimum by column generation and heuristics: `solve` with the method "colgen".
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline import solve_configuration
-    >>> instance = oasis.generate("testbed", jobs=4, worker_servers=2, ps_servers=2, seed=1)
-    >>> result = solve_configuration(instance, work_limit=0.2)
-    >>> 0 < result.objective <= result.upper_bound
-    True
-    """
-    return solve(instance, Configuration.name, **options)
-
-
-def solve_brute_force(instance: Instance, **options: Unpack[SolveOptions]) -> OfflineResult:
-    """Enumerate all joint worker counts of all slots: `solve` with the method "bruteforce".
-
-    An enumeration heeds no limit and has no seed, and the warm start only counts if Ctrl-C ends it.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline import solve_brute_force, solve_milp
-    >>> sizes = {"jobs": 2, "worker_servers": 1, "ps_servers": 1, "horizon": 3}
-    >>> instance = oasis.generate("testbed", **sizes, seed=3)
-    >>> enumerated, solved = solve_brute_force(instance), solve_milp(instance)
-    >>> abs(enumerated.objective - solved.objective) < 1e-6
-    True
-    """
-    return solve(instance, Enumeration.name, **options)

@@ -72,35 +72,7 @@ EXACT = (Phase.TRIVIAL, Phase.ENUMERATION)  # whose bounds are sums of utilities
 
 
 class SolveState:
-    """The interval so far: incumbent, bound, their origin and history.
-
-    Whatever stops a solve, `result` has what was known then. A bound that the schedules refute
-    raises `SolverError` at once.
-
-    Parameters
-    ----------
-    budget : Budget
-        What the solve may spend; its clock is the one that reports show.
-    on_progress : callable, optional
-        Receives a `SolveProgress` at every improvement and every new phase.
-
-    Attributes
-    ----------
-    budget : Budget
-        Budget of the solve.
-    incumbent : float or None
-        Value of the best verified schedules, None before the first.
-    bound : float
-        The best bound.
-    schedules : mapping of str to Schedule
-        What `incumbent` is the value of.
-    phase : str
-        What is going on; it gets the credit for what is found meanwhile.
-    history : list of Milestone
-        Improvements, those within a hundredth of the elapsed time taken together.
-    notes : dict of str to plain data
-        What else the parameters of the result say about how the solve went.
-    """
+    """The interval so far: incumbent, bound, their origin and history."""
 
     def __init__(
         self, budget: Budget, on_progress: Callable[[SolveProgress], None] | None = None
@@ -169,11 +141,8 @@ class SolveState:
             self._note()
 
     def saw(self, progress: SolveProgress) -> None:
-        """Pass on the progress of a running solver; its solution counts once it is `found`.
-
-        The time of a report depends on the machine, so a result that must repeat does not record
-        it.
-        """
+        """Pass on the progress of a running solver; its solution counts once it is `found`."""
+        # The time of a report depends on the machine: a result that must repeat leaves it out.
         if self.budget.is_repeatable:
             self._report()
             return
@@ -211,10 +180,7 @@ class SolveState:
     def result(
         self, instance: Instance, status: Status, method: str, parameters: Mapping[str, Any]
     ) -> OfflineResult:
-        """Build the result; a time limit with a closed gap counts as a proof.
-
-        The bound is rounded outward (`OUTWARD`) and never below the value of the schedules.
-        """
+        """Build the result; a time limit with a closed gap counts as a proof."""
         _, schedules, found_by = self._best
         bound, proved_by = min(self._proof, (trivial_bound(instance), Phase.TRIVIAL.value))
         # Once more at the end, whatever each step has verified: this number is what is stated.
@@ -282,17 +248,7 @@ def best_of_all(jobs: Sequence[Job], slot_seconds: float) -> float:
 
 
 def read_prices(given: Sequence[Any], instance: Instance) -> tuple[FloatArray, FloatArray]:
-    """Prices (T, H, R) and (T, K, R) from their lists, which do not tell R where a group is empty.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from offline.state import read_prices
-    >>> instance = oasis.generate("testbed", jobs=1, worker_servers=1, ps_servers=0, horizon=2)
-    >>> worker, ps = read_prices([[[[0.0] * 5]] * 2, [[]] * 2], instance)
-    >>> worker.shape, ps.shape
-    ((2, 1, 5), (2, 0, 5))
-    """
+    """Prices (T, H, R) and (T, K, R) from their lists, which tell no R where a group is empty."""
     shapes = (group.capacity(instance.cluster).shape for group in GROUPS)
     worker, ps = (
         np.array(rows, dtype=np.float64).reshape(instance.horizon, *shape)
@@ -376,19 +332,7 @@ Start = WarmStart | Mapping[str, Schedule] | None
 def warm_start_of(
     instance: Instance, given: Start, state: SolveState, *, needs_prices: bool
 ) -> WarmStart:
-    """The start that was given, completed by the one run of OASiS that it takes, if any.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    given : WarmStart, mapping of str to Schedule, or None
-        None is OASiS's own solution.
-    state : SolveState
-        Is told how the run goes, if its solution counts.
-    needs_prices : bool
-        Whether OASiS also runs for its prices alone.
-    """
+    """The start that was given, completed by the one run of OASiS that it takes, if any."""
     if given is None:
         return decide(instance, state, lambda: OASiS.from_instance(instance))[1]
     start = given if isinstance(given, WarmStart) else WarmStart(given)
@@ -404,10 +348,7 @@ def decide(
     make: Callable[[], OASiS],
     on_decision: Callable[[Decision], None] | None = None,
 ) -> tuple[Run, WarmStart]:
-    """Run the scheduler that `make` makes, and record its schedules in `state`.
-
-    If Ctrl-C ends the run, of those it has decided on by then.
-    """
+    """Run the scheduler that `make` makes, and record its schedules in `state`."""
     state.enter(Phase.ONLINE)
     state.proved(trivial_bound(instance), Phase.TRIVIAL)
     decided: dict[str, Schedule] = {}

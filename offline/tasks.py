@@ -41,15 +41,7 @@ TASKS: Mapping[str, type[Method[Any]]] = {
 
 
 class Child:
-    """Works on one task, and writes a message whenever it learns something.
-
-    Parameters
-    ----------
-    problem : mapping
-        The "task", a key of `TASKS`; the "instance", and the "schedules", "params" and "seed" to
-        start with, as plain data; if there are any, the "seconds" that it may take, the "bound"
-        that is known, and "prices" of workers and parameter servers.
-    """
+    """Works on one task, and writes a message whenever it learns something."""
 
     def __init__(self, problem: Mapping[str, Any]) -> None:
         self.instance = instance_from_dict(problem["instance"])
@@ -119,10 +111,7 @@ def say(text: str) -> None:
 
 
 def _end_with_input(news: queue.SimpleQueue[str]) -> None:
-    """Keep what comes, and end the process once the program that started it has closed the pipe.
-
-    HiGHS is not asked to stop, because it does not look for that in every part of a solve.
-    """
+    """Keep what comes, and end the process once the program that started it has closed the pipe."""
     for text in sys.stdin:
         news.put(text)
     os._exit(0)

@@ -530,7 +530,7 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
     ----------
     method : str
         The method that solves. Its own name may be left out where the parameters of a part follow,
-        as in ``benders.master.window=3`` for "auto".
+        as in ``benders.window=3`` for "auto".
     assignments : sequence of str, optional
         What was given; a value is JSON, or else text.
 
@@ -541,8 +541,8 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
 
     Examples
     --------
-    >>> method_params("benders", ["benders.master.window=3"])
-    {'master': {'window': 3}}
+    >>> method_params("benders", ["benders.window=3"])
+    {'window': 3}
     """
     from offline.solve import params_of  # noqa: PLC0415 (needs an extra)
 

@@ -346,6 +346,10 @@ def decision_row(decision: Decision) -> tuple[str, ...]:
     return (decision.job_id, "-", "-", "-", f"rejected: {decision.reason}")
 
 
+EASY_PLACES = (
+    "easy promises the first in line GPUs, which are one pool in a pooled replay; on an import of "
+    "several machines it promises places on certain ones, so that its numbers differ there."
+)
 MARK = "*"  # of a figure that may look good because jobs did not finish
 
 
@@ -417,7 +421,9 @@ def unfinished_notes(found: Comparison) -> list[str]:
 def comparison_notes(found: Comparison) -> list[str]:
     """Lines to print below the table: the optimum of its shares, and what its marks mean."""
     optimum = [f"{name}: {value}" for name, value in optimum_facts(found)]
-    return [*optimum, *unfinished_notes(found)]
+    in_places = found.kind == "replay" and found.about.get("placement") != "whole"
+    easy = [EASY_PLACES] if in_places and "easy" in found.policies else []
+    return [*optimum, *unfinished_notes(found), *easy]
 
 
 def _mark(found: Comparison, name: str) -> str:

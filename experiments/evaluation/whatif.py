@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from time import perf_counter
@@ -14,7 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from experiments.evaluation.whatif_result import KEPT, RECORDED, SHARES, SHORTEST, SIZES
+from experiments.evaluation.whatif_result import (
+    KEPT,
+    PARTS,
+    RECORDED,
+    SHARES,
+    SHORTEST,
+    SIZES,
+    WhatIf,
+)
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import UtilityColumns
 from oasis.scheduling.capabilities import wants
@@ -29,10 +37,10 @@ from oasis.traces.plain_job import PlainJob
 
 POINTS = 240  # of a series over time
 NO_OWNER = "(none)"
+TIMES = ["started", "waiting", "completion"]  # of a job in a run
 WORTH = ["priority", "decay", "target"]  # columns of `UtilityColumns`
 # Short runs of a policy, from which the time of long ones is estimated.
 FIRST, MOST = 64, 4096  # jobs of a short run
-BOUND_SECONDS = 5e-6  # of a job, for the bound
 PATIENCE = 0.2  # seconds, after which no longer one follows
 NOISE = 1.15  # by which the seconds of a job differ between two short runs and are called the same
 
@@ -51,6 +59,13 @@ class Scenario:
     load: float = 1.0
     sha256: str = ""  # of the trace
     draws: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, jobs: pd.DataFrame, machines: tuple[int, ...], placement: str) -> Scenario:
+        """The jobs as they came."""
+        rows = pd.util.hash_pandas_object(jobs, index=False).to_numpy()
+        sha256 = hashlib.sha256(" ".join(jobs).encode() + rows.tobytes()).hexdigest()
+        return cls(jobs, machines, placement, sha256=sha256)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -89,10 +104,17 @@ class Scenario:
 
     @property
     def workload(self) -> Workload:
-        """Machines and jobs of a simulation; labels of machines and what jobs require go here."""
-        made = rigid_workload_on(plain_jobs(self.jobs), self.machines, self.placement)
+        """Machines and jobs of a simulation, without anything that really happened to the jobs."""
+        jobs = self.jobs
+        names = ("job", "submitted", "duration", "gpus", "owner")
+        worth = worth_of(jobs)
+        columns = [
+            *(jobs[name].tolist() for name in names),
+            worth.rows() if worth else repeat(None),
+        ]
+        plain = [PlainJob(*row, utility=one) for *row, one in zip(*columns, strict=False)]
         # A million jobs of the trace need not be kept beside those of the simulation.
-        return replace(made, recorded=())
+        return replace(rigid_workload_on(plain, self.machines, self.placement), recorded=())
 
     @property
     def offered(self) -> tuple[float, float]:
@@ -107,16 +129,10 @@ class Scenario:
         from offline.rigid_bound import rigid_mean_bound  # noqa: PLC0415 (needs an extra)
         from offline.rigid_utility import rigid_utility_bound  # noqa: PLC0415
 
-        jobs, gpus = self.jobs, self.gpus
-        names = ("submitted", "duration", "gpus")
-        came, lasts, wide = (jobs[name].to_numpy() for name in names)
-        worth = worth_of(jobs)
-        return {
-            "mean_completion": rigid_mean_bound(came, lasts, wide, gpus),
-            "utility": None
-            if worth is None
-            else rigid_utility_bound(came, lasts, wide, worth, gpus),
-        }
+        jobs, worth = self.jobs, worth_of(self.jobs)
+        columns = [jobs[name].to_numpy() for name in ("submitted", "duration", "gpus")]
+        utility = worth and rigid_utility_bound(*columns, worth, self.gpus)
+        return {"mean_completion": rigid_mean_bound(*columns, self.gpus), "utility": utility}
 
 
 def jobs_frame(jobs: Sequence[PlainJob]) -> pd.DataFrame:
@@ -155,23 +171,6 @@ def worth_of(jobs: pd.DataFrame) -> UtilityColumns | None:
     if WORTH[0] not in jobs:
         return None
     return UtilityColumns(*(jobs[name].to_numpy() for name in WORTH))
-
-
-def plain_jobs(jobs: pd.DataFrame) -> list[PlainJob]:
-    """The jobs for a simulation, without anything that really happened to them."""
-    columns = [jobs[name].tolist() for name in ("job", "submitted", "duration", "gpus", "owner")]
-    worth = worth_of(jobs)
-    each = repeat(None) if worth is None else worth.rows()
-    return [
-        PlainJob(job, came, lasts, gpus, owner, utility=one)
-        for job, came, lasts, gpus, owner, one in zip(*columns, each, strict=False)
-    ]
-
-
-def digest(jobs: pd.DataFrame) -> str:
-    """SHA-256 of all columns."""
-    rows = pd.util.hash_pandas_object(jobs, index=False).to_numpy()
-    return hashlib.sha256(" ".join(jobs).encode() + rows.tobytes()).hexdigest()
 
 
 def is_recorded(jobs: pd.DataFrame) -> bool:
@@ -217,30 +216,20 @@ class Ran:
     preemptions: int = 0
 
 
-class _Queue:
-    """Counts waiting jobs over time, from the times of each job that settles."""
-
-    def __init__(self) -> None:
-        self.times, self.changes = array("d"), array("b")
-
-    def note(self, progress: JobProgress) -> None:
-        # A job waits from its arrival on; what it holds there, it holds from the same time on.
-        waits = True
-        self.change(progress.job.arrival, 1)
-        for time, held in progress.history:
-            if progress.end is not None and time >= progress.end:
-                break  # it holds nothing any more, and waits for nothing
-            if waits != (not held.workers):
-                waits = not held.workers
-                self.change(time, 1 if waits else -1)
-        if progress.refusal is not None and waits:
-            self.change(progress.since, -1)
-        elif progress.end is not None and not progress.history:
-            self.change(progress.end, -1)
-
-    def change(self, time: float, change: int) -> None:
-        self.times.append(time)
-        self.changes.append(change)
+def _waits(progress: JobProgress) -> Iterator[float]:
+    """Times at which a settled job begins or ceases to wait, each with the change of the queue."""
+    settled = progress.since if progress.end is None else progress.end
+    # It waits from its arrival on; what it holds there, it holds from the same time on.
+    waits = True
+    yield from (progress.job.arrival, 1)
+    for time, held in progress.history:
+        if time >= settled:
+            break  # it holds nothing any more, and waits for nothing
+        if waits != (not held.workers):
+            waits = not waits
+            yield from (time, 1 if waits else -1)
+    if waits:
+        yield from (settled, -1)
 
 
 def _levels(times: FloatArray, changes: FloatArray | IntArray) -> Levels:
@@ -250,28 +239,20 @@ def _levels(times: FloatArray, changes: FloatArray | IntArray) -> Levels:
 
 def run(scenario: Scenario, policy: Policy) -> Ran:
     """Replay the jobs of a scenario under `policy`."""
-    workload, queue = scenario.workload, _Queue()
-    outcome = replay(workload, policy, on_settled=queue.note)
+    workload, queue = scenario.workload, array("d")
+    outcome = replay(workload, policy, on_settled=lambda job: queue.extend(_waits(job)))
     for job in outcome.jobs:
         if job.end is None and job.refusal is None:  # it waits for ever, and nothing settles it
-            queue.change(job.arrival, 1)
-            if job.start is not None:
-                queue.change(job.start, -1)
-    started, ended = (
-        np.array([getattr(job, name) for job in outcome.jobs], dtype=float)
-        for name in ("start", "end")
+            queue.extend((job.arrival, 1) if job.start is None else (job.arrival, 1, job.start, -1))
+    names = ("start", "end", "waiting", "arrival")
+    started, ended, waiting, came = (
+        np.array([getattr(job, name) for job in outcome.jobs], dtype=float) for name in names
     )
+    in_use = np.array([(time, sum(used)) for time, used in outcome.timeline], dtype=float)
     return Ran(
-        scenario.jobs.assign(
-            started=started,
-            waiting=np.array([job.waiting for job in outcome.jobs]),
-            completion=ended - np.array([job.arrival for job in outcome.jobs]),
-        ),
-        _levels(np.array(queue.times), np.array(queue.changes)),
-        (
-            np.array([time for time, _ in outcome.timeline]),
-            np.array([sum(used) for _, used in outcome.timeline], dtype=float) / workload.site.grid,
-        ),
+        scenario.jobs.assign(started=started, waiting=waiting, completion=ended - came),
+        _levels(*np.array(queue).reshape(-1, 2).T),
+        (in_use[:, 0], in_use[:, 1] / workload.site.grid),
         outcome.until,
         sum(job.migrations for job in outcome.jobs),
         sum(job.restarts for job in outcome.jobs),
@@ -424,15 +405,32 @@ def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], 
     }, ran.jobs
 
 
-def all_jobs(jobs: pd.DataFrame, runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row for each job under each policy, what really happened first.
+def csv_tables(
+    found: WhatIf, jobs: pd.DataFrame, runs: dict[str, dict[str, list[float]]]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A row for each job under each policy, reality first; and for each owner in each setting.
 
-    `runs` has the columns ``started``, ``waiting`` and ``completion`` of each policy.
+    Jobs are those of the first setting, with the times of `runs`; times are in seconds.
     """
-    real = {RECORDED: really_happened(jobs).jobs} if is_recorded(jobs) else {}
+    worth = ["utility"] if WORTH[0] in jobs else []
     each = {name: jobs.assign(**times) for name, times in runs.items()}
-    frame = pd.concat({**real, **each}, names=["policy"]).reset_index(level=0)
-    return with_measures(frame)
+    if is_recorded(jobs):
+        each = {RECORDED: really_happened(jobs).jobs, **each}
+    rows = with_measures(pd.concat(each, names=["policy"]).reset_index(level=0))
+    columns = ["policy", "job", "owner", "gpus", "submitted", "duration"]
+    parts = [
+        pd.DataFrame(row["by_owner"]).assign(
+            load=one.load,
+            machines=len(one.machines),
+            gpus=one.gpus,
+            policy=name,
+            owner=found.owners,
+        )
+        for one in found.settings
+        for name, row in one.policies.items()
+    ]
+    owners = ["load", "machines", "gpus", "policy", "owner", *PARTS, *worth]
+    return rows[[*columns, *TIMES, *worth]], pd.concat(parts)[owners]
 
 
 def queue_ahead(scenario: Scenario) -> float:
@@ -469,21 +467,3 @@ def seconds_a_job(scenario: Scenario, make: Callable[[], Policy]) -> tuple[float
     before, last = found[-2:] if len(found) > 1 else (found[0], found[0])
     slope = (last - before) / (count / 4) if last > NOISE * before else 0.0
     return max(0.0, last - slope * count / 2), slope
-
-
-def expected_seconds(runs: Iterable[tuple[Scenario, str | None, Callable[[], Policy]]]) -> float:
-    """About how long runs take: each of a scenario, the name of a policy and what makes it.
-
-    Without a policy, it is the bound that is computed.
-    """
-    paces: dict[str, tuple[float, float]] = {}
-    expected = 0.0
-    for scenario, name, make in runs:
-        if name is None:
-            expected += BOUND_SECONDS * len(scenario.trace)
-            continue
-        if name not in paces:
-            paces[name] = seconds_a_job(scenario, make)
-        alone, beside = paces[name]
-        expected += alone * len(scenario.trace) + (beside and beside * queue_ahead(scenario))
-    return expected

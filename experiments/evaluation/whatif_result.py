@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from experiments.evaluation.limits import read_seconds
-from oasis.model.document import entry, list_of, mapping, object_of, optional, real, text
-from oasis.model.errors import InputError, located_at
+from oasis.model.document import (
+    Reader,
+    count,
+    entry,
+    list_of,
+    mapping,
+    object_of,
+    optional,
+    real,
+    text,
+)
+from oasis.model.errors import InputError
 from oasis.model.summary import Facts, Summarised
 
 KIND = "whatif"
@@ -56,16 +67,7 @@ class Setting:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return {
-            "load": self.load,
-            "machines": list(self.machines),
-            "gpus": self.gpus,
-            "bound": self.bound,
-            "utility_bound": self.utility_bound,
-            "wanted_gpu_hours": self.wanted_gpu_hours,
-            "gpu_hours": self.gpu_hours,
-            "policies": {name: dict(row) for name, row in self.policies.items()},
-        }
+        return {**asdict(self), "machines": list(self.machines), "gpus": self.gpus}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -126,49 +128,49 @@ class WhatIf(Summarised):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WhatIf:
         """Rebuild from `to_dict`; errors have the path of what is missing or wrong."""
-        settings = entry(data, "settings", list_of(_setting))
-        if not settings:
-            raise InputError("settings", "expected at least one")
         entry(data, "jobs", real)
         owners = entry(data, "owners", list_of(text))
-        _check_lengths(settings, len(owners))
+        settings = entry(data, "settings", list_of(partial(_setting, owners=len(owners))))
+        if not settings:
+            raise InputError("settings", "expected at least one")
         known = ("kind", "settings", "owners")
         about = {name: value for name, value in data.items() if name not in known}
-        return cls(tuple(settings), tuple(owners), about)
+        return cls(settings, owners, about)
 
 
-def _check_lengths(settings: Sequence[Setting], owners: int) -> None:
-    for k, setting in enumerate(settings):
-        for policy, row in setting.policies.items():
-            columns = {"waiting_at": (row["waiting_at"], len(SHARES))}
-            for by, expected in (("by_owner", owners), ("by_size", len(SIZES))):
-                columns |= {f"{by}.{name}": (row[by][name], expected) for name in row[by]}
-            for name, (got, expected) in columns.items():
-                if len(got) != expected:
-                    where = f"settings[{k}].policies.{policy}.{name}"
-                    raise InputError(where, f"expected {expected} numbers, got {len(got)}")
-
-
-def _setting(data: Any) -> Setting:
+def _setting(data: Any, owners: int) -> Setting:
+    row = ROW | {"by_size": _part(len(SIZES)), "by_owner": _part(owners)}
+    shape = {
+        **{"load": real, "machines": list_of(count), "bound": optional(real)},
+        "policies": object_of(partial(_shaped, shape=row)),
+    }
+    # Results of versions that did not know these have none of them.
     later = ("utility_bound", "wanted_gpu_hours", "gpu_hours")
-    return Setting(
-        entry(data, "load", real),
-        tuple(int(size) for size in entry(data, "machines", list_of(real))),
-        entry(data, "bound", optional(real)),
-        entry(data, "policies", object_of(partial(_shaped, shape=ROW))),
-        **{name: entry(data, name, optional(real)) for name in later if name in data},
-    )
+    shape |= {name: optional(real) for name in later if name in mapping(data)}
+    read = _shaped(data, shape)
+    return Setting(**{name: read[name] for name in shape})
 
 
-_numbers = list_of(optional(real))
-_part = dict.fromkeys(PARTS, _numbers)
-ROW = {
+def _numbers(data: Any, length: int | None = None) -> list[float | None]:
+    found = list(list_of(optional(real))(data))
+    if length not in (None, len(found)):
+        raise InputError("", f"expected {length} numbers, got {len(found)}")
+    return found
+
+
+def _part(parts: int) -> Reader[dict[str, Any]]:
+    """Reads figures of so many parts of the jobs, and the utility where there is one."""
+    numbers = partial(_numbers, length=parts)
+    return lambda data: _shaped(data, dict.fromkeys((*PARTS, *mapping(data)), numbers))
+
+
+ROW: dict[str, Any] = {
     **dict.fromkeys(("finished", "unfinished", "preemptions", "moves", "gpu_utilisation"), real),
     **dict.fromkeys(
         ("completion", "waiting", "slowdown"),
         dict.fromkeys(("mean", "p50", "p95", "p99"), optional(real)),
     ),
-    **{"by_size": _part, "by_owner": _part, "waiting_at": _numbers},
+    "waiting_at": partial(_numbers, length=len(SHARES)),
     "series": {"begin": real, "end": real, "waiting": _numbers, "in_use": _numbers},
     **{"told": bool, "parameters": mapping},
 }
@@ -180,8 +182,7 @@ def _shaped(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
         name: entry(data, name, part if callable(part) else partial(_shaped, shape=part))
         for name, part in shape.items()
     }
-    lists = {name: list(part) for name, part in read.items() if isinstance(part, tuple)}
-    return {**mapping(data), **read, **lists}
+    return {**mapping(data), **read}
 
 
 OF = {
@@ -206,14 +207,18 @@ class Goal:
 
     @classmethod
     def read(cls, text: str) -> Goal:
-        """Read a goal."""
-        words = WORDS.fullmatch(text)
+        """Read a goal, in letters of any case."""
+        words = WORDS.fullmatch(text.casefold())
         if words is None or words[1] not in STATISTICS or words[2] not in OF:
             raise InputError("", GOAL, text)
         of = OF[words[2]]
-        with located_at("limit"):
-            limit = read_seconds(words[4], "a limit", is_time=of != "slowdown")
-        return cls(text.strip(), words[1], of, limit, words[3] == "<")
+        limit = read_seconds(words[4], "a limit", is_time=of != "slowdown")
+        goal = cls(text.strip(), words[1], of, limit, words[3] == "<")
+        least = 1.0 if of == "slowdown" else 0.0
+        if not goal.reached(least) or limit == math.inf:
+            expected = "expected a finite limit that can be met"
+            raise InputError("", f"{expected}: no {words[2]} is below {least:g}", text)
+        return goal
 
     def value(self, row: Mapping[str, Any]) -> float | None:
         """The statistic of a run; None where jobs did not finish, which reaches no goal."""
@@ -221,40 +226,18 @@ class Goal:
 
     def reached(self, value: float | None) -> bool:
         """Whether a value is within the limit."""
-        return value is not None and (
-            value < self.limit or (value == self.limit and not self.strict)
-        )
+        if value is None:
+            return False
+        return value < self.limit or (value == self.limit and not self.strict)
 
 
-@dataclass(slots=True)
-class Bisection:
-    """Bisection over numbers of machines from `least` to `most`, with what each tried one gave."""
+def next_count(goal: Goal, least: int, most: int, tried: Mapping[int, float | None]) -> int | None:
+    """The number of machines to try next, by bisection; None at the end.
 
-    goal: Goal
-    least: int
-    most: int
-    tried: dict[int, float | None] = field(default_factory=dict)
-
-    @property
-    def fewest(self) -> int | None:
-        """The fewest of the tried numbers that reach the goal."""
-        return min((n for n, v in self.tried.items() if self.goal.reached(v)), default=None)
-
-    @property
-    def next(self) -> int | None:
-        """The number to try next; None if the fewest stands, or `most` does not reach the goal.
-
-        It ends with one machine fewer tried too: what is not known is whether far fewer would do.
-        """
-        if self.most not in self.tried:
-            return self.most
-        high = self.fewest
-        if high is None:
-            return None
-        low = max((n for n in self.tried if n < high), default=self.least - 1)
-        return (low + high) // 2 if high - low > 1 else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        tried = [[n, self.tried[n]] for n in sorted(self.tried)]
-        return {"machines": self.fewest, "tried": tried}
+    It ends with one machine fewer tried too, or with `most`, if that does not reach the goal.
+    """
+    if most not in tried:
+        return most
+    high = min((n for n, value in tried.items() if goal.reached(value)), default=most + 1)
+    low = max((n for n in tried if n < high), default=least - 1)
+    return (low + high) // 2 if high - low > 1 else None

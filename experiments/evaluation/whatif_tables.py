@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from experiments.evaluation.machines import machines_text
-from experiments.evaluation.tables import MARK, brief, duration_text, number, percent
+from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
 from experiments.evaluation.whatif_result import (
     RECORDED,
     SHORTEST,
@@ -29,16 +28,16 @@ REACHED = 1e-6  # above the bound, relative; less is rounding
 SHOWN = ("mean", "p50", "p95", "p99")
 HEADINGS = ("mean", "50 %", "95 %", "99 %")
 GROWS = "the queue grows for ever"
+# Beyond these a mistake in the units is likelier than such a cluster.
+LEAST_USE, MOST_SLOWDOWN = 0.001, 500.0
 
 Cells = tuple[str, ...]
-
-
 Table = tuple[str, tuple[tuple[str, bool], ...], list[Cells]]  # title, columns, rows
 
 
-def _table(title: str, headings: Cells, rows: list[Cells]) -> Table:
+def _table(title: str, headings: Cells, rows: Iterable[Cells]) -> Table:
     """Rows under headings, of which the first is that of names; the others are of numbers."""
-    return title, tuple((heading, k > 0) for k, heading in enumerate(headings)), rows
+    return title, tuple((heading, k > 0) for k, heading in enumerate(headings)), list(rows)
 
 
 def more(seconds: float) -> str:
@@ -59,11 +58,11 @@ def jobs_text(found: WhatIf) -> str:
     return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(found.first.machines)}"
 
 
-def setting_text(found: WhatIf, setting: Setting) -> str:
+def setting_text(first: Setting, setting: Setting) -> str:
     """A setting in a few words, beside the first."""
     if setting.load != 1.0:
         return f"load x {setting.load:g}"
-    count = len(setting.machines) - len(found.first.machines)
+    count = len(setting.machines) - len(first.machines)
     if not count:
         return AS_IT_IS
     many = f"{abs(count)} machine{'' if abs(count) == 1 else 's'}"
@@ -72,10 +71,9 @@ def setting_text(found: WhatIf, setting: Setting) -> str:
 
 def by_load(found: WhatIf) -> list[Setting]:
     """All settings: by their load, then those with fewer machines, then those with more."""
-    most = len(found.first.machines)
 
     def order(one: Setting) -> tuple[bool, int, float]:
-        away = len(one.machines) - most
+        away = len(one.machines) - len(found.first.machines)
         return away > 0, abs(away), one.load
 
     return sorted(found.settings, key=order)
@@ -83,125 +81,94 @@ def by_load(found: WhatIf) -> list[Setting]:
 
 def tables(found: WhatIf) -> list[Table]:
     """All tables, in their order."""
-    rows, best, reference = found.first.policies, found.best(), found.reference
+    first, reference = found.first, found.reference
+
+    def by_policy(title: str, headings: Cells, cells: Callable[[str, Row], Cells]) -> Table:
+        rows = [(called(name, row), *cells(name, row)) for name, row in first.policies.items()]
+        return _table(title, ("policy", *headings), rows)
+
+    def use(_: str, row: Row) -> Cells:
+        counts = (f"{row[what]:,}" for what in ("unfinished", "preemptions", "moves"))
+        return (percent(row["gpu_utilisation"]), *counts)
+
+    served = by_policy(
+        f"{jobs_text(found)}: submission to end",
+        (*HEADINGS, "above bound"),
+        lambda _, row: (*_times(row["completion"], _mark(row)), _above_bound(row, first)),
+    )
+    if first.bound is not None:
+        served[2].append((BOUND, duration_text(first.bound), "-", "-", "-", "-"))
     made = [
-        _table(
-            f"{jobs_text(found)}: submission to end",
-            ("policy", *HEADINGS, "above bound"),
-            _served(found.first),
-        ),
-        _table(
+        served,
+        by_policy(
             "Waiting for GPUs",
-            ("policy", *HEADINGS, "slowdown"),
-            [
-                (called(name, row), *_times(row["waiting"]), _short(row["slowdown"]["mean"]))
-                for name, row in rows.items()
-            ],
+            (*HEADINGS, "slowdown"),
+            lambda _, row: (*_times(row["waiting"]), _short(row["slowdown"]["mean"])),
         ),
-        _table(
-            "GPUs and jobs",
-            ("policy", "GPUs in use", "unfinished", "preempted", "moved"),
-            [
-                (
-                    called(name, row),
-                    percent(row["gpu_utilisation"]),
-                    *(f"{row[what]:,}" for what in ("unfinished", "preemptions", "moves")),
-                )
-                for name, row in rows.items()
-            ],
-        ),
+        by_policy("GPUs and jobs", ("GPUs in use", "unfinished", "preempted", "moved"), use),
     ]
-    if earned := _earned_rows(found.first):
-        made.append(
-            _table("What the jobs are worth", ("policy", "utility", "of the bound"), earned)
+    if any("utility" in row for row in first.policies.values()):
+        earned = by_policy(
+            "What the jobs are worth",
+            ("utility", "of the bound"),
+            lambda _, row: (brief(row["utility"]), _of_most(row, first)),
         )
+        if first.utility_bound is not None:
+            earned[2].append((MOST, brief(first.utility_bound), "-"))
+        made.append(earned)
     if reference is not None:
-        than = f"beside {called(reference)}"
-        headings = ("policy", *(SIZES[k][2] for k in _sizes(found)))
-        made.append(_table(f"Mean waiting by size, {than}", headings, _size_rows(found, reference)))
-        if best is not None and best != reference and len(found.owners) > 1:
-            title = f"Mean waiting by owner under {best}, {than}"
-            headings = ("owner", "jobs", "GPU-hours", "waited", "would wait")
-            made.append(_table(title, headings, _owner_rows(found, best)))
-    settings = by_load(found)
-    texts = tuple(setting_text(found, one) for one in settings)
-    if len(settings) > 1:
-        title = "Mean from submission to end at other loads and machines"
-        made.append(_table(title, ("policy", *texts), _other_rows(found, settings)))
-    if all(one.gpu_hours is not None for one in settings):
-        headings = ("", "wanted", "there are", "offered load", "queue")
-        hours = [_hours(text, one) for text, one in zip(texts, settings, strict=True)]
-        made.append(_table("GPU-hours, from the first to the last submission", headings, hours))
-    if "goal" in found.about:
-        title = f"Fewest machines for {found.about['goal']['text']}"
-        headings = ("policy", "machines", "value", "with one fewer")
-        made.append(_table(title, headings, _goal_rows(found.about["goal"])))
-    return made
+        sizes = [k for k, jobs in enumerate(first.policies[reference]["by_size"]["jobs"]) if jobs]
+        title = f"Mean waiting by size, beside {called(reference)}"
+        headings = tuple(SIZES[k][2] for k in sizes)
+        made.append(by_policy(title, headings, lambda *row: _by_size(found, sizes, *row)))
+    return [*made, *_owner_table(found), *_setting_tables(found), *_goal_table(found)]
 
 
 def _short(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def _times(times: Mapping[str, float | None]) -> Cells:
-    return tuple(duration_text(times[name]) for name in SHOWN)
+def _mark(row: Row | None) -> str:
+    return MARK if row is not None and row["unfinished"] else ""
 
 
-def _served(setting: Setting) -> list[Cells]:
-    """Times from submission to the end, and the bound below all policies."""
-    rows = []
-    for name, row in setting.policies.items():
-        mark = MARK if row["unfinished"] else ""
-        mean, bound = row["completion"]["mean"], setting.bound
-        above = "-"
-        # Reality may have had more GPUs than the bound is for.
-        if mean is not None and bound and not mark and row.get("peak", 0) <= setting.gpus:
-            left = mean / bound - 1
-            # The bound is rounded down, so that one who reaches it seems to be a little above.
-            above = "0%" if left < REACHED else f"+{percent(left)}"
-        times = (text if text == "-" else text + mark for text in _times(row["completion"]))
-        rows.append((called(name, row), *times, above))
-    if setting.bound is not None:
-        rows.append((BOUND, duration_text(setting.bound), "-", "-", "-", "-"))
-    return rows
+def _time(seconds: float | None, mark: str = "") -> str:
+    return duration_text(seconds) + ("" if seconds is None else mark)
 
 
-def _earned_rows(setting: Setting) -> list[Cells]:
-    """Utilities of the jobs, and the bound above all policies; empty if they are unknown."""
+def _times(times: Mapping[str, float | None], mark: str = "") -> Cells:
+    return tuple(_time(times[name], mark) for name in SHOWN)
+
+
+def _is_beyond(row: Row, setting: Setting) -> bool:
+    """Whether more GPUs were in use in reality than bounds are for."""
+    return bool(row.get("peak", 0) > setting.gpus)
+
+
+def _above_bound(row: Row, setting: Setting) -> str:
+    mean, bound = row["completion"]["mean"], setting.bound
+    if mean is None or not bound or row["unfinished"] or _is_beyond(row, setting):
+        return "-"
+    left = mean / bound - 1
+    # The bound is rounded down, so that one who reaches it seems to be a little above.
+    return "0%" if left < REACHED else f"+{percent(left)}"
+
+
+def _of_most(row: Row, setting: Setting) -> str:
     most = setting.utility_bound
-    rows: list[Cells] = []
-    for name, row in setting.policies.items():
-        if "utility" in row:
-            share = most and row.get("peak", 0) <= setting.gpus
-            text = percent(row["utility"] / most) if share else "-"
-            rows.append((called(name, row), brief(row["utility"]), text))
-    if rows and most is not None:
-        rows.append((MOST, brief(most), "-"))
-    return rows
+    return "-" if not most or _is_beyond(row, setting) else percent(row["utility"] / most)
 
 
-def _sizes(found: WhatIf) -> list[int]:
-    row = next(iter(found.first.policies.values()))
-    return [k for k, jobs in enumerate(row["by_size"]["jobs"]) if jobs]
-
-
-def _size_rows(found: WhatIf, reference: str) -> list[Cells]:
+def _by_size(found: WhatIf, sizes: Sequence[int], name: str, row: Row) -> Cells:
     """Mean waiting by class of sizes: of the reference in full, of the others the difference."""
-    before = found.first.policies[reference]["by_size"]["mean_waiting"]
-    rows = []
-    for name, row in found.first.policies.items():
-        values = row["by_size"]["mean_waiting"]
-        plain = name in (reference, RECORDED)
-        texts = (
-            duration_text(values[k]) if plain else more(values[k] - before[k])
-            for k in _sizes(found)
-        )
-        rows.append((called(name, row), *texts))
-    return rows
+    now = row["by_size"]["mean_waiting"]
+    if name in (found.reference, RECORDED):
+        return tuple(duration_text(now[k]) for k in sizes)
+    before = found.first.policies[str(found.reference)]["by_size"]["mean_waiting"]
+    return tuple(more(now[k] - before[k]) for k in sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class PartChange:
+class PartChange(NamedTuple):
     """Mean waiting of some jobs, an owner's or a size, under the reference and under a policy."""
 
     name: str
@@ -233,40 +200,48 @@ def changes(found: WhatIf, policy: str, by: str) -> list[PartChange]:
     one, other = (found.first.policies[name][by] for name in (found.reference, policy))
     names = found.owners if by == "by_owner" else [text for _, _, text in SIZES]
     columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
-    made = [
-        PartChange(name, int(jobs), hours, was, now)
-        for name, jobs, hours, was, now in zip(names, *columns, strict=True)
-        if jobs and was is not None and now is not None
-    ]
-    return made if by == "by_size" else sorted(made, key=lambda one: -one.gpu_hours)
+    made = [PartChange(*row) for row in zip(names, *columns, strict=True) if row[1]]
+    made = [part for part in made if part.before is not None and part.after is not None]
+    return made if by == "by_size" else sorted(made, key=lambda part: -part.gpu_hours)
 
 
-def _owner_rows(found: WhatIf, policy: str) -> list[Cells]:
-    return [
+def _owner_table(found: WhatIf) -> list[Table]:
+    """The owners with most GPU-hours under the best policy, unless that is the reference."""
+    best, reference = found.best(), found.reference
+    if reference is None or best in (None, reference) or len(found.owners) < 2:
+        return []
+    rows = [
         (
             one.name,
-            f"{one.jobs:,}",
+            f"{one.jobs:,.0f}",
             brief(one.gpu_hours),
             duration_text(one.before),
             duration_text(one.after),
         )
-        for one in changes(found, policy, "by_owner")[:MOST_OWNERS]
+        for one in changes(found, str(best), "by_owner")[:MOST_OWNERS]
     ]
+    title = f"Mean waiting by owner under {best}, beside {called(reference)}"
+    return [_table(title, ("owner", "jobs", "GPU-hours", "waited", "would wait"), rows)]
 
 
-def _other_rows(found: WhatIf, settings: Sequence[Setting]) -> list[Cells]:
-    """Mean time to completion in every setting, and the bound."""
-    rows = []
-    for name in dict.fromkeys(name for one in found.settings for name in one.policies):
-        texts = []
-        for setting in settings:
-            row = setting.policies.get(name)
-            mean = None if row is None else row["completion"]["mean"]
-            mark = MARK if row is not None and row["unfinished"] and mean is not None else ""
-            texts.append(duration_text(mean) + mark)
-        rows.append((called(name, found.first.policies.get(name)), *texts))
-    rows.append((BOUND, *(duration_text(setting.bound) for setting in settings)))
-    return rows
+def _setting_tables(found: WhatIf) -> list[Table]:
+    """Means in every setting, if there are several; GPU-hours wanted, and those there are."""
+    made, settings = [], by_load(found)
+    texts = tuple(setting_text(found.first, one) for one in settings)
+    if len(settings) > 1:
+        rows: list[Cells] = []
+        for name in dict.fromkeys(name for one in found.settings for name in one.policies):
+            each = [one.policies.get(name) for one in settings]
+            means = (_time(row and row["completion"]["mean"], _mark(row)) for row in each)
+            rows.append((called(name, found.first.policies.get(name)), *means))
+        rows.append((BOUND, *(duration_text(one.bound) for one in settings)))
+        title = "Mean from submission to end at other loads and machines"
+        made.append(_table(title, ("policy", *texts), rows))
+    if all(one.gpu_hours is not None for one in settings):
+        title = "GPU-hours, from the first to the last submission"
+        headings = ("", "wanted", "there are", "offered load", "queue")
+        made.append(_table(title, headings, map(_hours, texts, settings)))
+    return made
 
 
 def _hours(text: str, one: Setting) -> Cells:
@@ -276,18 +251,21 @@ def _hours(text: str, one: Setting) -> Cells:
     return (text, *hours, percent(share), grows or "-")
 
 
-def _goal_rows(goal: Mapping[str, Any]) -> list[Cells]:
+def _goal_table(found: WhatIf) -> list[Table]:
+    goal = found.about.get("goal")
+    if goal is None:
+        return []
     show = number if Goal.read(goal["text"]).of == "slowdown" else duration_text
     rows: list[Cells] = []
-    for name, found in goal["policies"].items():
-        tried, fewest = dict(found["tried"]), found["machines"]
+    for name, one in goal["policies"].items():
+        tried, fewest = dict(one["tried"]), one["machines"]
         if fewest is None:
             rows.append((name, f"not with {goal['most']}", show(tried[goal["most"]]), "-"))
         else:
-            fewer = tried.get(fewest - 1)
-            text = show(fewer) if fewest - 1 in tried else "the jobs do not fit"
-            rows.append((name, f"{fewest:,}", show(tried[fewest]), text))
-    return rows
+            fewer = show(tried[fewest - 1]) if fewest - 1 in tried else "the jobs do not fit"
+            rows.append((name, f"{fewest:,}", show(tried[fewest]), fewer))
+    headings = ("policy", "machines", "value", "with one fewer")
+    return [_table(f"Fewest machines for {goal['text']}", headings, rows)]
 
 
 def answer(found: WhatIf) -> Cells:
@@ -297,6 +275,7 @@ def answer(found: WhatIf) -> Cells:
         return ("No policy finished every job, so none is best.",)
     mean = setting.policies[best]["completion"]["mean"]
     said = (
+        _absurd(setting),
         _best(found, best, reference),
         _gain(setting, best, mean),
         _parts(found, best),
@@ -306,58 +285,57 @@ def answer(found: WhatIf) -> Cells:
     return tuple(filter(None, said))
 
 
+def _absurd(setting: Setting) -> str:
+    """Warn of numbers that no cluster has, in reality or under any policy."""
+    most = max(row["gpu_utilisation"] for row in setting.policies.values())
+    slow = {name: row["slowdown"]["mean"] or 0.0 for name, row in setting.policies.items()}
+    # One bad policy may well let short jobs wait for long; all of them hardly.
+    slowest = max(slow.pop(RECORDED, 0.0), min(slow.values(), default=0.0))
+    said = f"at most {percent(most)} of the GPUs are in use" if most < LEAST_USE else ""
+    if slowest > MOST_SLOWDOWN:
+        said = f"jobs take {slowest:,.0f} times their duration on average"
+    check = "check the unit of durations (--duration-unit), --machines and the GPUs of jobs"
+    return f"Warning: {said}, which is unlikely; {check}." if said else ""
+
+
 def _best(found: WhatIf, best: str, reference: str) -> str:
     setting, rows, jobs = found.first, found.first.policies, found.about["jobs"]
-    mean, before = rows[best]["completion"]["mean"], rows[reference]["completion"]["mean"]
+    mean, before = (rows[name]["completion"]["mean"] for name in (best, reference))
     where = f"On {machines_text(setting.machines)}, "
     without = [*found.missing, *found.about.get("failed", ())]
     if any(AS_IT_IS in run for run in without):
         where += "of the policies that ended, "
+    than = reference
+    if reference == RECORDED:
+        than, peak = "the scheduler that really ran them", rows[RECORDED]["peak"]
+        than += f", on up to {peak:,} GPUs" if peak > setting.gpus else ""
     if all(row["waiting"]["mean"] < 1.0 for row in rows.values()):
         which = f"a job takes {duration_text(mean)} on average, which is its duration."
         return f"{where}no job waits for GPUs, whatever the policy: {which}"
     if best == reference or before is None or mean > before * (1 - SAME):
-        says = f"{where}no policy serves these {jobs:,} jobs better than {_name(found, reference)}:"
+        says = f"{where}no policy serves these {jobs:,} jobs better than {than}:"
         return f"{says} a job takes {duration_text(before)} from submission to end on average."
-    return (
-        f"{where}{best} serves these {jobs:,} jobs best{_level(setting, best, mean)}: "
-        f"a job takes {duration_text(mean)} from submission to end on average, "
-        f"{percent(1 - mean / before)} less than with "
-        f"{_name(found, reference)} ({duration_text(before)}).{_without_durations(found, best)}"
-    )
-
-
-def _level(setting: Setting, best: str, mean: float) -> str:
-    """Which policies are as good as the best, up to a thousandth of its mean."""
-    others = [
+    level = [
         name
-        for name, row in setting.policies.items()
+        for name, row in rows.items()
         if name not in (best, RECORDED)
         and not row["unfinished"]
         and row["completion"]["mean"] <= mean * (1 + SAME)
     ]
-    if not others:
-        return ""
-    many = f"{len(others)} other policies" if len(others) > 2 else " and ".join(others)
-    return f" ({many} as well, within {percent(SAME)})"
-
-
-def _name(found: WhatIf, name: str) -> str:
-    if name != RECORDED:
-        return name
-    peak = found.first.policies[RECORDED]["peak"]
-    beyond = f", on up to {peak:,} GPUs" if peak > found.first.gpus else ""
-    return f"the scheduler that really ran them{beyond}"
-
-
-def _without_durations(found: WhatIf, best: str) -> str:
-    """Name the best policy that needs no durations, if the best one needs them."""
-    rows, other = found.first.policies, found.best(untold=True)
-    if other is None or other == best or not rows[best]["told"]:
-        return ""
-    mean = duration_text(rows[other]["completion"]["mean"])
+    many = f"{len(level)} other policies" if len(level) > 2 else " and ".join(level)
+    as_well = f" ({many} as well, within {percent(SAME)})" if level else ""
+    said = (
+        f"{where}{best} serves these {jobs:,} jobs best{as_well}: "
+        f"a job takes {duration_text(mean)} from submission to end on average, "
+        f"{percent(1 - mean / before)} less than with {than} ({duration_text(before)})."
+    )
+    other = found.best(untold=True)
+    if other is None or not rows[best]["told"]:
+        return said
+    mean = rows[other]["completion"]["mean"]
     return (
-        f" It is told how long jobs take; of the policies that are not, {other} is best ({mean})."
+        f"{said} It is told how long jobs take; of the policies that are not, {other} is best "
+        f"({duration_text(mean)})."
     )
 
 
@@ -376,11 +354,8 @@ def _gain(setting: Setting, best: str, mean: float) -> str:
 def _earned(setting: Setting) -> str:
     """Name the policy that earns most, if the jobs have utilities."""
     most = setting.utility_bound
-    earned = {
-        name: row["utility"]
-        for name, row in setting.policies.items()
-        if name != RECORDED and "utility" in row
-    }
+    rows = {name: row for name, row in setting.policies.items() if name != RECORDED}
+    earned = {name: row["utility"] for name, row in rows.items() if "utility" in row}
     if not earned or not most:
         return ""
     name = max(earned, key=lambda one: earned[one])
@@ -398,16 +373,19 @@ def _parts(found: WhatIf, best: str) -> str:
     if best == found.reference:
         return ""
     owners, sizes = (changes(found, best, by) for by in ("by_owner", "by_size"))
+    longer, less_long = (
+        " and ".join(f"{one.name} ({more(one.more)})" for one in sizes if one.verdict == verdict)
+        for verdict in (1, -1)
+    )
     said = []
     if len(owners) > 1:
         less = sum(one.verdict < 0 for one in owners)
         worse = [one for one in owners if one.verdict > 0]
-        text = f"under {best}, {less:,} of {len(owners):,} owners wait less"
+        said.append(f"under {best}, {less:,} of {len(owners):,} owners wait less")
         if worse:
             most = max(worse, key=lambda one: one.more)
-            text += f" and {len(worse):,} longer, most of all {most.name} ({more(most.more)} a job)"
-        said.append(text)
-    longer, less_long = (_named(sizes, verdict) for verdict in (1, -1))
+            most_of_all = f"most of all {most.name} ({more(most.more)} a job)"
+            said[0] += f" and {len(worse):,} longer, {most_of_all}"
     if longer:
         said.append(f"jobs of {longer} wait longer on average")
     elif less_long:
@@ -418,25 +396,17 @@ def _parts(found: WhatIf, best: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _named(sizes: Sequence[PartChange], verdict: int) -> str:
-    return " and ".join(f"{one.name} ({more(one.more)})" for one in sizes if one.verdict == verdict)
-
-
 def _grows(found: WhatIf) -> str:
     """Say at which load or machines more is wanted than there is."""
     beyond = [one for one in by_load(found) if (one.offered or 0.0) > 1.0]
-    if not beyond:
-        return ""
-    where = ", ".join(setting_text(found, one) for one in beyond)
-    return (
-        f"If jobs go on coming like this, {GROWS} under every scheduler ({where}): they want more "
-        "GPU-hours than there are."
-    )
+    where = ", ".join(setting_text(found.first, one) for one in beyond)
+    says = f"If jobs go on coming like this, {GROWS} under every scheduler ({where}): they want"
+    return f"{says} more GPU-hours than there are." if beyond else ""
 
 
 def notes(found: WhatIf) -> list[str]:
     """Sentences below the tables: what marks and words mean, and what is left out or assumed."""
-    rows = found.first.policies
+    rows, about = found.first.policies, found.about
     said = [
         f"Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
         f"below {SHORTEST:g} s count as {SHORTEST:g} s.",
@@ -446,13 +416,16 @@ def notes(found: WhatIf) -> list[str]:
         said.append(f"{TOLD}: is told how long each job will take, which real schedulers are not.")
     if any(row["preemptions"] for name, row in rows.items() if name != RECORDED):
         said.append("Preempting a job and moving it costs no time here.")
+    if "easy" in rows and about.get("placement") == "pooled":
+        said.append(EASY_PLACES)
     left = {name: row["unfinished"] for name, row in rows.items() if row["unfinished"]}
     if left:
         named = ", ".join(f"{called(name)} {count:,}" for name, count in left.items())
         said.append(f"{MARK}: of the finished jobs only. Not finished: {named}.")
-    said += _recorded_notes(found)
-    if found.about.get("utilities"):
-        said.append(f"Utility: {found.about['utilities']}.")
+    if RECORDED in rows:
+        said += _recorded_notes(found, rows[RECORDED])
+    if about.get("utilities"):
+        said.append(f"Utility: {about['utilities']}.")
         said.append(
             f"{MOST.capitalize()}: no schedule of these jobs on so many GPUs earns more in all."
         )
@@ -462,32 +435,26 @@ def notes(found: WhatIf) -> list[str]:
         f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
         "with free preemption, has a smaller mean."
     )
-    beyond = len(changes(found, found.best() or RECORDED, "by_owner")) - MOST_OWNERS
-    if found.best() and beyond > 0:
+    best = found.best()
+    beyond = 0 if best is None else len(changes(found, best, "by_owner")) - MOST_OWNERS
+    if beyond > 0:
         said.append(f"{beyond:,} more owners: --csv or --json has them.")
-    return said + _goal_notes(found.about.get("goal"))
+    if goal := about.get("goal"):
+        tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}
+        each = "; ".join(f"{name} {', '.join(map(str, some))}" for name, some in tried.items())
+        said.append(
+            f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further "
+            "ones are like the last. A policy may do worse with more machines, so that only what "
+            f"was tried is known: {each}."
+        )
+    return said
 
 
-def _goal_notes(goal: Mapping[str, Any] | None) -> list[str]:
-    """Say which numbers of machines were tried: that the others behave alike is not known."""
-    if goal is None:
-        return []
+def _recorded_notes(found: WhatIf, row: Row) -> list[str]:
     said = [
-        f"{name} {', '.join(str(n) for n, _ in found['tried'])}"
-        for name, found in goal["policies"].items()
+        "In reality, a job waits from its submission on, or from when it could run where the table "
+        "says that (Eligible); without that column, holds and dependencies count as waiting."
     ]
-    return [
-        f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further ones "
-        "are like the last. A policy may do worse with more machines, so that only what was tried "
-        f"is known: {'; '.join(said)}."
-    ]
-
-
-def _recorded_notes(found: WhatIf) -> list[str]:
-    row = found.first.policies.get(RECORDED)
-    if row is None:
-        return []
-    said = []
     if row["finished"] < found.about["jobs"]:
         count = f"{row['finished']:,} of {found.about['jobs']:,} jobs"
         said.append(

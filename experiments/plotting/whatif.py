@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -31,7 +30,8 @@ WIDTH = 3.9  # inches
 STRIP = 0.52  # inches a policy, in a picture of one row each
 TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0, 8640000.0)  # of a log of time
 MOST_TICKS = 8  # whose labels do not touch
-DAY, HOUR, MINUTE = 86400.0, 3600.0, 60.0
+UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
+LINE = 18  # characters of a name, from which it is folded
 
 
 def pictures(found: WhatIf) -> Iterator[tuple[Figure, str]]:
@@ -54,34 +54,39 @@ def pictures(found: WhatIf) -> Iterator[tuple[Figure, str]]:
         yield owners_figure(found, shown), "Mean waiting of the owners with most GPU-hours."
 
 
+def _axes(height: float, **labels: str) -> tuple[Figure, Axes]:
+    """A new figure and its axes; `labels` are those of x and y."""
+    figure = new_figure(WIDTH, height)
+    ax = figure.add_subplot()
+    ax.set(**{f"{axis}label": text for axis, text in labels.items()})
+    ax.tick_params(axis="both", labelsize=SMALL)
+    return figure, ax
+
+
+def _name_rows(ax: Axes, names: Sequence[str], margin: float) -> None:
+    ax.set_yticks(range(len(names)), [as_written(name) for name in names], fontsize=SMALL)
+    ax.set_ylim(len(names) - 1 + margin, -margin)
+
+
 def waiting_figure(found: WhatIf) -> Figure:
     """The distribution of waiting under each policy: a row each, on a logarithm of time."""
     rows = found.first.policies
-    figure = new_figure(WIDTH, 1.1 + 0.3 * len(rows))
-    ax = figure.add_subplot()
-    places = {share: k for k, share in enumerate(SHARES)}
+    figure, ax = _axes(1.1 + 0.3 * len(rows), x="waiting for GPUs")
     for k, row in enumerate(rows.values()):
-        values = [max(value or 0.0, 1.0) for value in row["waiting_at"]]
-        at = {share: values[places[share]] for share in (5, 25, 50, 75, 95, 99)}
+        values = (max(value or 0.0, 1.0) for value in row["waiting_at"])
+        at = dict(zip(SHARES, values, strict=True))
         ax.plot([at[5], at[95]], [k, k], "-", color=ink(), linewidth=1.0, zorder=1)
         width = at[75] - at[25]
         ax.barh(k, width, 0.5, left=at[25], color=fill(1), edgecolor=ink(), linewidth=0.6)
         ax.plot([at[50]], [k], "o", color=ink(), markersize=4.5, zorder=3)
         ax.plot([at[99]], [k], "|", color=ink(), markersize=8, zorder=3)
-    _name_rows(ax, rows)
+    _name_rows(ax, [called(name) for name in rows], 0.6)
+    ax.grid(axis="x", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
     ax.set_xscale("log")
     ax.set_xlim(0.8, max(ax.get_xlim()[1], 100.0))
     _time_ticks(ax)
-    ax.set_xlabel("waiting for GPUs")
     return figure
-
-
-def _name_rows(ax: Axes, rows: Mapping[str, Any]) -> None:
-    names = [as_written(called(name)) for name in rows]
-    ax.set_yticks(range(len(rows)), names, fontsize=SMALL)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
-    ax.grid(axis="x", color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
 
 
 def _time_ticks(ax: Axes) -> None:
@@ -91,13 +96,9 @@ def _time_ticks(ax: Axes) -> None:
     for tick in TICKS:
         if low <= tick <= high and (not ticks or tick >= ticks[-1] * apart):
             ticks.append(tick)
-    ax.xaxis.set_major_locator(FixedLocator(ticks))
-    ax.xaxis.set_minor_locator(FixedLocator([]))
     # A job that waits for less than a second is drawn at one.
-    ax.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: "0" if value <= 1 else duration_text(value))
-    )
-    ax.tick_params(axis="x", labelsize=SMALL)
+    ax.set_xticks(ticks, ["0" if tick <= 1 else duration_text(tick) for tick in ticks])
+    ax.set_xticks([], minor=True)
 
 
 def over_time_figure(found: WhatIf, series: str) -> Figure:
@@ -119,8 +120,7 @@ def over_time_figure(found: WhatIf, series: str) -> Figure:
         ax.tick_params(axis="both", labelsize=SMALL)
         ax.set_title(as_written(called(name)), fontsize=SMALL, loc="left", pad=1.5)
         ax.margins(x=0.0)
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
+        ax.spines[["top", "right"]].set_visible(False)
     strips[-1].xaxis.set_major_locator(MaxNLocator(nbins=6))
     what = "jobs that wait" if series == "waiting" else "GPUs in use"
     strips[-1].set_xlabel(f"{unit} after the first submission", fontsize=SMALL)
@@ -129,57 +129,42 @@ def over_time_figure(found: WhatIf, series: str) -> Figure:
 
 
 def _unit(seconds: float) -> tuple[float, str]:
-    for length, unit in ((DAY, "days"), (HOUR, "hours"), (MINUTE, "minutes")):
-        if seconds >= 3 * length:
-            return length, unit
-    return 1.0, "seconds"
+    long = (one for one in UNITS if seconds >= 3 * one[0])
+    return next(long, (1.0, "seconds"))
 
 
 def _round(value: float) -> float:
     """The largest number of one digit that is no more than `value`."""
-    if value < 1.0:
-        return 1.0
-    power = 10.0 ** np.floor(np.log10(value))
-    return float(np.floor(value / power) * power)
+    power = 10.0 ** np.floor(np.log10(max(value, 1.0)))
+    return float(max(1.0, np.floor(value / power) * power))
 
 
 def owners_figure(found: WhatIf, policies: Sequence[str]) -> Figure:
     """Mean waiting of the owners with most GPU-hours: a bar for each of `policies`."""
-    first, *_ = policies
-    owners = [one.name for one in changes(found, first, "by_owner")[:MOST_OWNERS]]
+    owners = [one.name for one in changes(found, policies[0], "by_owner")[:MOST_OWNERS]]
     places = [found.owners.index(name) for name in owners]
-    values = {
-        name: [found.first.policies[name]["by_owner"]["mean_waiting"][k] or 0.0 for k in places]
-        for name in policies
-    }
-    length, unit = _unit(max(max(row) for row in values.values()))
-    figure = new_figure(WIDTH, 1.5 + (0.14 + 0.16 * len(policies)) * len(owners))
-    ax = figure.add_subplot()
-    height = 0.8 / len(policies)
+    parts = {name: found.first.policies[name]["by_owner"]["mean_waiting"] for name in policies}
+    values = np.array([[row[k] or 0.0 for k in places] for row in parts.values()])
+    length, unit = _unit(values.max())
+    height = 1.5 + (0.14 + 0.16 * len(policies)) * len(owners)
+    figure, ax = _axes(height, x=f"mean waiting ({unit})")
+    thick = 0.8 / len(policies)
     for k, name in enumerate(policies):
         ax.barh(
-            [row - 0.4 + (k + 0.5) * height for row in range(len(owners))],
-            [value / length for value in values[name]],
-            height,
+            np.arange(len(owners)) - 0.4 + (k + 0.5) * thick,
+            values[k] / length,
+            thick,
             color=fill(2 * k),
             hatch=HATCHES[k],
             edgecolor=ink(),
             linewidth=0.6,
             label=as_written(called(name)),
         )
-    ax.set_yticks(
-        range(len(owners)), [as_written(_folded(name)) for name in owners], fontsize=SMALL
-    )
-    ax.set_ylim(len(owners) - 0.5, -0.5)
+    _name_rows(ax, [_folded(name) for name in owners], 0.5)
     ax.set_xlim(0.0, max(ax.get_xlim()[1], 1e-9))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=3))
-    ax.tick_params(axis="x", labelsize=SMALL)
-    ax.set_xlabel(f"mean waiting ({unit})", fontsize=SMALL)
     legend_below(ax, 1)  # names of owners may leave little width
     return figure
-
-
-LINE = 18  # characters of a name, from which it is folded
 
 
 def _folded(name: str) -> str:
@@ -190,22 +175,20 @@ def _folded(name: str) -> str:
 def loads_figure(found: WhatIf) -> Figure:
     """The mean time to completion by load: a line for each policy, and the bound below them."""
     most = len(found.first.machines)
-    settings = sorted(
-        (one for one in found.settings if len(one.machines) == most), key=lambda one: one.load
-    )
-    figure = new_figure(WIDTH, 3.6)
-    ax = figure.add_subplot()
-    top = max(
-        row["completion"]["mean"] or 0.0 for one in settings for name, row in one.policies.items()
-    )
-    length, unit = _unit(top)
+    settings = [one for one in found.settings if len(one.machines) == most]
+    settings.sort(key=lambda one: one.load)
+    loads = [one.load for one in settings]
     names = [name for name in found.first.policies if all(name in one.policies for one in settings)]
+    # (settings, policies), NaN where no job finished
+    means = np.array(
+        [[one.policies[name]["completion"]["mean"] for name in names] for one in settings], float
+    )
+    length, unit = _unit(np.nan_to_num(means).max(initial=0.0))
+    figure, ax = _axes(3.6, x="load (times as it is)", y=f"mean from submission\nto end ({unit})")
     for k, name in enumerate(names):
-        means = [one.policies[name]["completion"]["mean"] for one in settings]
-        known = [np.nan if mean is None else mean / length for mean in means]
         ax.plot(
-            [one.load for one in settings],
-            known,
+            loads,
+            means[:, k] / length,
             linestyle=LINES[k % len(LINES)],
             marker=MARKERS[k % len(MARKERS)],
             markersize=4.5,
@@ -214,11 +197,8 @@ def loads_figure(found: WhatIf) -> Figure:
         )
     if all(one.bound is not None for one in settings):
         bounds = [(one.bound or 0.0) / length for one in settings]
-        ax.fill_between([one.load for one in settings], bounds, color="0.85", label=BOUND)
+        ax.fill_between(loads, bounds, color="0.85", label=BOUND)
     ax.set_ylim(bottom=0.0)
-    ax.set_xticks([one.load for one in settings])
-    ax.tick_params(axis="both", labelsize=SMALL)
-    ax.set_xlabel("load (times as it is)", fontsize=SMALL)
-    ax.set_ylabel(f"mean from submission\nto end ({unit})", fontsize=SMALL)
+    ax.set_xticks(loads)
     legend_below(ax, 2)
     return figure

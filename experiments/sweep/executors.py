@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from time import monotonic, perf_counter, sleep
 from typing import Any, Protocol
 
@@ -61,6 +62,8 @@ def execute_for(driver: int, cell: Cell) -> CellResult:
         _watching = True
         for ending in ENDINGS:
             signal.signal(ending, signal.SIG_IGN)
+        if hasattr(signal, "pthread_sigmask"):  # a task's own processes begin with none blocked
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
         threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
     return execute(cell)
 
@@ -250,6 +253,8 @@ def _signals_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    # Started inside, this process of the standard library would leave the signals unblocked.
+    resource_tracker.ensure_running()
     # A process inherits the mask: before `execute_for` it would print a traceback of its imports.
     former = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
     try:

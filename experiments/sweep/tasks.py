@@ -107,7 +107,7 @@ class RatioOptions(Options):
     method : str
         As in `offline.solve`.
     params : mapping, optional
-        Parameters of the method, as in ``params = {master = {window = 3}}``.
+        Parameters of the method, as in ``params = {window = 3}``.
     """
 
     time_limit: Limit = 60.0

@@ -2,56 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from experiments.evaluation.policies import entry_of
-from experiments.evaluation.whatif import Scenario, or_none, policy_figures
-from experiments.sweep.cells import Cell
+from experiments.evaluation.whatif import (
+    TIMES,
+    Scenario,
+    busiest_moment,
+    is_recorded,
+    or_none,
+    policy_figures,
+    queue_ahead,
+    recorded_figures,
+    seconds_a_job,
+)
+from experiments.evaluation.whatif_result import RECORDED, Goal, Setting, WhatIf, next_count
+from experiments.evaluation.whatif_tables import setting_text
+from experiments.sweep.cells import Cell, PolicyMaker
 from experiments.sweep.fingerprint import fingerprint
-from experiments.sweep.task import Case, CellTask, Figures, Options
+from experiments.sweep.store import FAILED, CellResult
+from experiments.sweep.task import MEASURED, Case, CellTask, Figures, Options
 
-EACH = ("started", "waiting", "completion")
+BOUND_SECONDS = 5e-6  # of a job, for the bound
+
+Lost = dict[str, list[str]]  # runs that are missing, and that failed
+Chosen = Mapping[str, Mapping[str, Any]]
+Run = Callable[[Sequence[Cell]], Mapping[str, CellResult]]  # those that are done, by their keys
 
 
 class WhatIfOptions(Options):
-    """Option of the task: whether to keep the times of each job beside the figures."""
+    """Options of the task: whether to find bounds, or to keep the times of each job."""
 
+    bounds: bool = False
     each: bool = False
 
 
 def replayed(case: Case) -> Figures:
-    """Figures of one policy in one scenario, and the times of each job if they are asked for."""
+    """Figures of one policy in one scenario, or the bounds on every schedule of it."""
+    if case.options.bounds:
+        return {**case.instance.bounds}
     found, jobs = policy_figures(case.instance, case.make_policy())
     if case.options.each:
-        found["each"] = {name: or_none(jobs[name]) for name in EACH}
+        found["each"] = {name: or_none(jobs[name]) for name in TIMES}
     return found
 
 
-def bounded(case: Case) -> Figures:
-    """Bounds on every schedule of the scenario."""
-    return {**case.instance.bounds}
-
-
 REPLAY = CellTask("replayed", replayed, WhatIfOptions)
-BOUND = CellTask("bounded", bounded)
 
 
-def bound_cell(scenario: Scenario) -> Cell:
-    """The cell of the bounds of a scenario."""
-    return Cell(scenario, None, {}, 0, BOUND, Options(), fingerprint(BOUND.function))
-
-
-def scenario_of(cell: Cell) -> Scenario:
-    """What a cell of this module runs in."""
-    assert isinstance(cell.source, Scenario)
-    return cell.source
-
-
-def run_cell(
-    scenario: Scenario, name: str, given: Mapping[str, Any], *, each: bool = False
+def cell_of(
+    scenario: Scenario, name: str | None, given: Mapping[str, Any], *, each: bool = False
 ) -> Cell:
-    """The cell of a policy with these options; with `each`, the times of each job are kept."""
-    files = tuple(entry_of(name).files(given))
-    code = fingerprint(REPLAY.function)
-    return Cell(scenario, name, given, 0, REPLAY, WhatIfOptions(each=each), code, files)
+    """The cell of a policy with these options; of the bounds, if there is no `name`.
+
+    With `each`, the times of each job are kept.
+    """
+    options = WhatIfOptions(bounds=name is None, each=each and name is not None)
+    files = () if name is None else tuple(entry_of(name).files(given))
+    return Cell(scenario, name, given, 0, REPLAY, options, fingerprint(replayed), files)
+
+
+def expected_seconds(cells: Sequence[Cell]) -> float:
+    """About how long the cells take one after another."""
+    paces: dict[str, tuple[float, float]] = {}
+    expected = 0.0
+    for cell in cells:
+        scenario: Any = cell.source
+        if cell.policy is None:
+            expected += BOUND_SECONDS * len(scenario.trace)
+            continue
+        if cell.policy not in paces:
+            paces[cell.policy] = seconds_a_job(scenario, PolicyMaker(cell, None))
+        alone, beside = paces[cell.policy]
+        expected += alone * len(scenario.trace) + (beside and beside * queue_ahead(scenario))
+    return expected
+
+
+def compared(
+    scenarios: Sequence[Scenario], chosen: Chosen, run: Run, *, each: bool = False
+) -> tuple[WhatIf, dict[str, Any]]:
+    """What all runs say, and what really happened; with `each`, times of the jobs by policy."""
+    first, *_ = scenarios
+    cells = {
+        (one, name): cell_of(one, name, given, each=each and one is first)
+        for one in scenarios
+        for name, given in {None: {}, **chosen}.items()
+    }
+    records = run(list(cells.values()))
+    settings: list[Setting] = []
+    lost: Lost = {"missing": [], "failed": []}
+    times: dict[str, Any] = {}
+    for one in scenarios:
+        rows = {}
+        if one is first and is_recorded(one.jobs):
+            rows[RECORDED] = recorded_figures(one.jobs, one.gpus)
+        bound = records.get(cells[one, None].key)
+        known = {} if bound is None else bound.figures
+        ends = known.get("mean_completion"), rows, known.get("utility")
+        settings.append(Setting(one.load, one.machines, *ends, *one.offered))
+        where = setting_text(settings[0], settings[-1])
+        for name in chosen:
+            row = _row(cells[one, name], records, where, lost)
+            if row is not None:
+                times |= {name: row.pop("each")} if "each" in row else {}
+                rows[name] = row
+    return WhatIf(tuple(settings), tuple(first.jobs.owner.cat.categories), lost), times
+
+
+def _row(
+    cell: Cell, records: Mapping[str, CellResult], where: str, lost: Lost
+) -> dict[str, Any] | None:
+    """The figures of a run, and how it is made again; without them, `lost` is told why."""
+    record = records.get(cell.key)
+    if record is None:
+        lost["missing"].append(f"{cell.policy} ({where})")
+        return None
+    if record.status == FAILED:
+        lost["failed"].append(f"{cell.policy} ({where}): {record.error}")
+        return None
+    row: dict[str, Any] = {
+        name: part for name, part in record.figures.items() if not name.startswith(MEASURED)
+    }
+    return row | entry_of(str(cell.policy)).recorded(cell.policy_options, row["parameters"])
+
+
+def with_goal(
+    found: WhatIf,
+    goal: Goal,
+    first: Scenario,
+    chosen: Chosen,
+    run: Run,
+    note: Callable[[str], None],
+) -> WhatIf:
+    """Search the fewest machines of each policy; all policies take a step at the same time."""
+    there, jobs = len(first.machines), first.jobs
+    least = next(n for n in range(1, there + 1) if first.at(n).widest >= jobs.gpus.max())
+    # With so many, more of the last kind, no job would wait if it could have any GPUs.
+    lacking = max(0, busiest_moment(jobs.assign(started=math.nan)) - first.gpus)
+    most = there + -(-lacking // first.machines[-1])
+    tried: dict[str, dict[int, float | None]] = {name: {} for name in chosen}
+    lost: Lost = {name: list(found.about[name]) for name in ("missing", "failed")}
+
+    def steps() -> dict[str, int]:
+        every = {name: next_count(goal, least, most, some) for name, some in tried.items()}
+        return {name: count for name, count in every.items() if count is not None}
+
+    while (now := steps()) and not lost["missing"]:
+        note(f"goal: {', '.join(f'{name} on {n}' for name, n in now.items())} machines")
+        cells = {name: cell_of(first.at(n), name, chosen[name]) for name, n in now.items()}
+        records = run(list(cells.values()))
+        for name, cell in cells.items():
+            row = _row(cell, records, f"--goal, {now[name]} machines", lost)
+            if row is None:
+                del tried[name]
+            else:
+                tried[name][now[name]] = goal.value(row)
+    policies = {
+        name: {
+            "machines": min((n for n, value in some.items() if goal.reached(value)), default=None),
+            "tried": sorted(map(list, some.items())),
+        }
+        for name, some in tried.items()
+        if name not in steps()  # a search that has not ended says nothing
+    }
+    said = {"text": goal.text, "least": least, "most": most, "policies": policies}
+    return replace(found, about={**found.about, **lost, "goal": said})

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 
 GROUP = "oasis-scheduler.io"
-VERSION = "v1alpha1"
-API_VERSION = f"{GROUP}/{VERSION}"
-KIND, PLURAL, SINGULAR = "OasisJob", "oasisjobs", "oasisjob"
+API_VERSION = f"{GROUP}/v1alpha1"
+KIND, PLURAL = "OasisJob", "oasisjobs"
 WINDOW_KIND, WINDOW_PLURAL = "CapacityWindow", "capacitywindows"
-WINDOW_SINGULAR = "capacitywindow"
-CLASS_KIND, CLASS_PLURAL, CLASS_SINGULAR = "UtilityClass", "utilityclasses", "utilityclass"
+CLASS_KIND, CLASS_PLURAL = "UtilityClass", "utilityclasses"
 
 NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # the name of one
 

@@ -8,9 +8,10 @@ in a second process if there is one (`offline.benders.solve`), here otherwise.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
 import pulp
 
 from oasis.model.errors import SolverError
@@ -19,13 +20,68 @@ from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
 from oasis.solvers.running import RunningSolve
-from offline.benders.params import BendersParams
-from offline.benders.parts import Parts
-from offline.benders.plans import close_plan
-from offline.periods.bound import PeriodBound
+from offline.benders.master import CountModel
+from offline.benders.primal import PlanLimits, PrimalHeuristic, close_plan
+from offline.benders.replanning import Replanning
+from offline.benders.subproblem import Separation
+from offline.heuristics.best_solution import BestSolution, DualValues
+from offline.heuristics.recombination import Alternation
+from offline.heuristics.window_search import WindowSearch
+from offline.model.arrays import OfflineArrays
+from offline.params import BendersParams
+from offline.periods import PeriodBound
 from offline.processes import Helper, Message
 from offline.state import Phase
 
+FIRST_TURN = 3.0  # of a search, in seconds or units of work
+
+
+class Parts(NamedTuple):
+    """Objects shared by the masters and the search for schedules."""
+
+    model: CountModel
+    separation: Separation
+    primal: PrimalHeuristic
+    replanning: Replanning | None
+    searches: Alternation
+    best: BestSolution
+
+    @classmethod
+    def of(
+        cls,
+        arrays: OfflineArrays,
+        duals: DualValues,
+        best: BestSolution,
+        windows: WindowSearch,
+        rng: np.random.Generator,
+        params: BendersParams,
+    ) -> Parts:
+        """Make them for a problem, with these prices and schedules to start from."""
+        model = CountModel(arrays, best.state.budget)
+        separation = Separation(model)
+        given = model, separation, best, duals, rng
+        primal = PrimalHeuristic(*given)
+        searches: list[tuple[Phase, Callable[[Budget], bool]]]
+        searches = [(Phase.WINDOWS, windows.search)]
+        replanning = None
+        if model.size > params.whole_size:
+            replanning = Replanning(model, separation, primal, best, duals, rng, params.span)
+            searches.insert(0, (Phase.REPLANNING, replanning.search))
+        turns = Alternation(searches, best, FIRST_TURN)
+        return cls(model, separation, primal, replanning, turns, best)
+
+
+# Cutting planes on the relaxation before any master: share of what is left, rounds over which the
+# bound must fall, and by how much, relatively, to go on; the same share for periods.
+ROOT_SHARE = 0.1
+ROOT_ROUNDS = 4
+ROOT_PROGRESS = 3e-4
+PERIODS_SHARE = 0.15
+# Shares of what is left for one master, and for schedules close to a plan.
+MASTER_SHARE = 0.5
+PRIMAL_SHARE = 0.4
+# A master that lowers the bound by less than this share of the open interval ends its level.
+SLOW = 0.01
 # Share of the open interval at which the first master may stop, halved after each: early masters
 # are there for their plans, whose cuts the next one has.
 FIRST_GAP = 0.3
@@ -39,8 +95,10 @@ REFINE_PROGRESS = 1e-5
 # No schedules close to a plan with less than this share of the limit left: other searches find
 # more.
 PRIMAL_UNTIL = 0.2
-# Share of what is left for whole counts before any other master.
+# Share of what is left for whole counts before any other master, and most seconds for that, or
+# units of work.
 WHOLE_SHARE = 0.3
+WHOLE_LIMIT = 60.0
 
 REFUTED = 1e-5  # relative; an allowance for what HiGHS forgives in rows
 SAFETY = 1e-9  # relative, on top of a relaxation's bound, for rounding in sums
@@ -63,17 +121,7 @@ LEVELS = (
 
 
 class Decomposition:
-    """A solve by masters and subproblems.
-
-    Parameters
-    ----------
-    parts : Parts
-        The master, its cuts, and the searches for schedules.
-    params : BendersParams
-        Division of the time.
-    stop : Budget
-        Time or work that may be spent.
-    """
+    """A solve by masters and subproblems."""
 
     def __init__(self, parts: Parts, params: BendersParams, stop: Budget) -> None:
         self.parts, self.params, self.budget = parts, params, stop
@@ -92,10 +140,7 @@ class Decomposition:
         return self.budget.passed or self.best.is_proven
 
     def run(self, helper: Helper | None = None) -> Status:
-        """Solve until the optimum is proven or the budget spent; return why it ended.
-
-        With a `helper`, a second process looks for schedules as long as that works.
-        """
+        """Solve until the optimum is proven or the budget spent; return why it ended."""
         self._helper = helper
         if helper is not None:
             self.separation.share(helper.partner)
@@ -108,7 +153,7 @@ class Decomposition:
             self.bound_by_periods()
         else:
             relaxed = self.cut_the_relaxation()
-            around = self.model.around(relaxed, self.params.master.window)
+            around = self.model.around(relaxed, self.params.window)
             self.replanning.begin(self.model.completing(around))
         while not self.is_done:
             self.cycle()
@@ -125,13 +170,9 @@ class Decomposition:
             self._helper.partner.tell(message)
 
     def cut_the_relaxation(self) -> Mapping[str, float]:
-        """Solve the master's relaxation repeatedly, and cut off counts that cannot be placed.
-
-        Returns the values of the last solution, none if there was no time for any.
-        """
+        """Solve the master's relaxation repeatedly, and cut off counts that cannot be placed."""
         self.state.enter(Phase.CUTTING_PLANES)
-        params = self.params.root
-        budget = self.budget.share(params.share)
+        budget = self.budget.share(ROOT_SHARE)
         relaxation = Relaxation(self.model.read())
         bounds: list[float] = []
         values: Mapping[str, float] = {}
@@ -142,10 +183,10 @@ class Decomposition:
             values = solution.values
             self.state.proved(solution.bound * (1 + SAFETY))
             bounds.append(solution.bound)
-            if len(bounds) > params.patience:
-                progress = bounds[-1 - params.patience] - bounds[-1]
+            if len(bounds) > ROOT_ROUNDS:
+                progress = bounds[-1 - ROOT_ROUNDS] - bounds[-1]
                 # Cutting planes tail off: the same time in a master then gains more.
-                if progress < params.least_progress * bounds[-1]:
+                if progress < ROOT_PROGRESS * bounds[-1]:
                     break
             rows = self.separation.cut(values, budget)
             if not rows:
@@ -154,13 +195,9 @@ class Decomposition:
         return values
 
     def bound_by_periods(self) -> None:
-        """Lower the bound of a long horizon period by period.
-
-        Where no other process looks for schedules, this one does after each round, for as long.
-        """
-        params = self.params.periods
-        periods = PeriodBound(self.model, self.separation, self.best, params)
-        periods.relax(self.budget.share(params.share))
+        """Lower the bound of a long horizon period by period."""
+        periods = PeriodBound(self.model, self.separation, self.best, self.params.period)
+        periods.relax(self.budget.share(PERIODS_SHARE))
         while not (self.is_done or periods.is_settled):
             before = self.budget.elapsed
             periods.round(self.budget)
@@ -168,29 +205,24 @@ class Decomposition:
                 self._take_a_turn(self.budget.within(self.budget.elapsed - before))
 
     def cycle(self) -> None:
-        """Solve one master, look for schedules meanwhile, and cut off what its plan violates.
-
-        The master has fractions, so that what its plan violates becomes cuts first. Where there
-        was nothing to cut, or cuts hardly lower the bound, the next master has fewer fractions.
-        """
-        params = self.params.master
+        """Solve one master, look for schedules meanwhile, and cut off what its plan violates."""
         is_last_level = self._level == len(LEVELS) - 1
         before = self.state.bound
         solution = self._master_and_meanwhile(0.0 if is_last_level else self._tolerance)
         if self.is_done or not solution.values:
             return
         if is_last_level:
-            self._place(solution, self.budget.share(params.primal_share))
+            self._place(solution, self.budget.share(PRIMAL_SHARE))
             return
         self._tolerance /= 2
         plan = self.model.completions(solution.values)
-        self._near = self.model.near(plan, params.window)
+        self._near = self.model.near(plan, self.params.window)
         self._tell({"plan": [*plan.items()]})
         refining = self.budget.share(REFINE_SHARE)
         # Only a plan that breaks no cut in fractions is worth whole counts.
         cuts = self.refine(solution, refining) or self.search_near_plan()
         lowered = before - self.state.bound
-        is_slow = lowered < params.slow * (before - self.best.value)
+        is_slow = lowered < SLOW * (before - self.best.value)
         if cuts and not (is_slow and solution.status is Status.OPTIMAL):
             return
         if solution.status is Status.OPTIMAL:
@@ -198,14 +230,10 @@ class Decomposition:
         self._tolerance = 0.0
 
     def _master_and_meanwhile(self, tolerance: float) -> Solution:
-        """Solve a master, and look for schedules as long as it runs or that pays.
-
-        Where another process looks for them, this one waits as long as that works.
-        """
-        params = self.params.master
+        """Solve a master, and look for schedules as long as it runs or that pays."""
         limit = self.budget.limit or 0.0
         is_last = self.budget.left < LAST_SHARE * limit
-        part = self.budget.share(1.0 if is_last else params.share)
+        part = self.budget.share(1.0 if is_last else MASTER_SHARE)
         with self._start(tolerance, part) as master:
             while self._is_helped and not (self.is_done or master.wait()):
                 self._note(master)
@@ -230,22 +258,17 @@ class Decomposition:
             self.look_around()
 
     def search_near_plan(self) -> int:
-        """Look for schedules close to the last plan; return the number of cuts found on the way.
-
-        Nothing is tried where another process looks for schedules, or on a large problem, where
-        whole counts close to a plan take too long and `Replanning` finds more.
-        """
+        """Look for schedules close to the last plan; return the number of cuts found on the way."""
         if self._is_helped or self.replanning is not None:
             return 0
         near, self._near = self._near, {}
         self.state.enter(Phase.PLANS)
-        budget = self.budget.share(self.params.master.primal_share)
+        budget = self.budget.share(PRIMAL_SHARE)
         return self.primal.search(near, budget)
 
     def try_whole(self) -> None:
         """Try the best integer plans in turn, as long as that is quick."""
-        params = self.params.master
-        budget = self.budget.share(WHOLE_SHARE).within(params.whole_limit)
+        budget = self.budget.share(WHOLE_SHARE).within(WHOLE_LIMIT)
         self._level = len(LEVELS) - 1
         while not (budget.passed or self.is_done):
             with self._start(0.0, budget) as master:
@@ -255,11 +278,7 @@ class Decomposition:
         self._level = 0
 
     def _place(self, solution: Solution, budget: Budget) -> None:
-        """Place a plan of whole counts; forbid the counts that do not fit.
-
-        Cuts hold in every slot and are placed in all: else the same counts come back a slot later.
-        Only then do jobs look for the work that they lack, which takes long where jobs are many.
-        """
+        """Place a plan of whole counts; forbid the counts that do not fit."""
         plan = self.model.schedules_of(solution.values)
         slots = range(self.model.arrays.horizon)
         misfits = self.primal.place(plan, budget, math.inf)
@@ -292,7 +311,7 @@ class Decomposition:
             least = (1 - REFINE_PROGRESS) * bounds[-REFINE_ROUNDS]
             if not rows or bounds[-1] >= least < math.inf:
                 break
-            solution = close_plan(self.model, self._near, budget, self.params.primal)
+            solution = close_plan(self.model, self._near, budget.within(PlanLimits().limit))
             bounds.append(solution.bound)
         return cuts
 
@@ -327,13 +346,7 @@ class Decomposition:
         return solution
 
     def _check(self, solution: Solution) -> None:
-        """Check a plan against the bounds of earlier masters, whose rows the present one has.
-
-        Raises
-        ------
-        SolverError
-            If the plan is worth more: HiGHS has then proved a bound that does not hold.
-        """
+        """Check a plan against the bounds of earlier masters, whose rows the present one has."""
         least = min(self._least_bounds[: self._level + 1])
         if solution.objective is not None and solution.objective > least * (1 + REFUTED):
             text = f"a plan is worth {solution.objective:.12g}"

@@ -33,22 +33,7 @@ SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
 
 
 class CountModel(ScheduleModel):
-    """The counts of an instance; a schedule on server 0 of each group stands for its counts.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    budget : Budget
-        Raises `OutOfTimeError` once it has no time left.
-
-    Attributes
-    ----------
-    problem : pulp.LpProblem
-        Maximises the total utility (1); without the rows of cuts.
-    cuts : mapping of str to list of Cut
-        Valid in every slot, by group.
-    """
+    """The counts of an instance; a schedule on server 0 of each group stands for its counts."""
 
     def __init__(self, arrays: OfflineArrays, budget: Budget = NO_LIMIT) -> None:
         super().__init__(arrays, "counts", are_merged=True, budget=budget)
@@ -119,10 +104,7 @@ class CountModel(ScheduleModel):
         return RowArrays.of_terms(terms, np.full(len(which), -math.inf), limits)
 
     def forbid(self, group: str, counts: IntArray, slots: Iterable[int]) -> None:
-        """Keep the counts of these slots from reaching `counts` (I,) in every job.
-
-        Some job has at least one unit less: one binary variable per job says which.
-        """
+        """Keep the counts of these slots from reaching `counts` (I,) in every job."""
         items = np.flatnonzero(counts)
         for slot in slots:
             name, columns = f"less_{len(self._forbidden)}", self._columns[group][slot, items]
@@ -146,20 +128,14 @@ class CountModel(ScheduleModel):
     def near(
         self, plan: Mapping[int, int], window: int, known: Mapping[int, int] | None = None
     ) -> Limits:
-        """Limits that keep completions within `window` slots after those of `plan`, by form.
-
-        With the completions `known` of other schedules, each job may complete as it does there.
-        """
+        """Limits that keep completions within `window` slots after those of `plan`, by form."""
         slots = {form: {*range(first, first + window + 1)} for form, first in plan.items()}
         for form, slot in (known or {}).items():
             slots.setdefault(form, set()).add(slot)
         return self.completing(slots)
 
     def completing(self, slots: Mapping[int, Collection[int]]) -> Limits:
-        """Limits by which each form completes in its slots or not at all; others do not.
-
-        Where it follows that a job does not run in a slot, its counts there are 0.
-        """
+        """Limits by which each form completes in its slots or not at all; others do not."""
         limits: dict[str, tuple[float, float]] = {}
         for c in self.jobs:
             allowed = slots.get(c.index, ())
@@ -172,11 +148,7 @@ class CountModel(ScheduleModel):
         return limits
 
     def around(self, values: Mapping[str, float], window: int) -> dict[int, range]:
-        """By form, where jobs complete in a relaxation: from the first slot to after the last.
-
-        `values` are those of a solution whose completions may be fractions. Each range ends
-        `window` slots after the last slot in which a part of the job completes.
-        """
+        """By form, where jobs complete in a relaxation: from the first slot to after the last."""
         slots = {}
         for c in self.jobs:
             some = [t for t, variable in c.done.items() if values.get(variable.name, 0.0) > SOME]
@@ -191,20 +163,14 @@ class CountModel(ScheduleModel):
         return RowArrays.of_terms([(columns, self._read.costs[columns])], *limits)
 
     def within(self, room: Mapping[tuple[str, int], float]) -> RowArrays:
-        """Rows that leave a part of a slot's capacity free.
-
-        They are the cuts of a group and slot with the factor `room` on their right-hand sides.
-        """
+        """Rows that leave a part of a slot's capacity free."""
         limits = {row: room.get((row[0], row[2]), 1.0) for row in sorted(self._placed)}
         tighter = {row: limit for row, limit in limits.items() if limit < 1.0}
         return self.rows([*tighter], np.array([*tighter.values()], float))
 
     def require(self, workers: str, ps: str) -> None:
-        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary.
-
-        Whether a gang runs in a slot stays binary, too: with fractions of that, its minimum would
-        say nothing, and plans would be far from what gangs can do.
-        """
+        """Let counts be ``pulp.LpInteger`` or ``pulp.LpContinuous``; completions stay binary."""
+        # So does whether a gang runs in a slot: with fractions of that, its minimum says nothing.
         for c in self.jobs:
             kinds = ((workers, c.workers), (ps, c.ps), (pulp.LpInteger, c.runs))
             for category, variables in kinds:
@@ -212,10 +178,7 @@ class CountModel(ScheduleModel):
                     variable.cat = category
 
     def require_whole(self, workers: range, ps: range) -> None:
-        """Let the workers and parameter servers of these slots be integers, others fractions.
-
-        So is whether a gang runs: many such plans are made, and each must take little time.
-        """
+        """Let the workers and parameter servers of these slots be integers, others fractions."""
         for c in self.jobs:
             for slots, variables in ((workers, c.workers), (ps, c.ps)):
                 for (slot, _), variable in variables.items():
@@ -224,10 +187,7 @@ class CountModel(ScheduleModel):
                 variable.cat = pulp.LpInteger if slot in workers else pulp.LpContinuous
 
     def held(self, values: Mapping[str, float], slots: range) -> Limits:
-        """Limits by which no count of these slots exceeds what it is in `values`, rounded.
-
-        `values` are those of a solution in which the counts of these slots are whole numbers.
-        """
+        """Limits by which no count of these slots exceeds what it is in `values`, rounded."""
         names = (name for slot, name in self._counts() if slot in slots)
         return {name: (0.0, round(values.get(name, 0.0))) for name in names}
 

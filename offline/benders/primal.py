@@ -1,32 +1,154 @@
 """From a plan of the master to schedules: place its counts, or plan again close to it.
 
-Slots share nothing but the work that is still to do, so each is placed by itself. What finds no
-place in its slot moves to another one (`offline.benders.slot_model`).
+Plans are solutions of the master close to one before, in fractions or in whole numbers. Slots share
+nothing but the work that is still to do, so each is placed by itself. What finds no place in its
+slot moves to another one (`offline.benders.slot_model`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
-from oasis.solvers.arrays import Limits
+from oasis.solvers import Solution, Status, highs
+from oasis.solvers.arrays import ArrayModel, Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.benders.master import CountModel
-from offline.benders.params import PrimalParams, ShortfallParams
-from offline.benders.plans import whole_plan
 from offline.benders.slot_model import Fill, Shortfall, SlotModel, Units
 from offline.benders.subproblem import Separation, adjusted, place, place_by_patterns
-from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
 from offline.model.arrays import GROUPS
 from offline.model.schedule_model import without_surplus
 
+# For the closest plan: share of the known counts, weighed by what a unit takes, by which a closer
+# one may be missed.
+DISTANCE_GAP = 0.02
+
+
+class PlanLimits(NamedTuple):
+    """How plans are looked for."""
+
+    limit: float = 3.0  # for one plan, or one step towards a whole one; seconds or units of work
+    patience: int = 2  # plans in a row without a better schedule
+    slots_at_once: int = 5  # whose counts become whole together
+    gap: float = 0.1  # of the difference of bound and incumbent, at which a plan is good enough
+
+
+def whole_plan(
+    model: CountModel,
+    near: Limits,
+    budget: Budget,
+    limits: PlanLimits,
+    rows: Sequence[RowArrays],
+    gap: float,
+    slots: range,
+    known: Mapping[str, float] | None = None,
+    radius: float | None = None,
+) -> Solution:
+    """Find a good plan in whole numbers by relax-and-fix, from the first slots to the last."""
+    for first in slots[:: limits.slots_at_once]:
+        last = min(first + limits.slots_at_once, slots.stop)
+        # Earlier slots stay whole, too: they may still give way, but not into fractions.
+        model.require_whole(range(last), range(last))
+        solution = close_plan(model, near, budget.within(limits.limit), rows, gap, known, radius)
+        if not solution.values:
+            break
+        near = narrowed(near, model.held(solution.values, range(first, last)))
+    return solution
+
+
+def close_plan(
+    model: CountModel,
+    near: Limits,
+    budget: Budget,
+    rows: Sequence[RowArrays] = (),
+    gap: float = 0.0,
+    known: Mapping[str, float] | None = None,
+    radius: float | None = None,
+) -> Solution:
+    """Find the best plan of the master within limits and rows, or the closest to a known one."""
+    within = model.read(rows).limited(near)
+    if known is not None:
+        compared = PlanComparison.of(within, known, model.size_of)
+        if radius is None:
+            within, gap = compared.closest(), DISTANCE_GAP * compared.scale
+        else:
+            within = compared.within(radius)
+    solution = highs.solve(
+        within.without_fixed(),
+        budget=budget,
+        gap=gap,
+        proof=False,
+        warm_start=None if radius is None else known,
+        is_relaxation=True,
+    )
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    if solution.objective is None:
+        return solution
+    return replace(solution, values={**within.fixed, **solution.values})
+
+
+class PlanComparison(NamedTuple):
+    """A model that knows how much a plan changes of known counts."""
+
+    model: ArrayModel
+    sizes: FloatArray
+    moved: float
+    scale: float
+
+    @classmethod
+    def of(
+        cls, model: ArrayModel, known: Mapping[str, float], size_of: Mapping[str, float]
+    ) -> PlanComparison:
+        """Compare the plans of a model with a known one."""
+        sizes = np.array([size_of.get(name, 0.0) for name in model.names])
+        now = np.array([round(known.get(name, 0.0)) for name in model.names], float)
+        scale, is_fixed = float(sizes @ now), model.is_fixed
+        moved = float(sizes[is_fixed] @ np.abs(model.lower - now)[is_fixed])
+        sizes[is_fixed] = 0.0
+        # a count of 0 now is its own change, any other one needs a variable for it
+        columns = np.flatnonzero((sizes > 0) & (now > 0))
+        number, before = len(columns), now[columns]
+        apart = len(model.names) + np.arange(number)
+        rows = RowArrays(  # apart >= count - now and apart >= now - count
+            starts=2 * np.arange(2 * number + 1),
+            columns=np.column_stack([apart, columns, apart, columns]).ravel(),
+            values=np.tile([1.0, -1.0, 1.0, 1.0], number),
+            lower=np.column_stack([-before, before]).ravel(),
+            upper=np.full(2 * number, np.inf),
+        )
+        names = [f"apart_{model.names[k]}" for k in columns.tolist()]
+        larger = model.wider(names, np.full(number, np.inf), is_whole=False).with_rows(rows)
+        counted = np.append(np.where(now > 0, 0.0, sizes), sizes[columns])
+        return cls(larger, counted, moved, scale)
+
+    def closest(self) -> ArrayModel:
+        """Model that minimises the number of changes to a plan."""
+        return replace(self.model, costs=-self.sizes, constant=-self.moved)
+
+    def within(self, radius: float) -> ArrayModel:
+        """The model with its own objective, and changes of this share of the scale at most."""
+        columns = np.flatnonzero(self.sizes)
+        row = RowArrays(
+            starts=np.array([0, len(columns)]),
+            columns=columns,
+            values=self.sizes[columns],
+            lower=np.array([-np.inf]),
+            upper=np.array([radius * self.scale - self.moved]),
+        )
+        return self.model.with_rows(row)
+
+
+MOST_PLANS = 12  # in a row
+PLACEMENT_LIMIT = 0.5  # for placing the counts of one slot by patterns
 # Least share of a slot's room that the next plan leaves free where counts did not fit.
 LEAST_SQUEEZE = 0.01
 # Where no more counts than this were cut off, the next plan has less room for them, too: cuts alone
@@ -52,25 +174,7 @@ class Misfit:
 
 
 class PrimalHeuristic:
-    """From plans of the master to schedules.
-
-    Parameters
-    ----------
-    model : CountModel
-        The master.
-    separation : Separation
-        Finds and adds its cuts.
-    best : BestSolution
-        Receives better schedules.
-    duals : DualValues
-        For jobs that no plan wants, or that found no place.
-    rng : numpy.random.Generator
-        Generator of their random order.
-    params : PrimalParams
-        Limits of plans and placements.
-    shortfall : ShortfallParams, optional
-        What steers the search for places of the work that a plan's jobs lack.
-    """
+    """From plans of the master to schedules."""
 
     def __init__(
         self,
@@ -79,13 +183,10 @@ class PrimalHeuristic:
         best: BestSolution,
         duals: DualValues,
         rng: np.random.Generator,
-        params: PrimalParams,
-        shortfall: ShortfallParams | None = None,
     ) -> None:
         self.model, self.separation, self.best = model, separation, best
-        self.duals, self.rng, self.params = duals, rng, params
-        slots = SlotModel(model, separation.params)
-        self.shortfall = Shortfall(model, slots, rng, shortfall or ShortfallParams())
+        self.duals, self.rng = duals, rng
+        self.shortfall = Shortfall(model, SlotModel(model), rng)
         self._worth = self._ranks()
         self._placements: dict[tuple[str, bytes], tuple[IntArray, bool]] = {}
 
@@ -94,51 +195,24 @@ class PrimalHeuristic:
         near: Limits,
         budget: Budget,
         gain: float | None = None,
-        params: PrimalParams | None = None,
+        limits: PlanLimits = PlanLimits(),  # noqa: B008 (a tuple)
         slots: range | None = None,
         radius: float | None = None,
     ) -> int:
-        """Plan within the limits `near` and place the plan; repeat until all of it fits.
-
-        Where counts of a slot do not fit, the next plan has cuts, or less room in that slot.
-
-        Parameters
-        ----------
-        near : mapping of str to (float, float)
-            Which plans are close enough: limits of variables of the master, by name.
-        budget : Budget
-            Time or work that may be spent.
-        gain : float, optional
-            How much more than the best schedules a plan must be worth; without a `radius`, it is
-            then the one that changes the fewest of their counts. By default, it is the best plan,
-            and may be worth less than they are.
-        params : PrimalParams, optional
-            How often to plan, and how; by default, those of the heuristic.
-        slots : range, optional
-            Outside of these `near` leaves nothing open.
-        radius : float, optional
-            With a `gain`, the share of the counts of the best schedules, weighed by what a unit
-            takes, that a plan may change; it is the best of these.
-
-        Returns
-        -------
-        int
-            Number of new cuts.
-        """
-        params = self.params if params is None else params
+        """Plan within the limits `near` and place the plan; repeat until all of it fits."""
         slots = range(self.model.arrays.horizon) if slots is None else slots
         room: dict[tuple[str, int], float] = {}
         added = idle = 0
-        for _ in range(params.plans):
-            if budget.passed or self.best.is_proven or idle >= params.patience:
+        for _ in range(MOST_PLANS):
+            if budget.passed or self.best.is_proven or idle >= limits.patience:
                 break
             known = self.best.value
             rows, start = [self.model.within(room)], None
             if gain is not None:
                 start = self.model.values_of(self.best.solution.by_id)
                 rows += [self.model.worth(known + gain)] if radius is None else []
-            gap = params.plan_gap * max(0.0, self.best.state.bound - known)
-            given = self.model, near, budget, params, rows, gap, slots
+            gap = limits.gap * max(0.0, self.best.state.bound - known)
+            given = self.model, near, budget, limits, rows, gap, slots
             values = whole_plan(*given, start, radius).values
             if not values:
                 break
@@ -175,18 +249,7 @@ class PrimalHeuristic:
     def place(
         self, plan: Mapping[str, Schedule], budget: Budget, seconds: float | None = None
     ) -> list[Misfit]:
-        """Place every slot of a plan and offer the schedules; return what did not fit and matters.
-
-        A slot with the counts of the best schedules has the places that it has there. With
-        `seconds`, any other is placed for so long, or until what it holds is proven to be most.
-        Without, it is placed by few changes of what the best schedules have there, otherwise by
-        patterns alone, and jobs that lack work look for it in other slots.
-
-        Returns
-        -------
-        list of Misfit
-            Empty if all counts found a place, or schedules that are worth as much as the plan.
-        """
+        """Place every slot of a plan and offer the schedules; return what did not fit."""
         known = self._known_units()
         units = [dict(here) for here in known]
         misfits: dict[tuple[str, bytes], Misfit] = {}
@@ -270,9 +333,8 @@ class PrimalHeuristic:
         capacity, demand = self.model.capacity(group), self.model.demand(group)
         if key not in self._placements or not (seconds is None or self._placements[key][1]):
             search = place_by_patterns if seconds is None else place
-            part = budget.within(self.params.placement_limit if seconds is None else seconds)
-            cuts = self.separation.params
-            self._placements[key] = search(capacity, demand, counts, part, cuts, self._worth)
+            part = budget.within(PLACEMENT_LIMIT if seconds is None else seconds)
+            self._placements[key] = search(capacity, demand, counts, part, self._worth)
         return self._placements[key][0]
 
     def _ranks(self) -> FloatArray:

@@ -24,7 +24,6 @@ Fischetti and Monaci, Proximity search for 0-1 mixed-integer convex programming,
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -35,50 +34,50 @@ from oasis.solvers import Solution, Status
 from oasis.solvers.arrays import Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
-from offline.benders.params import ReplanningParams
-from offline.benders.plans import close_plan
-from offline.benders.primal import PrimalHeuristic
+from offline.benders.primal import PlanLimits, PrimalHeuristic, close_plan
 from offline.benders.subproblem import Separation
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues
 from offline.state import Phase
 
+# For one try, of a plan in fractions, cuts and plans in whole numbers; seconds or units of work.
+LIMIT = 60.0
+PLAN_LIMIT = 5.0  # for the plan in fractions: what takes longer frees too many jobs
+LEAST_TRIES = 3  # plans in fractions of one turn
+# Jobs whose completion is free in the first neighbourhood, in the smallest, and how many more are
+# free after a plan that was found or refuted.
+FIRST_JOBS = 10
+FEWEST_JOBS = 4
+GROWTH = 1
+INVITED_SHARE = 0.35  # of the free jobs that do not run yet
+# A neighbourhood lies at the arrival of a job that does not run yet, or up to one slot less than
+# this later.
+SPREAD = 6
+RANDOM_SHARE = 0.3  # probability that movable jobs are drawn at random; else they overlap in time
+# Shares of the difference of bound and incumbent: that a plan must be worth more, and at which a
+# plan in fractions is good enough.
+LEAST_GAIN = 0.01
+GAP = 0.05
+WINDOW = 2  # slots that a job may complete later than in the plan in fractions
+ROUNDS = 6  # of cuts around a plan, at most
+FAILURES = 2  # steps that led to no better schedules, which end the walk to a plan
+# Share of the counts of the best schedules, weighed by what a unit takes, that schedules between
+# them and a plan may change: at first, and at most.
+RADIUS = 0.05
+MOST_RADIUS = 0.2
+WHOLE_PLANS = PlanLimits(limit=2.0, patience=1, slots_at_once=25, gap=0.01)  # many slots together
 # Fewer jobs are free after a plan that was neither found nor refuted; one more after one that was.
 SHRINKAGE = 2
-# Share of what a plan in fractions gains that the first step towards it must gain, and the factor
-# on it after a step that led to better schedules.
+# Share of what a plan in fractions gains that the first step towards it must gain, and any step at
+# most; and the factor on it after a step that led to better schedules.
 AMBITION = 0.25
+MOST_AMBITION = 0.6
 BOLDER = 1.5
 # Most seconds or units of work for the cuts around a plan.
 CUTS_LIMIT = 8.0
 
 
 class Replanning:
-    """A search over plans close to the best schedules; it remembers how many jobs to free.
-
-    Parameters
-    ----------
-    model : CountModel
-        The master.
-    separation : Separation
-        Finds and adds its cuts.
-    primal : PrimalHeuristic
-        Plans in whole numbers, and places the plans.
-    best : BestSolution
-        Where to start, and where better schedules go.
-    duals : DualValues
-        Payoff of each job at the prices of the bound.
-    rng : numpy.random.Generator
-        Generator of all random choices.
-    params : ReplanningParams
-        Sizes and times.
-
-    Attributes
-    ----------
-    gives_way : callable
-        Returns whether something better to do has come up, so that a search ends between two of its
-        steps; never at first.
-    """
+    """A search over plans close to the best schedules; it remembers how many jobs to free."""
 
     def __init__(
         self,
@@ -88,12 +87,12 @@ class Replanning:
         best: BestSolution,
         duals: DualValues,
         rng: np.random.Generator,
-        params: ReplanningParams,
+        span: int,
     ) -> None:
         self.model, self.separation, self.primal = model, separation, primal
-        self.best, self.duals, self.rng, self.params = best, duals, rng, params
+        self.best, self.duals, self.rng, self.span = best, duals, rng, span
         self.gives_way: Callable[[], bool] = lambda: False
-        self._size = params.first_jobs
+        self._size = FIRST_JOBS
         self._is_new = False  # the neighbourhood has not been searched
         self._near: Limits = {}  # of the neighbourhood
         self._slots = range(model.arrays.horizon)  # whose counts may change
@@ -105,15 +104,10 @@ class Replanning:
         self._near = narrowed(near, self._outside())
 
     def search(self, budget: Budget) -> bool:
-        """Improve the best schedules until the budget or the bound is reached.
-
-        There are a few tries at least, if there is time for any and the search need not give way,
-        and each may take `limit`, as long as the solve has time, even if that is beyond the budget.
-        Returns whether there was anything to try: a job that can be worth something.
-        """
+        """Improve the best schedules until the budget or the bound is reached."""
         solve = self.best.state.budget
         for number in count():
-            has_begun = 0 < number < self.params.least_tries
+            has_begun = 0 < number < LEAST_TRIES
             is_spent = budget.passed and not has_begun
             if self._is_over(solve) or is_spent or not self.model.jobs:
                 break
@@ -122,16 +116,16 @@ class Replanning:
                 self.begin(self._limits_around(free, slots), slots)
             self._is_new = False
             # Of the solve's budget, not of this turn's: a try that is cut short was for nothing.
-            self._try(solve.within(self.params.limit))
+            self._try(solve.within(LIMIT))
         return bool(self.model.jobs)
 
     def _try(self, budget: Budget) -> None:
         """Plan in fractions, refine that plan, and look for schedules close to it."""
-        params, known, gain = self.params, self.best.value, self._gain
+        known, gain = self.best.value, self._gain
         rows = [self.model.worth(known + gain)]
         # Fractions first: they are quick, and a neighbourhood whose relaxation gains nothing is
         # left.
-        solution = self._plan(self._near, rows, budget, params.gap * self._left)
+        solution = self._plan(self._near, rows, budget, GAP * self._left)
         self._adapt(solution)
         if not solution.values:
             return
@@ -139,60 +133,43 @@ class Replanning:
             self._is_new = True  # nothing has been looked for in this neighbourhood
             return
         plan = self.model.completions(solution.values)
-        near = narrowed(self.model.near(plan, params.window), self._outside())
+        near = narrowed(self.model.near(plan, WINDOW), self._outside())
         value = self._refined(solution, near, rows, budget)
         if value is not None and not self._is_over(budget):
             self._walk(plan, value, budget)
             self._mix(plan, budget)
 
     def _walk(self, plan: Mapping[int, int], value: float, budget: Budget) -> None:
-        """Look for better schedules in steps towards a plan worth `value`.
-
-        The plan of a step completes its jobs where this plan does, or soon after, and gains a share
-        of what is left to gain: more after a step that led to better schedules, less after another
-        one.
-        """
-        params, ambition, failures = self.params, AMBITION, 0
-        while failures < params.failures and not self._is_over(budget):
+        """Look for better schedules in steps towards a plan worth `value`."""
+        ambition, failures = AMBITION, 0
+        while failures < FAILURES and not self._is_over(budget):
             before = self.best.value
             if value - before < self._gain:
                 break
-            near = self.model.near(plan, params.window, self._completions(only_outside=True))
+            near = self.model.near(plan, WINDOW, self._completions(only_outside=True))
             self.place(narrowed(near, self._outside()), budget, ambition * (value - before))
             if self.best.value > before:
                 # Large steps need plans far from what is known to fit; small ones gain little.
-                ambition = min(params.most_ambition, ambition * BOLDER)
+                ambition = min(MOST_AMBITION, ambition * BOLDER)
             else:
                 ambition /= 2
                 failures += 1
 
     def mix(self, plan: Mapping[int, int], budget: Budget) -> None:
-        """Mix the best schedules with a plan of a master, where the whole horizon can be open.
-
-        Parameters
-        ----------
-        plan : mapping of int to int
-            Completion slots of the jobs that run, by form.
-        budget : Budget
-            Time or work that may be spent.
-        """
+        """Mix the best schedules with a plan of a master, where the whole horizon can be open."""
         if self.is_whole:
             self._slots = range(self.model.arrays.horizon)
             self.best.state.enter(Phase.PLANS)
-            self._mix(plan, budget.within(self.params.limit))
+            self._mix(plan, budget.within(LIMIT))
 
     def _mix(self, plan: Mapping[int, int], budget: Budget) -> None:
-        """Better schedules between the best ones and a plan, as long as there are any.
-
-        Each job completes as it does now, or where the plan completes it, or soon after, and only a
-        small share of the counts may change: a larger one after a step that led nowhere.
-        """
-        params, radius = self.params, self.params.radius
-        while 0 < radius <= params.most_radius and not self._is_over(budget):
+        """Better schedules between the best ones and a plan, as long as there are any."""
+        radius = RADIUS
+        while 0 < radius <= MOST_RADIUS and not self._is_over(budget):
             before = self.best.value
-            between = self.model.near(plan, params.window, self._completions())
+            between = self.model.near(plan, WINDOW, self._completions())
             near = narrowed(between, self._outside())
-            self.primal.search(near, budget, self._gain, params.primal, self._slots, radius)
+            self.primal.search(near, budget, self._gain, WHOLE_PLANS, self._slots, radius)
             if self.best.value == before:
                 radius *= 2
 
@@ -201,10 +178,7 @@ class Replanning:
         return budget.passed or self.best.is_proven or self.gives_way()
 
     def _completions(self, *, only_outside: bool = False) -> dict[int, int]:
-        """Completions of jobs in the best schedules, by form.
-
-        With `only_outside`, those alone that run outside the open slots.
-        """
+        """Completions of jobs in the best schedules, by form."""
         found = {}
         for form, schedule in self.best.solution.by_form.items():
             slots = schedule.workers[:, SLOT]
@@ -218,18 +192,14 @@ class Replanning:
         return self.model.fixed_outside(self.model.values_of(self.best.solution.by_id), self._slots)
 
     def place(self, near: Limits, budget: Budget, gain: float) -> None:
-        """Better schedules by whole plans within these limits.
-
-        A plan is worth at least `gain` more than the best schedules, and changes as little as that
-        takes.
-        """
+        """Better schedules by whole plans within these limits."""
         gain = max(self._gain, gain)
-        self.primal.search(near, budget, gain, self.params.primal, self._slots)
+        self.primal.search(near, budget, gain, WHOLE_PLANS, self._slots)
 
     @property
     def is_whole(self) -> bool:
         """Whether its neighbourhoods cover the horizon."""
-        return self.params.span >= self.model.arrays.horizon
+        return self.span >= self.model.arrays.horizon
 
     @property
     def _left(self) -> float:
@@ -239,7 +209,7 @@ class Replanning:
     @property
     def _gain(self) -> float:
         """Required improvement of a plan on the best schedules."""
-        return self.params.least_gain * self._left
+        return LEAST_GAIN * self._left
 
     def _plan(
         self,
@@ -250,17 +220,15 @@ class Replanning:
     ) -> Solution:
         """The best plan within these limits and rows, counts in fractions."""
         self.model.require(pulp.LpContinuous, pulp.LpContinuous)
-        params = replace(self.params.primal, plan_limit=self.params.plan_limit)
-        return close_plan(self.model, near, budget, params, rows, gap)
+        return close_plan(self.model, near, budget.within(PLAN_LIMIT), rows, gap)
 
     def _adapt(self, solution: Solution) -> None:
         """Free more jobs next time if that was solved, fewer if not."""
-        params = self.params
         if solution.values or solution.status is Status.INFEASIBLE:
             # A neighbourhood should be as large as can just be solved.
-            self._size += params.growth
+            self._size += GROWTH
         else:
-            self._size = max(params.fewest_jobs, self._size - SHRINKAGE)
+            self._size = max(FEWEST_JOBS, self._size - SHRINKAGE)
 
     def _refined(
         self,
@@ -272,7 +240,7 @@ class Replanning:
         """Cut off violated cuts close to a plan; return what is left of its value, if any is."""
         value = solution.objective
         budget = budget.within(CUTS_LIMIT)
-        for _ in range(self.params.rounds):
+        for _ in range(ROUNDS):
             if budget.passed or not self.separation.cut(solution.values, budget, self._slots):
                 break
             solution = self._plan(near, rows, budget)
@@ -283,16 +251,13 @@ class Replanning:
 
     def _window(self, slot: float) -> range:
         """The slots about one: a whole horizon if that is short."""
-        horizon, span = self.model.arrays.horizon, self.params.span
+        horizon, span = self.model.arrays.horizon, self.span
         # A third before the slot, the rest after it: a job runs from its arrival on.
         first = min(max(0, int(slot) - span // 3), max(0, horizon - span))
         return range(first, min(horizon, first + span))
 
     def _limits_around(self, free: Collection[int], slots: range) -> Limits:
-        """Limits that keep all but the free jobs from completing later than they do now.
-
-        Completions after `slots` stay as they are.
-        """
+        """Limits that keep all but the free jobs from completing later than they do now."""
         running, completing = self.best.solution.by_form, {}
         known = self.best.solution.schedules.items()
         # Their work after the window is fixed, so they cannot complete within it.
@@ -307,11 +272,8 @@ class Replanning:
         return self.model.completing(completing)
 
     def _chosen(self) -> tuple[set[int], range]:
-        """Choose the jobs with free completions and the slots with free counts.
-
-        Some of the jobs do not run yet and arrive in these slots, the others run in them.
-        """
-        rng, params, current = self.rng, self.params, self.best.solution
+        """Choose the jobs with free completions and the slots with free counts."""
+        rng, current = self.rng, self.best.solution
         jobs = current.arrays.jobs
         owners = dict.fromkeys(c.owner for c in self.model.jobs)
         outside = [k for k in owners if k not in current.schedules]
@@ -322,10 +284,10 @@ class Replanning:
             # A gain needs a job that is left out, so the window is put where a valuable one
             # arrives.
             pivot = outside[int(rng.choice(len(outside), p=chances / chances.sum()))]
-            slot = jobs[pivot].arrival + float(rng.integers(params.spread))
+            slot = jobs[pivot].arrival + float(rng.integers(SPREAD))
             near = [k for k in outside if jobs[k].arrival in self._window(slot) and k != pivot]
             chances = self.duals.chances[near]
-            count = min(len(near), max(1, round(params.invited_share * self._size)) - 1)
+            count = min(len(near), max(1, round(INVITED_SHARE * self._size)) - 1)
             odds = chances / chances.sum() if near else None
             picked = rng.choice(len(near), count, replace=False, p=odds) if count else near[:0]
             invited = [pivot, *(near[int(k)] for k in picked)]
@@ -333,7 +295,7 @@ class Replanning:
         known = sorted(current.schedules.items())
         inside = [k for k, schedule in known if schedule.completion in slots]
         distance = current.distances(inside, slot)
-        if rng.random() < params.random_share:
+        if rng.random() < RANDOM_SHARE:
             distance = np.zeros(len(inside))  # now and then others than those that overlap in time
         order = np.lexsort((rng.random(len(inside)), distance))
         count = max(1, self._size - len(invited))

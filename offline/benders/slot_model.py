@@ -18,11 +18,10 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers.arrays import ArrayModel, blocks
 from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
-from offline.benders.params import ShortfallParams
 from offline.benders.subproblem import Filling, at_most, solved
 from offline.model.arrays import GROUPS
 from offline.model.constraints import ps_ratio
-from offline.patterns import CutGenerator, CutParams, PatternPool, classes
+from offline.patterns import CutGenerator, PatternPool, classes
 
 # For filling one slot, seconds or units of work: there are many slots, and many rounds.
 SLOT_LIMIT = 0.5
@@ -31,18 +30,10 @@ Units = Mapping[str, IntArray]  # by group, units (I, S) of each job of the mast
 
 
 class SlotModel:
-    """The servers of any slot, for the jobs of a master.
+    """The servers of any slot, for the jobs of a master."""
 
-    Parameters
-    ----------
-    model : CountModel
-        The master.
-    params : CutParams
-        Parameters of the search for patterns.
-    """
-
-    def __init__(self, model: CountModel, params: CutParams) -> None:
-        self.model, self.params = model, params
+    def __init__(self, model: CountModel) -> None:
+        self.model = model
         self._classes = {group: classes(model.capacity(group), None) for group in GROUPS}
         ratios = [ps_ratio(c.job, c.parallel) or (0, 0, 0) for c in model.jobs]
         self._ratios = np.array(ratios, np.float64).reshape(-1, 3).T
@@ -68,26 +59,7 @@ class SlotModel:
     def best(
         self, most: IntArray, weights: FloatArray, known: Units, budget: Budget, gap: float
     ) -> Units | None:
-        """The heaviest workers of a slot, with their parameter servers.
-
-        Parameters
-        ----------
-        most : (I,) int array
-            Most workers of each job, at most its ``parallel``.
-        weights : (I,) float array
-            Weight of one worker of each job, positive.
-        known : mapping of str to (I, S) int array
-            Units that fit, the start.
-        budget : Budget
-            Time or work that may be spent.
-        gap : float
-            Share of the lightest worker's weight by which heavier workers may be missed.
-
-        Returns
-        -------
-        Units or None
-            None if the budget is spent before any were found.
-        """
+        """The heaviest workers of a slot, with their parameter servers."""
         if not most.any():
             return self.empty()
         # What runs there now is feasible, so HiGHS only improves on it.
@@ -149,13 +121,10 @@ class SlotModel:
             same = (capacity == pool.capacity[k]).all(axis=1)
             # With the patterns in use, the start is a solution of this MILP.
             patterns |= {row.tobytes(): row for row in known[:, same].T.copy() if row.any()}
-        return Filling.of(capacity, pool, CutGenerator(pool, self.params).covering(wanted, budget))
+        return Filling.of(capacity, pool, CutGenerator(pool).covering(wanted, budget))
 
     def consistent(self, units: Units) -> Units:
-        """Units with as many workers as the parameter servers serve, and no more of these.
-
-        A gang of fewer workers than its minimum does not run at all.
-        """
+        """Units with as many workers as the parameter servers serve, and no more of these."""
         served = units["ps"].sum(axis=1)
         workers = units["worker"].sum(axis=1)
         for i in np.flatnonzero(self.ps_of(workers) > served).tolist():
@@ -165,23 +134,23 @@ class SlotModel:
         return self._within(units, workers)
 
 
+LIMIT = 5.0  # of the repair of one plan; seconds or units of work
+ROUNDS = 40  # through the slots, at most
+PATIENCE = 3  # rounds after which jobs that still lack work may complete later, or leave
+HOPELESS = 8  # rounds in a row without a new least total shortfall that end the search
+# Share of what the plan is worth more than the best schedules that may be given up for that at
+# once, by all jobs together.
+CONCESSION = 0.3
+GROWTH = 1.5  # of the weight of a job in each round in which it lacks work
+NOISE = 0.02  # by which weights differ at random, so that a slot is not filled the same way again
+GAP = 0.5  # of the lightest worker's weight, by which heavier workers of a slot may be missed
 LIGHTEST = 1e-3  # of the heaviest worker: the weight of one that takes next to nothing
 HEAVIEST = 1e3  # factor on the first weight of a worker, at most: HiGHS sees no larger differences
 
 
 @dataclass(slots=True)
 class Fill:
-    """Content of the slots, and the due slot of each job.
-
-    Parameters
-    ----------
-    units : list of mapping of str to (I, S) int array
-        Units in each slot, by group.
-    due : (I,) int array
-        The slot by which a job is to complete, -1 for jobs that do not run.
-    workers : (T, I) int array
-        Workers of each job in each slot.
-    """
+    """Content of the slots, and the due slot of each job."""
 
     units: list[Units]
     due: IntArray
@@ -205,24 +174,10 @@ class Fill:
 
 
 class Shortfall:
-    """A search for places of the work that jobs lack.
+    """A search for places of the work that jobs lack."""
 
-    Parameters
-    ----------
-    model : CountModel
-        The master.
-    slots : SlotModel
-        Fills a slot.
-    rng : numpy.random.Generator
-        Of the order of slots, and of small differences between weights.
-    params : ShortfallParams
-        Limits of the search, and the growth of weights.
-    """
-
-    def __init__(
-        self, model: CountModel, slots: SlotModel, rng: np.random.Generator, params: ShortfallParams
-    ) -> None:
-        self.model, self.slots, self.rng, self.params = model, slots, rng, params
+    def __init__(self, model: CountModel, slots: SlotModel, rng: np.random.Generator) -> None:
+        self.model, self.slots, self.rng = model, slots, rng
         self.work = np.array([c.work for c in model.jobs], dtype=np.int64)
         self._parallel = np.array([c.parallel for c in model.jobs], dtype=np.int64)
         self._arrival = np.array([c.job.arrival for c in model.jobs], dtype=np.int64)
@@ -234,52 +189,37 @@ class Shortfall:
         return math.fsum(c.utility[slot] for c, slot in pairs if slot >= 0)
 
     def search(self, start: Fill, least: float, budget: Budget) -> Fill:
-        """Refill slots until no job lacks work, or no gain is possible.
-
-        Parameters
-        ----------
-        start : Fill
-            The placed part of a plan; not changed.
-        least : float
-            What the jobs that are due must be worth more than together.
-        budget : Budget
-            When to stop; no search takes longer than ``params.limit``.
-
-        Returns
-        -------
-        Fill
-            The one whose finished jobs are worth most.
-        """
-        params, fill, best = self.params, start.copy(), start
+        """Refill slots until no job lacks work, or no gain is possible."""
+        fill, best = start.copy(), start
         weights = sizes = self.weights
         value = self.value(start, finished=True)
-        budget = budget.within(params.limit)
+        budget = budget.within(LIMIT)
         fewest, idle = math.inf, 0
-        for number in range(params.rounds + 1):
+        for number in range(ROUNDS + 1):
             lacking = fill.shortfall(self.work)
             reached = self.value(fill, finished=True)
             if reached > value:
                 best, value = fill.copy(), reached
             idle = 0 if lacking.sum() < fewest else idle + 1
             fewest = min(fewest, lacking.sum())
-            if not lacking.any() or budget.passed or params.rounds == number:
+            if not lacking.any() or budget.passed or number == ROUNDS:
                 break
-            if idle >= params.hopeless:
+            if idle >= HOPELESS:
                 break
-            if number and number % params.patience == 0:
+            if number and number % PATIENCE == 0:
                 self._relent(fill, lacking, least)
             if self.value(fill) <= least:
                 break
             # A job that stays short becomes more important in every round, until it is served or
             # leaves: weights play the part of multipliers.
-            weights = np.where(lacking > 0, weights * params.growth, weights)
+            weights = np.where(lacking > 0, weights * GROWTH, weights)
             weights = np.minimum(weights, HEAVIEST * sizes)
             self._round(fill, weights, budget)
         return best
 
     def _round(self, fill: Fill, weights: FloatArray, budget: Budget) -> None:
         """Refill once every slot in which a job that lacks work may run."""
-        params, rng = self.params, self.rng
+        rng = self.rng
         # In a fixed order, the first slots would take all the work that is missing.
         for slot in rng.permutation(len(fill.units)).tolist():
             lacking = fill.shortfall(self.work)
@@ -292,9 +232,9 @@ class Shortfall:
             most = self.slots.at_least(most)
             if not ((lacking > 0) & (most > here)).any():
                 continue
-            noisy = weights * rng.uniform(1.0 - params.noise, 1.0 + params.noise, len(weights))
+            noisy = weights * rng.uniform(1.0 - NOISE, 1.0 + NOISE, len(weights))
             part = budget.within(SLOT_LIMIT)
-            found = self.slots.best(most, noisy, fill.units[slot], part, params.gap)
+            found = self.slots.best(most, noisy, fill.units[slot], part, GAP)
             if found is None:
                 continue
             workers = found["worker"].sum(axis=1)
@@ -303,11 +243,8 @@ class Shortfall:
                 fill.units[slot], fill.workers[slot] = found, workers
 
     def _relent(self, fill: Fill, lacking: IntArray, least: float) -> None:
-        """Postpone completions by a slot for jobs that lack work, where that costs little.
-
-        One for which the next slot would be worth nothing leaves.
-        """
-        room = self.params.concession * (self.value(fill) - least)
+        """Postpone completions by a slot for jobs that lack work, where that costs little."""
+        room = CONCESSION * (self.value(fill) - least)
         losses: list[tuple[float, int, int]] = []
         for i in np.flatnonzero(lacking).tolist():
             utility, due = self.model.jobs[i].utility, int(fill.due[i])

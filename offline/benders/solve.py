@@ -19,24 +19,24 @@ import numpy as np
 
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline.benders.decomposition import Decomposition
-from offline.benders.params import BendersParams
-from offline.benders.parts import Parts
+from offline.benders.decomposition import Decomposition, Parts
 from offline.column_generation.bound import solve_configuration_lp
-from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues
 from offline.heuristics.window_search import WindowSearch
+from offline.params import BendersParams, ColumnGenerationParams
 from offline.problem import Method, OfflineProblem, seed_of
 from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
 from offline.state import Phase
 
+# Shares of what is left for the configuration LP, whose prices guide the searches, and for the
+# search in windows before it.
+PRICES_SHARE = 0.05
+SEARCH_SHARE = 0.03
+PRICING = ColumnGenerationParams(tolerance=1e-3)
+
 
 class Benders(Method[BendersParams]):
-    """Method "benders": the decomposition, exact without a limit.
-
-    ``result.parameters`` has ``processes`` where a second one looked for schedules, and
-    ``schedule_search_failed`` with the reason if that failed and this process went on alone.
-    """
+    """Method "benders": the decomposition, exact without a limit."""
 
     name, kind, needs_prices = "benders", BendersParams, True
 
@@ -58,23 +58,15 @@ class Benders(Method[BendersParams]):
     def prepared(
         self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator
     ) -> Decomposition:
-        """The decomposition with all its parts, after the bound and the heuristics that guide it.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            After Ctrl-C.
-        """
+        """The decomposition with all its parts, after the bound and heuristics that guide it."""
         params, state, arrays = self.params, problem.state, problem.arrays
         assert problem.start.prices is not None
         best = BestSolution.of(problem.instance, arrays, state)
-        windows = WindowSearch(arrays, best, rng, params.windows)
-        windows.start(stop.share(params.search_share).within(params.search_limit))
+        windows = WindowSearch(arrays, best, rng)
+        windows.start(stop.share(SEARCH_SHARE).within(params.search_limit))
         state.enter(Phase.CONFIGURATION_LP)
-        part, prices = stop.share(params.prices_share), problem.start.prices
-        bound = solve_configuration_lp(
-            problem.instance, arrays, prices, state, part, params.pricing
-        )
+        part, prices = stop.share(PRICES_SHARE), problem.start.prices
+        bound = solve_configuration_lp(problem.instance, arrays, prices, state, part, PRICING)
         if bound.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, state.budget)
@@ -91,24 +83,14 @@ class Benders(Method[BendersParams]):
         with problem.state.in_time():
             best = BestSolution.of(problem.instance, arrays, problem.state)
             duals = DualValues.of(arrays, prices.worker, prices.ps, problem.state.budget)
-            windows = WindowSearch(arrays, best, rng, self.params.windows)
+            windows = WindowSearch(arrays, best, rng)
             parts = Parts.of(arrays, duals, best, windows, rng, self.params)
             return ScheduleSearch(parts, self.params, partner).run(stop)
         return stop.status
 
 
 class ScheduleSearch:
-    """Searches in turn, and mixes of the best schedules with the plans of the other process.
-
-    Parameters
-    ----------
-    parts : Parts
-        The searches, and what they work with.
-    params : BendersParams
-        Division of the time.
-    partner : Partner
-        The other process.
-    """
+    """Searches in turn, and mixes of the best schedules with the plans of the other process."""
 
     def __init__(self, parts: Parts, params: BendersParams, partner: Partner) -> None:
         self.parts, self.params = parts, params

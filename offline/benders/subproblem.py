@@ -22,7 +22,7 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel, Row
 from offline.model.arrays import GROUPS, units_that_fit
 from offline.model.capacities import Limit, limits_of_server, solve_within
-from offline.patterns import Cut, CutGenerator, CutParams, PatternPool, classes
+from offline.patterns import Cut, CutGenerator, PatternPool, classes
 from offline.processes import Message, Partner
 
 # For placing counts by the patterns that cover them, seconds or units of work.
@@ -30,19 +30,7 @@ PLACING_LIMIT = 1.0
 
 
 class Filling(NamedTuple):
-    """Servers of one group, each of which holds one pattern at most, as a part of a model.
-
-    Its variables say how many servers have each pattern.
-
-    Parameters
-    ----------
-    hosts : list of (n,) int array
-        The identical servers of each class.
-    kind : (P,) int array
-        The class that a pattern is for.
-    patterns : (P, I) int array
-        Units of each item.
-    """
+    """Servers of one group, each of which holds one pattern at most, as a part of a model."""
 
     hosts: list[IntArray]
     kind: IntArray
@@ -78,10 +66,7 @@ class Filling(NamedTuple):
         return at_most(units, counts)
 
     def chosen(self, units: IntArray) -> IntArray:
-        """Number of servers per pattern (P,), by the first pattern that holds their units (I, S).
-
-        A server with units that no pattern holds has none.
-        """
+        """Servers per pattern (P,): the first pattern that holds what a server has of (I, S)."""
         chosen = np.zeros(len(self.kind), dtype=np.int64)
         for k, servers in enumerate(self.hosts):
             for here in units[:, servers].T:
@@ -91,13 +76,7 @@ class Filling(NamedTuple):
 
 
 def solved(model: ArrayModel, budget: Budget, **options: Any) -> IntArray | None:
-    """The variables of a good solution as whole numbers, None if there is none.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After Ctrl-C.
-    """
+    """The variables of a good solution as whole numbers, None if there is none."""
     solution = highs.solve(model, budget=budget, proof=False, **options)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -110,36 +89,12 @@ def place(
     demand: FloatArray,
     counts: IntArray,
     budget: Budget,
-    params: CutParams,
     worth: FloatArray | None = None,
 ) -> tuple[IntArray, bool]:
-    """Place as many of the counts as fit on the servers together.
-
-    Parameters
-    ----------
-    capacity : (S, R) float array
-        Capacities of each server.
-    demand : (I, R) float array
-        Demands of one unit of each item.
-    counts : (I,) int array
-        Units wanted.
-    budget : Budget
-        Time or work that may be spent.
-    params : CutParams
-        Parameters of the search for patterns.
-    worth : (I,) float array, optional
-        What one unit of each item is worth, positive: where not all fit, which should; 1 each.
-
-    Returns
-    -------
-    units : (I, S) int array
-        A placement.
-    is_proven : bool
-        Whether no placement is worth more.
-    """
+    """Place as many of the counts as fit on the servers together."""
     worth = np.ones(len(counts)) if worth is None else worth
     part = budget.within(PLACING_LIMIT)
-    units, is_proven = place_by_patterns(capacity, demand, counts, part, params, worth)
+    units, is_proven = place_by_patterns(capacity, demand, counts, part, worth)
     if is_proven:
         return units, True
     found, status = _by_servers(capacity, demand, counts, budget, worth)
@@ -152,7 +107,6 @@ def place_by_patterns(
     demand: FloatArray,
     counts: IntArray,
     budget: Budget,
-    params: CutParams,
     worth: FloatArray,
 ) -> tuple[IntArray, bool]:
     """As `place`, without the last resort: it proves at most that all counts fit."""
@@ -161,7 +115,7 @@ def place_by_patterns(
     if (units.sum(axis=1) == counts).all():
         return units, True
     pool = PatternPool(*classes(capacity, None), demand, counts)
-    filling = Filling.of(capacity, pool, CutGenerator(pool, params).covering(counts, budget))
+    filling = Filling.of(capacity, pool, CutGenerator(pool).covering(counts, budget))
     # the units of each item, then the servers with each pattern
     table = blocks([[np.eye(len(counts)), -filling.patterns.T], [None, filling.of_class]])
     room = np.append(np.zeros(len(counts)), filling.number)
@@ -237,10 +191,7 @@ def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntAr
 def adjusted(
     capacity: FloatArray, demand: FloatArray, known: IntArray, counts: IntArray
 ) -> IntArray | None:
-    """Counts (I,) on the servers by few changes of known units (I, S); None if greed fails.
-
-    What is known of them stays where it is, and the rest is placed where there is room.
-    """
+    """Counts (I,) on the servers by few changes of known units (I, S); None if greed fails."""
     kept = at_most(known, counts)
     # Tasks that stay cost no search, and the schedules of other slots agree with them.
     left = np.maximum(capacity - kept.T @ demand, 0.0)
@@ -256,21 +207,13 @@ def at_most(units: IntArray, most: IntArray) -> IntArray:
 
 
 class Separation:
-    """Cuts of a master, from the patterns of its servers.
+    """Cuts of a master, from the patterns of its servers."""
 
-    Parameters
-    ----------
-    model : CountModel
-        The master; every new row is added to it.
-    params : CutParams
-        Parameters of the search for cuts.
-    """
-
-    def __init__(self, model: CountModel, params: CutParams) -> None:
-        self.model, self.params = model, params
+    def __init__(self, model: CountModel) -> None:
+        self.model = model
         most = np.array([c.parallel for c in model.jobs], dtype=np.int64)
         self._generators = {
-            group: CutGenerator.of(model.capacity(group), model.demand(group), most, params)
+            group: CutGenerator.of(model.capacity(group), model.demand(group), most)
             for group in GROUPS
         }
         self._partner: Partner | None = None
@@ -288,11 +231,7 @@ class Separation:
         slots: range | None = None,
         new: range | None = None,
     ) -> list[Row]:
-        """Add rows that a solution of the master violates: of known cuts, otherwise of new ones.
-
-        With `slots`, rows are looked for in these slots alone. With `new`, new cuts are looked for
-        in those alone, while known cuts count in all of `slots`.
-        """
+        """Add rows that a solution of the master violates: of known cuts, otherwise of new ones."""
         self._take_up()
         slots = range(self.model.arrays.horizon) if slots is None else slots
         new = slots if new is None else new
@@ -335,11 +274,7 @@ class Separation:
     def cut_off(
         self, group: str, counts: IntArray | FloatArray, slots: Iterable[int], budget: Budget
     ) -> bool:
-        """Return whether patterns cut off counts (I,) of a group.
-
-        If so, the cut has rows for these slots. For all others it is noted, and has a row as soon
-        as `cut` meets a solution that breaks it.
-        """
+        """Return whether patterns cut off counts (I,) of a group."""
         self._take_up()
         cut = self._generators[group].separate(counts.astype(float), budget)
         if cut is not None:
@@ -352,11 +287,8 @@ class Separation:
             self.model.forbid(group, self._shrunk(group, counts, budget), slots)
 
     def _shrunk(self, group: str, counts: IntArray, budget: Budget) -> IntArray:
-        """Find fewer of these counts that still do not fit: a stronger cut.
-
-        One job after the other gets the fewest units with which they do not fit, by bisection: the
-        less the others leave of a misfit, the more counts lie above it and are forbidden with it.
-        """
+        """Find fewer of these counts that still do not fit: a stronger cut."""
+        # The less the others leave of a misfit, the more counts lie above it and are forbidden too.
         least = counts.copy()
         for i in np.flatnonzero(counts).tolist():
             fits, misfits = -1, int(least[i])
@@ -373,5 +305,5 @@ class Separation:
 
     def _is_misfit(self, group: str, counts: IntArray, budget: Budget) -> bool:
         capacity, demand = self.model.capacity(group), self.model.demand(group)
-        units, is_proven = place(capacity, demand, counts, budget, self.params)
+        units, is_proven = place(capacity, demand, counts, budget)
         return is_proven and bool(units.sum() < counts.sum())

@@ -32,9 +32,9 @@ from oasis.model.summary import Facts, Summarised, short
 from oasis.solvers import TRUST, SolveProgress, Status
 from oasis.solvers.budget import Budget, Stop, stop_of
 from offline.column_generation.generation import ColumnGeneration, Iterate
-from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.restricted_master import Column, columns_of
 from offline.model.arrays import OfflineArrays
+from offline.params import ColumnGenerationParams
 from offline.state import OnlinePrices, SolveState, Start, warm_start_of
 
 # Steps of the independent computation of the dual bound, up to which it is made: about a second.

@@ -14,34 +14,36 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.column_generation.bound import ConfigurationBound
 from offline.column_generation.generation import ColumnGeneration
-from offline.column_generation.params import CuttingParams
-from offline.column_generation.restricted_master import Grouping, RestrictedMaster
-from offline.column_generation.slot_cuts import SlotCut, SlotCuts, workers_by_slot
+from offline.column_generation.restricted_master import (
+    Grouping,
+    RestrictedMaster,
+    SlotCut,
+    SlotCuts,
+    workers_by_slot,
+)
 from offline.model.arrays import GROUPS, OfflineArrays
+from offline.params import ColumnGenerationParams
 from offline.patterns import CLEAR, Cut, CutGenerator
 from offline.state import SolveState
 
+PRICING = ColumnGenerationParams(tolerance=5e-4)  # between two rounds of cuts
+TOLERANCE = 1e-6  # in the end, after the last round
+# Most classes of servers a group that have rows of their own, where the LP without cuts took longer
+# than its share; else identical servers share a row, as in that.
+CLASSES = 3
+ENOUGH = 10  # known violated cuts that are added before new ones are searched
+SEARCH_LIMIT = 10.0  # seconds or units of work after which a search that found new cuts ends
+# Rounds over which the value of the LP must fall, and by how much, relatively, to go on.
+PATIENCE = 3
+LEAST_PROGRESS = 2e-4
 NOTHING = 1e-9  # weight of a column that counts as none
 
 
 class CutSearch:
-    """Finds cuts that average counts violate; what it has found for one slot is tried in all.
+    """Finds cuts that average counts violate; what it has found for one slot is tried in all."""
 
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    params : CuttingParams
-        Parameters of the search for cuts.
-
-    Attributes
-    ----------
-    is_complete : bool
-        Whether the last search, or several that went on from each other, looked at all slots.
-    """
-
-    def __init__(self, arrays: OfflineArrays, params: CuttingParams) -> None:
-        self.arrays, self.params = arrays, params
+    def __init__(self, arrays: OfflineArrays) -> None:
+        self.arrays = arrays
         # more workers than fit an empty cluster cannot run, whatever N_i is
         most = np.array(
             [arrays.worker.units(k, form.chunks).sum() for k, form in enumerate(arrays.forms)]
@@ -49,7 +51,7 @@ class CutSearch:
         most = np.minimum(most, [form.chunks for form in arrays.forms]).astype(np.int64)
         groups = {group: arrays.group(group) for group in GROUPS}
         self._generators = {
-            group: CutGenerator.of(here.capacity, here.demand, most, params.patterns)
+            group: CutGenerator.of(here.capacity, here.demand, most)
             for group, here in groups.items()
         }
         self._known: dict[str, list[Cut]] = {group: [] for group in GROUPS}
@@ -60,18 +62,14 @@ class CutSearch:
         self.is_complete = True
 
     def cuts(self, averages: dict[str, FloatArray], budget: Budget) -> list[SlotCut]:
-        """Return cuts that the average units (T, F) of each group violate: known ones, or new ones.
-
-        Once there are some, the search for new ones ends after `search_limit`. The next one goes on
-        in the first slot that this one did not reach.
-        """
+        """Return cuts that the average units (T, F) of each group violate: known or new ones."""
         places = [(group, slot) for group in GROUPS for slot in range(len(averages[group]))]
         by_place = {place: self._violated(*place, averages) for place in places}
         found = [cut for cuts in by_place.values() for cut in cuts]
         # Known cuts cost no search, so new ones are looked for only where these are few.
-        if len(found) >= self.params.enough:
+        if len(found) >= ENOUGH:
             return found
-        part = budget.within(self.params.search_limit)
+        part = budget.within(SEARCH_LIMIT)
         for number in range(len(places)):
             if budget.passed or (found and part.passed):
                 self._go_on_after(number, len(places))
@@ -127,47 +125,27 @@ def cut_configuration_lp(
     bound: ConfigurationBound,
     state: SolveState,
     budget: Budget,
-    params: CuttingParams,
 ) -> SlotCuts:
-    """Lower the bound of `state` by cuts until they do not pay; return these cuts.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    bound : ConfigurationBound
-        The configuration LP without cuts; it is not changed.
-    state : SolveState
-        Receives every better bound.
-    budget : Budget
-        Time or work that may be spent.
-    params : CuttingParams
-        Parameters of the procedure.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After Ctrl-C.
-    """
-    generation = ColumnGeneration(arrays, budget, state, params.pricing)
+    """Lower the bound of `state` by cuts until they do not pay; return these cuts."""
+    generation = ColumnGeneration(arrays, budget, state, PRICING)
     generation.columns = list(bound.columns)
     prices = bound.worker_prices, bound.ps_prices
     # The prices of the LP without cuts prove its bound here, too: a new cut begins at the dual 0.
     generation.centre.move(prices, bound.bound)
     # what the LP was not solved for is too fine for its cuts as well
     is_solved = bound.status is Status.OPTIMAL
-    master = RestrictedMaster(Grouping.of(arrays, None if is_solved else params.classes))
+    master = RestrictedMaster(Grouping.of(arrays, None if is_solved else CLASSES))
     master.add(state.budget.over(generation.columns))
-    search, values = CutSearch(arrays, params), []
+    search, values = CutSearch(arrays), []
     while not (budget.passed or state.is_proven):
-        generation.refine(master, params.pricing.tolerance)
+        generation.refine(master, PRICING.tolerance)
         # Before all slots were searched, a bound that hardly falls says nothing about the rest of
         # them.
         if search.is_complete:
             values.append(generation.value)
-            if len(values) > params.patience:
-                gain = values[-1 - params.patience] - values[-1]
-                if gain < params.least_progress * values[-1]:
+            if len(values) > PATIENCE:
+                gain = values[-1 - PATIENCE] - values[-1]
+                if gain < LEAST_PROGRESS * values[-1]:
                     break
         new = search.cuts(_averages(arrays, generation), budget)
         for cut in new:
@@ -175,7 +153,7 @@ def cut_configuration_lp(
         if not new:
             break
     # The rounds above need averages, not a tight bound; the result is the bound.
-    generation.refine(master, params.tolerance)
+    generation.refine(master, TOLERANCE)
     return master.cuts
 
 

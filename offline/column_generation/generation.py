@@ -11,17 +11,17 @@ import numpy as np
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.pricing import StabilityCentre, in_time, merged, price, pricing_work
 from offline.column_generation.restricted_master import (
     Column,
     Grouping,
     RestrictedMaster,
+    SlotCuts,
     columns_of,
     levels,
 )
-from offline.column_generation.slot_cuts import SlotCuts
 from offline.model.arrays import OfflineArrays
+from offline.params import ColumnGenerationParams
 from offline.state import OnlinePrices, SolveState, best_of_all
 
 # Relative difference of bound and master at which merged servers are split: the bound of a coarse
@@ -40,17 +40,7 @@ SPARE_COLUMNS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Iterate:
-    """One round: what its prices prove, and what the columns before it reach.
-
-    Parameters
-    ----------
-    seconds : float
-        Wall-clock time since the start; measured.
-    dual : float
-        D(p, q): no schedule of the instance is worth more.
-    master : float
-        Value of the restricted master; 0 before the first.
-    """
+    """One round: what its prices prove, and what the columns before it reach."""
 
     seconds: float
     dual: float
@@ -67,35 +57,7 @@ class _Priced:
 
 
 class ColumnGeneration:
-    """A column generation, from OASiS's prices to those that solve the configuration LP.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    budget : Budget
-        Time or work that may be spent.
-    state : SolveState
-        Receives every better bound; its incumbent, if it has one, ends the generation as soon as
-        the bound proves it optimal.
-    params : ColumnGenerationParams
-        Parameters of the procedure.
-
-    Attributes
-    ----------
-    status : Status
-        ``optimal`` once the LP is solved.
-    value : float
-        Of the last restricted master of the current rows.
-    centre : StabilityCentre
-        The best prices and their bound.
-    columns : list of Column
-        Schedules of the last restricted master.
-    weights : float array
-        Weights of the first columns in the solution.
-    rounds : list of Iterate
-        All prices tried.
-    """
+    """A column generation, from OASiS's prices to those that solve the configuration LP."""
 
     def __init__(
         self,
@@ -111,7 +73,6 @@ class ColumnGeneration:
         self.columns: list[Column] = []
         self.weights: FloatArray = np.empty(0)
         self.centre = StabilityCentre(
-            params,
             np.zeros((arrays.horizon, *arrays.worker.priced.shape)),
             np.zeros((arrays.horizon, *arrays.ps.priced.shape)),
         )
@@ -138,11 +99,7 @@ class ColumnGeneration:
         return self.refine(self._master(finest), tolerance)
 
     def _start(self, prices: OnlinePrices, columns: Iterable[Column]) -> None:
-        """Try the online prices, scaled down as long as that helps; take the online schedules.
-
-        Prices at which the resources cost more than all jobs can earn prove nothing, so the first
-        ones tried are scaled down to that.
-        """
+        """Try the online prices, scaled down as long as that helps; take the online schedules."""
         self.columns = [*columns, *columns_of(self.arrays, prices.schedules)]
         grouping = Grouping.of(self.arrays, 1)
         duals = grouping.duals(prices.worker, prices.ps)
@@ -169,10 +126,7 @@ class ColumnGeneration:
         return master
 
     def refine(self, master: RestrictedMaster, tolerance: float) -> bool:
-        """Solve the configuration LP with the rows of `master`, from the best prices so far.
-
-        Returns whether bound and restricted master agree up to `tolerance`.
-        """
+        """Solve the configuration LP with the rows of `master`, from the best prices so far."""
         centre = self.centre
         best = np.zeros(master.size)
         resources = master.grouping.size

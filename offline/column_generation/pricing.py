@@ -18,30 +18,18 @@ from oasis.online.ledger import Ledger
 from oasis.online.search import Search
 from oasis.online.server_group import ServerGroup
 from oasis.solvers.budget import Budget
-from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.restricted_master import Grouping, GroupRows
 from offline.model.arrays import OfflineArrays
 
-# Weight of the stability centre in the next prices: at first, and at most.
+# Weight of the stability centre in the next prices: at first, at most, and its change in a round.
 FIRST_SMOOTHING = 0.5
 MOST_SMOOTHING = 0.95
+SMOOTHING_STEP = 0.1
 
 
 @dataclass(slots=True, kw_only=True)
 class MergedServers(ServerGroup):
-    """The empty servers of a group in columns of one class each, at the prices of the class.
-
-    Parameters
-    ----------
-    capacity : (R, C) float array
-        Capacity of all servers of each class together.
-    used, price, server, copies, spare
-        As in `ServerGroup`; nothing is used, and a column stands for the whole class.
-    each : (S, R) float array
-        Capacity of every server.
-    member : (S,) int array
-        Class of every server.
-    """
+    """The empty servers of a group in columns of one class each, at the prices of the class."""
 
     each: FloatArray
     member: IntArray
@@ -87,10 +75,7 @@ class MergedServers(ServerGroup):
         room: FloatArray | None = None,
         admitted: BoolArray | None = None,
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Cheapest `admitted` servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
-
-        What `fits` says does not help: it counts classes, and servers are filled here.
-        """
+        """Cheapest `admitted` servers for ``units[k]`` in ``slots[k]``, lower index first."""
         held = self._units(demand, int(units.max(initial=0)), admitted)
         unit = self.unit_cost(demand, slots)[:, self.member]
         unit[:, held == 0] = np.inf
@@ -143,21 +128,7 @@ def in_time(jobs: Sequence[Job], ledger: Ledger, budget: Budget) -> Iterator[Job
 def price(
     job: Job, ledger: Ledger, surcharges: Sequence[FloatArray | None] | None = None
 ) -> tuple[float, Schedule | None]:
-    """Best positive payoff of `job` and the schedule that has it; 0.0 and None without.
-
-    Exact: worker-slots, and the original utilities without any floor. Of forms with the same payoff
-    that of the earliest completion, or the first.
-
-    Parameters
-    ----------
-    job : Job
-        The job.
-    ledger : Ledger
-        Prices, and what others use: nothing for the bounds, their schedules for the heuristics.
-    surcharges : sequence of (T, N_i + 1) float array or None, optional
-        What 0..N_i workers of each form cost in each slot on top; the slots of a run of the ledger
-        have the same.
-    """
+    """Best positive payoff of `job` and the schedule that has it; 0.0 and None without."""
     found: list[tuple[float, int, int, _Surcharged, Split]] = []
     for k, form in enumerate(job.in_forms):
         search = _Surcharged(form, k, ledger, None if surcharges is None else surcharges[k])
@@ -197,23 +168,8 @@ NO_CUTS: FloatArray = np.zeros(0)
 
 @dataclass(slots=True)
 class StabilityCentre:
-    """The best prices so far.
+    """The best prices so far."""
 
-    Parameters
-    ----------
-    params : ColumnGenerationParams
-        Parameters of the smoothing.
-    worker_prices, ps_prices : (T, H, R) and (T, K, R) float arrays
-        Prices that prove `bound`.
-    bound : float
-        The smallest D(p, q) so far.
-    cut_duals : (cuts,) float array
-        What the cuts that were known then cost beside the resources.
-    smoothing : float
-        Weight of the centre in the next prices; the rest is the restricted master's.
-    """
-
-    params: ColumnGenerationParams
     worker_prices: FloatArray
     ps_prices: FloatArray
     bound: float = math.inf
@@ -238,13 +194,12 @@ class StabilityCentre:
         """Smooth less after prices that changed nothing, more after some beyond the minimum."""
         # The rule of Pessoa et al. (docs/theory): raise the weight of the centre by a share of what
         # is missing to 1, lower it by a constant.
-        step = self.params.smoothing_step
         if is_idle:
             # Twice as far from the centre: a few idle rounds reach the master's own prices, at
             # which a round that finds nothing is a proof.
             self.smoothing = max(0.0, 2 * self.smoothing - 1)
         elif is_beyond:
-            more = self.smoothing + step * (1 - self.smoothing)
+            more = self.smoothing + SMOOTHING_STEP * (1 - self.smoothing)
             self.smoothing = min(MOST_SMOOTHING, more)
         else:
-            self.smoothing = max(0.0, self.smoothing - step)
+            self.smoothing = max(0.0, self.smoothing - SMOOTHING_STEP)

@@ -1,8 +1,17 @@
 """The restricted master of the configuration LP (14)-(16): the schedules known so far.
 
 max sum f_i x_il, at most one schedule per job (14), shares of capacity at most 1 in every row
-(15)(16). Only rows that some column uses exist; all others have the dual 0. Cuts on what runs in
-one slot (`offline.column_generation.slot_cuts`) are rows after those.
+(15)(16). Only rows that some column uses exist; all others have the dual 0.
+
+Rows after those are cuts on what runs in one slot. Servers do not change, so which jobs fit
+together with how many workers each is the same in every slot. A cut gives each number of workers of
+each form i of a job a weight phi_i(n), such that
+
+    sum_i phi_i(n_i) <= 1
+
+for all counts (n_i) that fit on the servers together. The entry of a schedule in the row of a slot
+is phi_i of the workers that it runs there. The pricing problem stays the dynamic programme that it
+was: the dual value of the row times phi_i(n) is added to COST_t(n).
 """
 
 from __future__ import annotations
@@ -16,23 +25,87 @@ from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import ColumnLp, LpColumn
-from offline.column_generation.slot_cuts import SlotCut, SlotCuts
 from offline.model.arrays import GroupArrays, OfflineArrays
+from offline.patterns import Cut
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotCut:
+    """One cut in one slot."""
+
+    slot: int
+    weights: Mapping[int, FloatArray]
+
+    @classmethod
+    def of_counts(cls, arrays: OfflineArrays, group: str, cut: Cut, slot: int) -> SlotCut:
+        """A cut on the counts of a group, ``cut.weights @ counts <= 1``, by workers."""
+        weights = {}
+        for form in np.flatnonzero(cut.weights > 0).tolist():
+            units = np.arange(arrays.forms[form].chunks + 1)
+            if group == "ps":
+                units = arrays.forms[form].ps_needed(units)
+            weights[form] = cut.weights[form] * units
+        return cls(slot, weights)
+
+
+def workers_by_slot(schedule: Schedule, horizon: int) -> IntArray:
+    """Workers of a schedule in each slot, (T,)."""
+    rows = schedule.workers
+    return np.bincount(rows[:, SLOT], rows[:, COUNT], horizon).astype(np.int64)
+
+
+class SlotCuts:
+    """The cuts of a restricted master, in the order of their rows."""
+
+    def __init__(self, arrays: OfflineArrays) -> None:
+        self.arrays = arrays
+        self.cuts: list[SlotCut] = []
+        self._of_form: list[list[tuple[int, int, FloatArray]]] = [[] for _ in arrays.forms]
+
+    def __len__(self) -> int:
+        return len(self.cuts)
+
+    def add(self, cut: SlotCut) -> None:
+        """Append a cut."""
+        for form, weights in cut.weights.items():
+            self._of_form[form].append((len(self.cuts), cut.slot, weights))
+        self.cuts.append(cut)
+
+    def usage(self, job: int, schedule: Schedule) -> tuple[IntArray, FloatArray]:
+        """Cuts that a schedule of a job has a weight in, by number, and these weights."""
+        counts = workers_by_slot(schedule, self.arrays.horizon)
+        found = [
+            (number, float(weights[counts[slot]]))
+            for number, slot, weights in self._of_form[self.arrays.form_of(job, schedule)]
+            if counts[slot] and weights[counts[slot]] > 0
+        ]
+        numbers = np.array([number for number, _ in found], dtype=np.int64)
+        return numbers, np.array([weight for _, weight in found])
+
+    def surcharges(self, job: int, duals: FloatArray) -> list[FloatArray | None]:
+        """Surcharge of each worker count of a job, one table per form (`surcharge`)."""
+        return [self.surcharge(form, duals) for form in self.arrays.forms_of[job]]
+
+    def surcharge(self, form: int, duals: FloatArray) -> FloatArray | None:
+        """Surcharge of each worker count of a form in each slot, shape (T, N_i + 1)."""
+        table: FloatArray | None = None
+        for number, slot, weights in self._of_form[form]:
+            if duals[number] > 0:
+                if table is None:
+                    table = np.zeros((self.arrays.horizon, len(weights)))
+                table[slot] += duals[number] * weights
+        return table
+
+    def changes(self, duals: FloatArray) -> IntArray:
+        """Slots in which the surcharge may differ from that of the slot before."""
+        slots = {self.cuts[k].slot for k in np.flatnonzero(duals > 0).tolist()}
+        after = {slot + 1 for slot in slots if slot + 1 < self.arrays.horizon}
+        return np.array(sorted(slots | after), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRows:
-    """Rows of one server group: (slot, class of servers, resource), all with right-hand side 1.
-
-    Parameters
-    ----------
-    horizon : int
-        T.
-    capacity : (S, R) float array
-        Capacities of the servers.
-    member : (S,) int array
-        Class of each server, 0 .. C - 1.
-    """
+    """Rows of one server group: (slot, class of servers, resource), all with right-hand side 1."""
 
     horizon: int
     capacity: FloatArray
@@ -78,15 +151,7 @@ class GroupRows:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Rows (15) of the worker servers, then (16) of the hosts of parameter servers.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    worker, ps : GroupRows
-        The rows of each group.
-    """
+    """Rows (15) of the worker servers, then (16) of the hosts of parameter servers."""
 
     arrays: OfflineArrays
     worker: GroupRows
@@ -94,10 +159,7 @@ class Grouping:
 
     @classmethod
     def of(cls, arrays: OfflineArrays, classes: int | None = None) -> Grouping:
-        """Classes of similar servers, at most `classes` a group; None: of identical ones.
-
-        Those of a class admit the same forms, even if there are more classes then.
-        """
+        """Classes of similar servers, at most `classes` a group; None: of identical ones."""
         groups = [
             GroupRows(arrays.horizon, group.priced, similar(group, classes))
             for group in (arrays.worker, arrays.ps)
@@ -129,23 +191,17 @@ class Grouping:
 
 
 def levels(arrays: OfflineArrays, classes: tuple[int, ...]) -> list[Grouping]:
-    """Groupings into at most `classes`, then by identical servers; each is finer than the last.
-
-    Where two have as many rows, only the finer one is kept.
-    """
+    """Groupings into at most `classes`, then by identical servers; each is finer than the last."""
     groupings = [Grouping.of(arrays, most) for most in (*classes, None)]
     finer = [*(grouping.size for grouping in groupings[1:]), None]
     return [g for g, size in zip(groupings, finer, strict=True) if g.size != size]
 
 
 def similar(group: GroupArrays, classes: int | None) -> IntArray:
-    """Class of each server, shape (S,): at most `classes`, of servers with a similar mix.
-
-    Servers that admit different forms are never in one class, so there may be more. Beyond that
-    only the proportions between resources matter: servers with the same proportions are worth
-    as much together as one. Classes are split in two, the widest first, along the resource in
-    whose share they differ most, so that finer groupings refine coarser ones.
-    """
+    """Class of each server, shape (S,): at most `classes`, of servers with a similar mix."""
+    # Servers that admit different forms are never in one class, so there may be more. Otherwise
+    # servers with the same proportions of resources are worth as much together as one. Classes are
+    # split in two, the widest first, so that finer groupings refine coarser ones.
     capacity = group.priced
     alike = np.column_stack([capacity, group.kinds])
     kinds, kind = np.unique(alike, axis=0, return_inverse=True)
@@ -170,17 +226,7 @@ def similar(group: GroupArrays, classes: int | None) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A schedule l of job i in L_i.
-
-    Parameters
-    ----------
-    job : int
-        Index i into the jobs of the instance.
-    schedule : Schedule
-        Its placements.
-    utility : float
-        f_i(t_il - a_i).
-    """
+    """A schedule l of job i in L_i."""
 
     job: int
     schedule: Schedule
@@ -209,19 +255,7 @@ def columns_of(arrays: OfflineArrays, schedules: Mapping[str, Schedule]) -> list
 
 @dataclass(frozen=True, slots=True)
 class MasterSolution:
-    """Optimal solution of a restricted master.
-
-    Parameters
-    ----------
-    value : float
-        Its objective: at most the configuration LP's.
-    duals : (rows,) float array
-        Dual value of each row of the grouping, price times capacity, then of each cut.
-    payoffs : (I,) float array
-        mu_i, dual of (14).
-    weights : (columns,) float array
-        x_il of each column, in the order of ``RestrictedMaster.columns``.
-    """
+    """Optimal solution of a restricted master."""
 
     value: float
     duals: FloatArray
@@ -230,20 +264,7 @@ class MasterSolution:
 
 
 class RestrictedMaster:
-    """Columns, and the linear program over them.
-
-    Parameters
-    ----------
-    grouping : Grouping
-        The rows.
-
-    Attributes
-    ----------
-    columns : list of Column
-        The schedules.
-    cuts : SlotCuts
-        Rows after those of the grouping.
-    """
+    """Columns, and the linear program over them."""
 
     def __init__(self, grouping: Grouping) -> None:
         self.grouping = grouping
@@ -319,10 +340,7 @@ class RestrictedMaster:
         return MasterSolution(solution.objective * self._scale, duals, payoffs, solution.values)
 
     def keep_best(self, solution: MasterSolution, most: int) -> None:
-        """Drop the columns that are furthest from use, down to `most` columns.
-
-        Furthest by their reduced cost: utility minus price minus mu_i, 0 in the basis.
-        """
+        """Drop the columns that are furthest from use, down to `most` columns."""
         if len(self.columns) <= most:
             return
         reduced = [

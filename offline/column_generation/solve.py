@@ -8,14 +8,18 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.column_generation.bound import solve_configuration_lp
 from offline.column_generation.cutting import cut_configuration_lp
-from offline.column_generation.params import ConfigurationParams
 from offline.heuristics.best_solution import BestSolution
 from offline.heuristics.recombination import Alternation, take_up
 from offline.heuristics.window_search import WindowSearch
+from offline.params import ColumnGenerationParams, ConfigurationParams
 from offline.problem import Method, OfflineProblem, seed_of
 from offline.processes import Helper, Partner, ProcessTask, has_second_core
 from offline.state import OnlinePrices, Phase
 
+# More classes than in a bound alone, as the prices are what the cuts begin with.
+PRICING = ColumnGenerationParams(classes=(3, 6))
+MOST_SHARE = 0.2  # of what is left for one turn of the search at the end
+MIX_LIMIT = 5.0  # most seconds for each mix of what the two processes have found
 # Most seconds or units of work of the search in windows before the bound: it goes on after it.
 START_LIMIT = 20.0
 # While another process searches for schedules, the bound has this share of the limit, at most the
@@ -25,19 +29,7 @@ HELPED_LIMIT = 40.0
 
 
 class Heuristics:
-    """All heuristics of the method, around one best solution.
-
-    Parameters
-    ----------
-    problem : OfflineProblem
-        With an incumbent; its state receives better ones, and has those of another process.
-    params : ConfigurationParams
-        Division of the time.
-    stop : Budget
-        Time or work that may be spent.
-    rng : numpy.random.Generator
-        Generator of all random choices.
-    """
+    """All heuristics of the method, around one best solution."""
 
     def __init__(
         self,
@@ -49,7 +41,7 @@ class Heuristics:
         self.problem, self.params, self.stop, self.rng = problem, params, stop, rng
         self.state, self.arrays = problem.state, problem.arrays
         self.best = BestSolution.of(problem.instance, self.arrays, self.state)
-        self.windows = WindowSearch(self.arrays, self.best, rng, params.windows)
+        self.windows = WindowSearch(self.arrays, self.best, rng)
 
     def start(self) -> None:
         """Search without prices: ruin and recreate in windows of time."""
@@ -58,21 +50,16 @@ class Heuristics:
     def improve(self) -> None:
         """Search in windows until the budget or the bound is reached."""
         searches = [(Phase.WINDOWS, self.windows.search)]
-        steering = self.params.alternation
-        Alternation(searches, self.best, steering, self._take_up_others).search(self.stop)
+        given = self.params.first_turn, MOST_SHARE, self._take_up_others
+        Alternation(searches, self.best, *given).search(self.stop)
 
     def _take_up_others(self) -> None:
         """Mix in what another process has found, if there is any."""
-        take_up(self.best, self.stop.within(self.params.mix_limit))
+        take_up(self.best, self.stop.within(MIX_LIMIT))
 
 
 class Configuration(Method[ConfigurationParams]):
-    """Method "colgen": the configuration LP with cuts, and heuristics.
-
-    Without a limit it ends only with a proof, which it may never find. ``result.parameters`` has
-    ``processes`` where a second one looked for schedules, and ``heuristics_failed`` with the reason
-    if that failed and this process went on alone.
-    """
+    """Method "colgen": the configuration LP with cuts, and heuristics."""
 
     name, kind, needs_prices = "colgen", ConfigurationParams, True
 
@@ -101,10 +88,7 @@ class Configuration(Method[ConfigurationParams]):
     def _bound_and_improve(
         self, heuristics: Heuristics, start: OnlinePrices, helper: Helper | None = None
     ) -> Status:
-        """The configuration LP and its cuts, then heuristics.
-
-        Where the second process has ended by then, this one begins as it would have begun alone.
-        """
+        """The configuration LP and its cuts, then heuristics."""
         params, stop = self.params, heuristics.stop
         state, arrays = heuristics.state, heuristics.arrays
         state.enter(Phase.CONFIGURATION_LP)
@@ -113,14 +97,14 @@ class Configuration(Method[ConfigurationParams]):
             longer = stop.share(HELPED_SHARE).within(HELPED_LIMIT)
             part = max(part, longer, key=lambda budget: budget.left)
         instance = heuristics.problem.instance
-        bound = solve_configuration_lp(instance, arrays, start, state, part, params.pricing)
+        bound = solve_configuration_lp(instance, arrays, start, state, part, PRICING)
         state.notes.update(configuration_lp=str(bound.status), rounds=len(bound.rounds))
         if bound.status is Status.INTERRUPTED:
             return bound.status
         state.enter(Phase.CUTS_IN_SLOTS)
         part = stop.share(params.cutting_share)
         with state.in_time():
-            cuts = cut_configuration_lp(arrays, bound, state, part, params.cutting)
+            cuts = cut_configuration_lp(arrays, bound, state, part)
             state.notes["cuts"] = len(cuts)
         if helper is not None and not helper.is_working:
             heuristics.start()

@@ -1,9 +1,10 @@
-"""The best verified solution so far: heuristics start from it and improve it."""
+"""The best verified solution so far, and the prices that say which job to try next."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
@@ -14,7 +15,8 @@ from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.online.ledger import Ledger
-from offline.column_generation.pricing import price
+from oasis.solvers.budget import NO_LIMIT, Budget
+from offline.column_generation.pricing import empty, in_time, price
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 
@@ -23,17 +25,7 @@ NEARLY_FREE = 1e-4
 
 
 class PartialSolution:
-    """Schedules by job index with the resources they use, always feasible together.
-
-    A job runs in the form that its schedule says; there is no room for a second one.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    schedules : mapping of str to Schedule
-        A feasible solution by job id.
-    """
+    """Schedules by job index with the resources they use, always feasible together."""
 
     def __init__(
         self, arrays: OfflineArrays, schedules: Mapping[str, Schedule] | None = None
@@ -137,25 +129,7 @@ BETTER = 1e-12  # relative: what rounding may add to a total utility
 
 
 class BestSolution:
-    """The incumbent as a solution that heuristics can change.
-
-    Parameters
-    ----------
-    start : PartialSolution
-        A feasible solution.
-    state : SolveState
-        Receives every improvement.
-    verify : callable
-        Returns the value of schedules by job id, and raises `VerificationError` if they break a
-        constraint.
-
-    Attributes
-    ----------
-    solution : PartialSolution
-        The best so far; never changed in place.
-    is_own : bool
-        Whether it was offered here, rather than known at the start or taken up from elsewhere.
-    """
+    """The incumbent as a solution that heuristics can change."""
 
     def __init__(
         self,
@@ -181,13 +155,7 @@ class BestSolution:
         return self.solution.value
 
     def offer(self, solution: PartialSolution) -> bool:
-        """Keep a solution if it is better than the known one; return whether it was.
-
-        Raises
-        ------
-        VerificationError
-            If it is better, but not feasible.
-        """
+        """Keep a solution if it is better than the known one; return whether it was."""
         if not is_better(solution.value, self.value):
             return False
         # No heuristic is trusted: what it offers is checked before it counts.
@@ -212,3 +180,56 @@ class BestSolution:
 def is_better(value: float, known: float) -> bool:
     """Return whether a total utility exceeds another beyond rounding."""
     return value > known * (1 + BETTER)
+
+
+# Standard deviation of the normal variable whose exponential multiplies a job's priority:
+# orders differ, and the best jobs still come first.
+PRIORITY_NOISE = 0.3
+# Of a job's best utility: what counts as payoff where it has none, so that it is tried now and
+# then.
+HOPE = 0.05
+LEAST = 1e-3  # of a job's best utility: its priority without payoff
+TINY = 1e-12  # so that every job has some chance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DualValues:
+    """Prices of a bound, and what jobs are worth at these."""
+
+    worker_prices: FloatArray
+    ps_prices: FloatArray
+    payoffs: FloatArray
+    best: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        arrays: OfflineArrays,
+        worker_prices: FloatArray,
+        ps_prices: FloatArray,
+        budget: Budget = NO_LIMIT,
+    ) -> DualValues:
+        """Price every job at these prices, and at none, on the empty cluster."""
+        dear = empty(arrays, worker_prices, ps_prices)
+        free = empty(arrays, worker_prices * 0.0, ps_prices * 0.0)
+        payoffs, best = (
+            np.array([price(job, ledger)[0] for job in in_time(arrays.jobs, ledger, budget)])
+            for ledger in (dear, free)
+        )
+        return cls(worker_prices, ps_prices, payoffs, best)
+
+    @property
+    def chances(self) -> FloatArray:
+        """Relative probability that each job is tried again, shape (I,)."""
+        chances: FloatArray = self.payoffs + HOPE * self.best + TINY
+        return chances
+
+    def order(self, jobs: Sequence[int], rng: np.random.Generator) -> list[int]:
+        """Jobs by payoff, by payoff per utility or at random, with some noise."""
+        noise = np.exp(rng.normal(0.0, PRIORITY_NOISE, len(jobs)))
+        ids = np.array(jobs, dtype=np.int64)
+        keys = (self.payoffs[ids], self.payoffs[ids] / np.maximum(self.best[ids], 1e-300))
+        # No one order is best on all instances, so each of three has its turn.
+        choice = int(rng.integers(3))
+        key = (keys[choice] + LEAST * self.best[ids]) * noise if choice < 2 else noise
+        return [jobs[k] for k in np.argsort(-key, kind="stable").tolist()]

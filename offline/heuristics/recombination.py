@@ -25,29 +25,16 @@ from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
-from offline.heuristics.params import AlternationParams
 from offline.model.capacities import Limit, limits_of_server, solve_within
 from offline.state import Phase
+
+GROWTH = 1.5  # how much longer the next turn of a search is after one that gained nothing
+MOST_WAIT = 5  # turns that a search waits
 
 
 @dataclass(slots=True)
 class Turn:
-    """A search, and how it did when it last had its turn.
-
-    Parameters
-    ----------
-    phase : str
-        Phase that users see while it runs.
-    search : callable
-        Improves the best solution until a budget is spent, and returns whether it had anything to
-        try.
-    amount : float
-        Seconds or units of work of its next turn.
-    gain_rate : float
-        Utility gained per second or unit of work in its last turn; inf before the first.
-    last_turn : int
-        Number of its last turn, counted over the turns of all searches; -1 before the first.
-    """
+    """A search, and how it did when it last had its turn."""
 
     phase: str
     search: Callable[[Budget], bool]
@@ -57,33 +44,18 @@ class Turn:
 
 
 class Alternation:
-    """Searches that share one best solution and take turns.
-
-    The search that gained most per second or unit of work in its last turn goes next; of two with
-    the same gain, the one that has waited longer. No search waits longer than `most_wait` turns.
-    After a turn that gained nothing, the next turn of the same search is longer.
-
-    Parameters
-    ----------
-    searches : sequence of (str, callable)
-        Phase and search. A search that had nothing to try gets no further turn.
-    best : BestSolution
-        The solution that the searches improve.
-    params : AlternationParams
-        Lengths of turns.
-    before_turn : callable, optional
-        Called before each turn, for example to take up what others have found.
-    """
+    """Searches that share one best solution and take turns."""
 
     def __init__(
         self,
         searches: Sequence[tuple[str, Callable[[Budget], bool]]],
         best: BestSolution,
-        params: AlternationParams,
+        first_turn: float,
+        most_share: float = 1.0,
         before_turn: Callable[[], None] = lambda: None,
     ) -> None:
-        self.best, self.params, self._before_turn = best, params, before_turn
-        self._turns = [Turn(phase, search, params.first_turn) for phase, search in searches]
+        self.best, self._most_share, self._before_turn = best, most_share, before_turn
+        self._turns = [Turn(phase, search, first_turn) for phase, search in searches]
         self._number = 0
 
     def search(self, budget: Budget) -> None:
@@ -91,7 +63,7 @@ class Alternation:
         while self._turns and not (budget.passed or self.best.is_proven):
             self._before_turn()
             turn = self._next()
-            part = budget.share(self.params.most_share).within(turn.amount)
+            part = budget.share(self._most_share).within(turn.amount)
             before = self.best.value
             self.best.state.enter(turn.phase)
             had_a_try = turn.search(part)
@@ -105,12 +77,12 @@ class Alternation:
             self._number += 1
             if gain <= 0:
                 # A search may need more time than its turn has for its first gain.
-                turn.amount *= self.params.growth
+                turn.amount *= GROWTH
 
     def _next(self) -> Turn:
         # What gained nothing from the last schedules may gain from those that others found since.
         waited = max(self._turns, key=lambda turn: self._number - turn.last_turn)
-        if self._number - waited.last_turn > self.params.most_wait:
+        if self._number - waited.last_turn > MOST_WAIT:
             return waited
         return max(self._turns, key=lambda turn: (turn.gain_rate, -turn.last_turn))
 
@@ -120,25 +92,7 @@ Choice = tuple[int, Schedule, pulp.LpVariable]
 
 
 def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) -> PartialSolution:
-    """The best mix of two solutions, or the best that was found before the budget was spent.
-
-    Parameters
-    ----------
-    first, second : PartialSolution
-        Solutions of the same problem; they are not changed.
-    budget : Budget
-        Time or work of HiGHS.
-
-    Returns
-    -------
-    PartialSolution
-        Worth at least as much as either.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After Ctrl-C.
-    """
+    """The best mix of two solutions, or the best that was found before the budget was spent."""
     better = max((first, second), key=lambda solution: solution.value)
     mix = _common(first, second)
     problem = pulp.LpProblem("mix", pulp.LpMaximize)
@@ -170,15 +124,7 @@ def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) 
 
 
 def take_up(best: BestSolution, budget: Budget) -> None:
-    """Mix in better schedules that the state has from another process.
-
-    Parameters
-    ----------
-    best : BestSolution
-        What to mix them with, if that is from here; it becomes the mix.
-    budget : Budget
-        Time or work of the mix.
-    """
+    """Mix in better schedules that the state has from another process."""
     own, is_own = best.solution, best.is_own
     best.catch_up()
     if is_own and best.solution is not own and not budget.passed:
@@ -207,11 +153,7 @@ def _choices(
 
 
 def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limit]:
-    """Capacities (4) and (5), less what the common jobs use, where the choices may exceed them.
-
-    A choice that does not fit beside the common jobs by itself is none: the verification may have
-    accepted it, because what it forgives is a part of the whole capacity.
-    """
+    """Capacities (4) and (5), less what the common jobs use, where the choices may exceed them."""
     for group, free in zip(GROUPS, common.free(), strict=True):
         users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
         for k, schedule, chosen in choices:

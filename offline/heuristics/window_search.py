@@ -27,10 +27,20 @@ from oasis.online.recourse.planner import start_over
 from oasis.online.recourse.working_plan import WorkingPlan
 from oasis.solvers.budget import Budget
 from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
-from offline.heuristics.params import WindowParams
 from offline.model.arrays import OfflineArrays
 from offline.state import Phase
 
+# Share of the total utility that a step may lose at first, by a factor of e less likely than one
+# that loses nothing.
+TEMPERATURE = 2e-4
+# Most jobs that leave in a step, and most of the others that try to join: drawn from 1 to this.
+MOST_LEAVING = MOST_JOINING = 10
+NOISE = 0.5  # deviation of the normal variable whose exponential multiplies a job's density
+# A window lies at the arrival of a job that does not run, or up to one slot less than this later;
+# jobs that join arrive within the same distance of it.
+SPREAD = 6
+LEAST_UTILITY = 1e-3  # of a job's best: completions worth less are not looked for
+PATIENCE = 10  # steps for each job without a better plan, after which the first search ends
 # A better plan is verified after so many steps, not at once: verification costs as much as several.
 STEPS_BETWEEN_OFFERS = 200
 
@@ -47,31 +57,18 @@ def insertion_work(arrays: OfflineArrays) -> float:
 
 
 class WindowSearch:
-    """A resumable search over plans of all jobs.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    best : BestSolution
-        Where to start, and where better solutions go.
-    rng : numpy.random.Generator
-        Generator of all random choices.
-    params : WindowParams
-        Sizes of steps, and which of them are accepted.
-    """
+    """A resumable search over plans of all jobs."""
 
     def __init__(
         self,
         arrays: OfflineArrays,
         best: BestSolution,
         rng: np.random.Generator,
-        params: WindowParams,
     ) -> None:
-        self.arrays, self.best, self.rng, self.params = arrays, best, rng, params
+        self.arrays, self.best, self.rng = arrays, best, rng
         budget = best.state.budget
         budget.need(PLAN_SECONDS_PER_PRICE * arrays.prices, "a plan to search from")
-        cluster, horizon, floor = arrays.cluster, arrays.horizon, params.min_utility_fraction
+        cluster, horizon, floor = arrays.cluster, arrays.horizon, LEAST_UTILITY
         # Offline, utility at the end of the horizon counts as much as now.
         steering = RecourseParams(discount=1.0, min_utility_fraction=floor)
         self._plan = WorkingPlan(cluster, horizon, steering)
@@ -89,7 +86,7 @@ class WindowSearch:
         self.best.state.enter(Phase.DENSITY)
         self.insert_by_density(budget)
         self.best.state.enter(Phase.WINDOWS)
-        self.search(budget, self.params.patience * len(self._worthy))
+        self.search(budget, PATIENCE * len(self._worthy))
 
     def insert_by_density(self, budget: Budget) -> None:
         """Plan jobs from nothing, the densest first, until the budget is spent; offer the plan."""
@@ -106,13 +103,7 @@ class WindowSearch:
         self._offer(self._snapshot())
 
     def search(self, budget: Budget, patience: int | None = None) -> bool:
-        """Search from the best solution until the budget or the bound is reached.
-
-        Returns whether there is anything to try: a job that can be worth something.
-
-        With `patience`, it also ends once that many steps have found nothing better. The
-        temperature falls to 0 as the budget is spent; without a limit it is 0 throughout.
-        """
+        """Search from the best solution until the budget or the bound is reached."""
         self._take_over()
         value = highest = self._plan.value
         found, steps, last = self._snapshot(), 0, 0
@@ -120,7 +111,7 @@ class WindowSearch:
             if patience is not None and steps - last >= patience:
                 break
             left = 0.0 if budget.limit is None else budget.left / max(budget.limit, 1e-300)
-            value += self._step(self.params.temperature * highest * left, budget)
+            value += self._step(TEMPERATURE * highest * left, budget)
             steps += 1
             if is_better(value, highest):
                 highest, found, last = value, self._snapshot(), steps
@@ -131,7 +122,7 @@ class WindowSearch:
 
     def _step(self, heat: float, budget: Budget) -> float:
         """Ruin and recreate once, and return by how much the value of the plan has changed."""
-        plan, params = self._plan, self.params
+        plan = self._plan
         planned = [live for live in self._worthy if live.schedule is not None]
         others = [live for live in self._worthy if live.schedule is None]
         leaving, joining = self._chosen(planned, others)
@@ -140,7 +131,7 @@ class WindowSearch:
         for live in leaving:
             plan.remove(live)
         back = leaving + joining
-        noise = np.exp(self.rng.normal(0.0, params.noise, len(back)))
+        noise = np.exp(self.rng.normal(0.0, NOISE, len(back)))
         keys = noise * [self._density[live.key] for live in back]
         for at in np.argsort(-keys, kind="stable").tolist():
             plan.insert(back[at])
@@ -157,22 +148,22 @@ class WindowSearch:
         self, planned: list[LiveJob], others: list[LiveJob]
     ) -> tuple[list[LiveJob], list[LiveJob]]:
         """Planned jobs that run about one slot, and others that arrive about it."""
-        rng, params = self.rng, self.params
+        rng = self.rng
         # A window where a job is left out is one in which something can be gained.
         pivot = others[int(rng.integers(len(others)))] if others else None
         slot = int(rng.integers(self.arrays.horizon))
         if pivot is not None:
-            slot = pivot.job.arrival + int(rng.integers(params.spread))
+            slot = pivot.job.arrival + int(rng.integers(SPREAD))
         places = [live.schedule for live in planned if live.schedule is not None]
         starts, completions = np.array([(s.start, s.completion) for s in places]).reshape(-1, 2).T
         apart = np.maximum(0, np.maximum(starts - slot, slot - completions))
         # Equally near jobs come in random order.
         apart = apart + rng.random(len(planned))
         late = np.abs(np.array([live.job.arrival for live in others]) - slot)
-        late = late + params.spread * rng.random(len(others))
+        late = late + SPREAD * rng.random(len(others))
         return (
-            self._nearest(planned, apart, params.most_leaving),
-            self._nearest(others, late, params.most_joining),
+            self._nearest(planned, apart, MOST_LEAVING),
+            self._nearest(others, late, MOST_JOINING),
         )
 
     def _nearest(self, jobs: Sequence[LiveJob], distance: FloatArray, most: int) -> list[LiveJob]:

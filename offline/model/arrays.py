@@ -21,20 +21,7 @@ GROUPS: tuple[str, ...] = tuple(map(str, groups.GROUPS))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupArrays:
-    """One group of servers, and what forms of jobs ask of them.
-
-    What tasks require of labels is a resource: servers that will do have enough of it for all
-    tasks, others have none. So whatever keeps capacities keeps requirements.
-
-    Parameters
-    ----------
-    capacity : (S, R + L) float array
-        Of each server: c_h^r or c_k^r, then what it has of each of the L requirements.
-    demand : (F, R + L) float array
-        Of one unit of each form: w_i^r or s_i^r, then 1 of what it requires.
-    resources : int
-        R.
-    """
+    """One group of servers, and what forms of jobs ask of them."""
 
     capacity: FloatArray
     demand: FloatArray
@@ -78,17 +65,7 @@ class GroupArrays:
 
 
 def units_that_fit(capacity: FloatArray, demand: FloatArray, most: IntArray) -> IntArray:
-    """Units of each item alone that capacities (..., R) hold; shape (I, ...).
-
-    Parameters
-    ----------
-    capacity : (..., R) float array
-        Of each server, or of each server in each slot.
-    demand : (I, R) float array
-        Demands of one unit of each item.
-    most : (I,) int array
-        Most units of each item.
-    """
+    """Units of each item alone that capacities (..., R) hold; shape (I, ...)."""
     pairs = zip(demand, most.tolist(), strict=True)
     rows = [rounding.units(capacity, row, limit) for row, limit in pairs]
     return np.array(rows, dtype=np.int64).reshape(len(most), *capacity.shape[:-1])
@@ -96,25 +73,7 @@ def units_that_fit(capacity: FloatArray, demand: FloatArray, most: IntArray) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OfflineArrays:
-    """The data of an instance in arrays, as the solvers read them.
-
-    Parameters
-    ----------
-    jobs : tuple of Job
-        The I jobs, in the order of the file.
-    cluster : Cluster
-        The servers.
-    horizon : int
-        T, slots.
-    slot_seconds : float
-        Length of a slot.
-    forms : tuple of Job
-        The F forms of all jobs, each as a job of one form, job after job.
-    forms_of : tuple of range
-        Which of them are those of each job, by index.
-    worker, ps : GroupArrays
-        Worker servers, and hosts of parameter servers.
-    """
+    """The data of an instance in arrays, as the solvers read them."""
 
     jobs: tuple[Job, ...]
     cluster: Cluster

@@ -23,15 +23,7 @@ SURE = 1e-14  # relative: more than rounding moves a product, or a sum that `mat
 
 @dataclass(frozen=True, slots=True)
 class CapacityLevel:
-    """Items, and a number of their units that they must not all reach.
-
-    Parameters
-    ----------
-    items : (n,) int array
-        Indices of the items.
-    count : int
-        Positive; the units of the items together.
-    """
+    """Items, and a number of their units that they must not all reach."""
 
     items: IntArray
     count: int
@@ -54,17 +46,7 @@ def fits(amounts: Sequence[float], counts: Sequence[int], capacity: float) -> bo
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """Counts that do not fit a capacity, and no longer overfill it with one unit less.
-
-    Parameters
-    ----------
-    amounts : (I,) sequence of float
-        Amount that a unit of each item takes.
-    counts : (I,) sequence of int
-        The units.
-    capacity : float
-        The capacity that they exceed.
-    """
+    """Counts that do not fit a capacity, and no longer overfill it with one unit less."""
 
     amounts: Sequence[float]
     counts: Sequence[int]
@@ -89,18 +71,10 @@ class Cover:
         return used(self.amounts, self.counts) > highest * (1.0 + SURE)
 
     def levels(self, amounts: Sequence[float] | None = None) -> list[CapacityLevel]:
-        """Levels such that all counts within the capacity have fewer units on one of them.
-
-        Sort the units of the cover by size. What has as many units at least as large as the j-th
-        of them as the cover has, for every j, uses no less than the cover. So what fits has fewer
-        units of some size or larger. Where the cover exceeds the capacity by so little that this
-        depends on how floats are rounded, a level is one item, and only the same sums are compared.
-
-        Parameters
-        ----------
-        amounts : (J,) sequence of float, optional
-            Of other items on the same capacity, default its own.
-        """
+        """Levels such that all counts within the capacity have fewer units on one of them."""
+        # What has as many units at least as large as the j-th of the cover, for every j, uses no
+        # less than the cover; so what fits has fewer units of some size or larger. Where rounding
+        # decides whether the cover fits, a level is one item, and only the same sums are compared.
         own, counts = np.array(self.amounts, np.float64), np.array(self.counts, np.int64)
         if self.is_sure:
             others: FloatArray = own if amounts is None else np.array(amounts, np.float64)
@@ -122,17 +96,7 @@ Covered = tuple[float, tuple[tuple[float | str, int], ...]]  # a capacity and un
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A capacity constraint on integer variables.
-
-    Parameters
-    ----------
-    capacity : float
-        Positive, or 0 if nothing is there.
-    amounts : tuple of float
-        What one unit of each variable takes, positive.
-    variables : tuple of pulp.LpVariable
-        The variables.
-    """
+    """A capacity constraint on integer variables."""
 
     capacity: float
     amounts: tuple[float, ...]
@@ -160,10 +124,7 @@ class Limit:
 def limits_of_server(
     capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
 ) -> Iterator[Limit]:
-    """One limit per resource: what units of these demands (R,) use is at most the capacity (R,).
-
-    A limit that cannot bind, whatever the variables are, is left out.
-    """
+    """One limit per resource: what units of these demands (R,) use is at most the capacity (R,)."""
     here = list(users)
     for r, capacity_r in enumerate(capacity.tolist()):
         terms = [(float(demand[r]), var) for demand, var in here if demand[r] > 0]
@@ -200,33 +161,10 @@ def solve_within(
     on_refused: Callable[[], None] | None = None,
     **options: Any,
 ) -> Solution:
-    """`oasis.solvers.highs.solve`, with solutions that keep every limit exactly.
-
-    HiGHS lets a capacity be exceeded by a little more than is forgiven, even if its row is
-    multiplied by `highs.ROW_SCALE`. Such a solution is refused, cut off by rows of whole numbers
-    that everything keeps that fits, and the model is solved again. The bound holds throughout.
-
-    Parameters
-    ----------
-    problem : pulp.LpProblem
-        A maximisation with the rows of the limits; it is not changed.
-    limits : callable
-        Returns the limits that the solution must keep.
-    on_refused : callable, optional
-        Called after each solution that does not.
-    options
-        Of `oasis.solvers.highs.solve`.
-
-    Returns
-    -------
-    Solution
-        Without values if the budget was spent before one kept the limits.
-
-    Raises
-    ------
-    SolverError
-        As `oasis.solvers.highs.solve`, or if a solution has what was cut off before.
-    """
+    """`oasis.solvers.highs.solve`, with solutions that keep every limit exactly."""
+    # HiGHS lets a capacity be exceeded by a little more than is forgiven, even if its row is
+    # multiplied by `highs.ROW_SCALE`. Such a solution is cut off by rows of whole numbers that
+    # everything keeps that fits, and the model is solved again.
     bound, known = math.inf, set[Covered]()
     model = ArrayModel.of(problem)
     column = {name: k for k, name in enumerate(model.names)}

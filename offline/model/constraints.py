@@ -32,11 +32,9 @@ def admitted_once(forms: Sequence[JobVariables]) -> Rows:
 
 
 def completed_by(c: JobVariables) -> Rows:
-    """A job has completed by a slot if it had before, or completes in it.
-
-    HiGHS branches on single variables, and to forbid one completion says next to nothing: the job
-    completes a slot later. To fix one of these cuts off all earlier or all later completions.
-    """
+    """A job has completed by a slot if it had before, or completes in it."""
+    # HiGHS branches on single variables, and to forbid one completion says next to nothing: to fix
+    # one of these cuts off all earlier or all later completions.
     before = pulp.lpSum([])
     for slot, var in c.completed.items():
         yield var == before + c.done[slot]
@@ -49,22 +47,16 @@ def training_work(c: JobVariables) -> Rows:
 
 
 def work_by_completion(c: JobVariables) -> Rows:
-    """(2), once for each completion t: a job done by t has had ceil(W_i) worker-slots by t.
-
-    For integers the last row says it all; the others tighten the relaxation.
-    """
+    """(2), once for each completion t: a job done by t has had ceil(W_i) worker-slots by t."""
+    # For integers the last row says it all; the others tighten the relaxation.
     for slot, completed in c.completed.items():
         had = pulp.lpSum(var for (t, _), var in c.workers.items() if t <= slot)
         yield had >= c.work * completed
 
 
 def ps_of_work(c: JobVariables) -> Rows:
-    """(2) and (6) over all slots: a job that completes has had enough parameter servers in all.
-
-    `fewest_ps` is the least number for its work, however it is spread over slots. For integers (2)
-    and (6) imply this row; it tightens relaxations, in which parameter servers are fractions. Only
-    the master has it.
-    """
+    """(2) and (6) over all slots: a job that completes has had enough parameter servers in all."""
+    # For integers (2) and (6) imply this row; it tightens relaxations with fractions of them.
     if c.ps:
         slots = [t - c.job.arrival + 1 for t in c.done]
         fewest = fewest_ps(c.job, c.work, c.parallel, max(slots))
@@ -95,13 +87,9 @@ def ps_bandwidth(c: JobVariables) -> Rows:
 
 
 def ps_ratio(job: Job, most: int) -> tuple[int, int, int] | None:
-    """Integers p, q and m with ``ps_needed(n) = ceil((n - m) p / q)`` for m <= n <= `most`.
-
-    `Job.ps_needed` rounds b_i / B_i with a tolerance. The smallest ps_needed(n) / n is a fraction
-    that gives the same counts without one, so that a row with these integers is either kept or
-    broken by a whole unit. m counts the workers that need no parameter server: 0, unless b_i / B_i
-    is below the tolerance. None if no worker needs any.
-    """
+    """Integers p, q and m with ``ps_needed(n) = ceil((n - m) p / q)`` for m <= n <= `most`."""
+    # `ps_needed` rounds with a tolerance. The smallest ps_needed(n) / n gives the same counts
+    # without one. m workers need no parameter server: 0, unless b_i / B_i is below the tolerance.
     needed = job.ps_needed(np.arange(most + 1))
     free = int(np.flatnonzero(needed == 0)[-1])
     if free == most:
@@ -118,10 +106,8 @@ def ps_at_most_workers(c: JobVariables) -> Rows:
 
 
 def no_worker_after_completion(c: JobVariables) -> Rows:
-    """(8): no worker after the completion.
-
-    (3) implies these rows for integers; server by server they tighten the relaxation.
-    """
+    """(8): no worker after the completion."""
+    # (3) implies these rows for integers; server by server they tighten the relaxation.
     running = {slot: c.running(slot) for slot in c.slots}
     for (slot, _), var in c.workers.items():
         yield var <= var.upBound * running[slot]
@@ -132,10 +118,7 @@ def of_job(
     work: Callable[[JobVariables], Rows] = training_work,
     further: Sequence[Callable[[JobVariables], Rows]] = (),
 ) -> Rows:
-    """(2), as `work` writes it, (3), (6), (7), (11), what `completed` means, and its minimum.
-
-    Of the forms of one job, of which it runs in one at most; `further` rows of each after those.
-    """
+    """(2), as `work` writes it, (3), (6), (7), (11), what `completed` means, and its minimum."""
     yield from admitted_once(forms)
     rows = completed_by, work, workers_at_most_chunks, minimum_of_workers
     for c, rows_of in product(forms, (*rows, ps_bandwidth, ps_at_most_workers, *further)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,48 +16,15 @@ from offline.model import constraints
 from offline.model.arrays import OfflineArrays
 from offline.model.capacities import Limit, limits_of_empty_servers, solve_within
 from offline.model.schedule_model import ScheduleModel
-from offline.params import Params
+from offline.params import CompactParams
 from offline.problem import Method, OfflineProblem, seed_of
 from offline.state import Phase, SolveState
-
-
-@dataclass(frozen=True, slots=True)
-class CompactParams(Params):
-    """Parameters of HiGHS on the compact model.
-
-    Parameters
-    ----------
-    presolve : bool
-        Whether HiGHS may simplify the model first. False is for cross-checks.
-
-    Examples
-    --------
-    >>> from offline import CompactParams
-    >>> CompactParams().presolve
-    True
-    """
-
-    presolve: bool = True
-
 
 ROW_WORK = 3e-5  # of adding a row to the model, in units of about a second
 
 
 class CompactModel(ScheduleModel):
-    """The whole problem (1)-(13).
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    budget : Budget
-        Time or work for building the model.
-
-    Raises
-    ------
-    OutOfTimeError
-        If `budget` passes first.
-    """
+    """The whole problem (1)-(13)."""
 
     def __init__(self, arrays: OfflineArrays, budget: Budget = NO_LIMIT) -> None:
         super().__init__(arrays, "oasis_offline", budget=budget)
@@ -91,17 +57,7 @@ ENDED_WITH_SCHEDULES = (
 
 
 class ScheduleExchange:
-    """Exchange of incumbents between the solve state and a running HiGHS, in both directions.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    model : CompactModel
-        The model that HiGHS solves.
-    state : SolveState
-        State of the solve; other processes may add schedules meanwhile.
-    """
+    """Exchange of incumbents between the solve state and a running HiGHS, in both directions."""
 
     def __init__(self, instance: Instance, model: CompactModel, state: SolveState) -> None:
         self.instance, self.model, self.state = instance, model, state
@@ -117,16 +73,7 @@ class ScheduleExchange:
         return self.model.values_of(schedules)
 
     def found(self, values: Mapping[str, float]) -> None:
-        """Report schedules to the state, unless they exceed a capacity within HiGHS's tolerance.
-
-        Such schedules are refused at the end of the solve too (`solve_within`). Where the state
-        knows better ones, from others, they are still to be given.
-
-        Raises
-        ------
-        SolverError
-            If they break another constraint.
-        """
+        """Report schedules to the state, unless they exceed a capacity within HiGHS's tolerance."""
         if all(limit.holds(values) for limit in self.model.limits()):
             schedules = self.model.schedules_of(values)
             self.state.found(_verified(self.instance, schedules), schedules)

@@ -20,26 +20,7 @@ Placement = tuple[int, int, int]
 
 
 class ScheduleModel:
-    """Variables of the forms that can be worth something, and the total utility (1); no rows yet.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    name : str
-        Name of the model.
-    are_merged : bool
-        Whether all servers of a group are taken for one, number 0.
-    budget : Budget
-        Raises `OutOfTimeError` once it has no time left.
-
-    Attributes
-    ----------
-    problem : pulp.LpProblem
-        Maximises the total utility.
-    jobs : list of JobVariables
-        The forms of jobs that can be worth something, in the order of the file.
-    """
+    """Variables of the forms that can be worth something, and the utility (1); no rows yet."""
 
     def __init__(
         self,
@@ -97,11 +78,7 @@ class ScheduleModel:
 
 
 def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placement]) -> Schedule:
-    """The schedule with as many workers as its work takes: the latest are left out.
-
-    A slot keeps its minimum of workers, unless none is needed there, and as many parameter servers
-    as its workers need, (6).
-    """
+    """The schedule with as many workers as its work takes: the latest are left out."""
     in_slot: dict[int, int] = {}
     for slot, _, count in workers:
         in_slot[slot] = in_slot.get(slot, 0) + count
@@ -130,38 +107,7 @@ def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placemen
 
 
 def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:
-    """Fewest parameter servers in total that work takes within 1, 2, ... `slots` slots.
-
-    A dynamic program over slots: the first slot takes some workers, the others do the rest.
-
-    Parameters
-    ----------
-    job : Job
-        Its `ps_needed` says how many parameter servers the workers of a slot take.
-    work : int
-        Worker-slots to do.
-    most : int
-        Most workers in one slot, at least 1.
-    slots : int
-        Most slots.
-
-    Returns
-    -------
-    (slots,) int array
-        0 where there are too few slots to do the work at all.
-
-    Examples
-    --------
-    Four workers share a parameter server, the fifth one takes another.
-
-    >>> import oasis
-    >>> from dataclasses import replace
-    >>> job = oasis.generate("testbed", jobs=1, seed=1).jobs[0]
-    >>> worker, ps = {"cpu": 1, "bandwidth_gbps": 1.0}, {"cpu": 1, "bandwidth_gbps": 4.0}
-    >>> job = replace(job, worker=worker, ps=ps)
-    >>> fewest_ps(job, work=10, most=5, slots=4).tolist()  # 5 + 5 workers, and 4 + 4 + 2
-    [0, 4, 3, 3]
-    """
+    """Fewest parameter servers in total that work takes within 1, 2, ... `slots` slots."""
     needed = job.ps_needed(np.arange(most + 1))
     numbers = np.unique(needed)
     # With a number of parameter servers, as many workers as they serve: fewer save nothing.

@@ -18,33 +18,7 @@ from offline.model.arrays import OfflineArrays
 
 @dataclass(frozen=True, slots=True)
 class JobVariables:
-    """A form of a job that can be worth something, with its variables by slot (and server).
-
-    Parameters
-    ----------
-    index : int
-        Index into the forms of the problem.
-    owner : int
-        Index i into its jobs.
-    form : int
-        Index of the form among those of the job.
-    job : Job
-        The job in this form.
-    work : int
-        ceil(W_i), worker-slots.
-    parallel : int
-        Most workers in one slot: N_i, or what the empty cluster holds.
-    utility : mapping of int to float
-        f_i at each completion slot that is worth something.
-    done : mapping of int to binary variable
-        u_i(t): whether the job completes in slot t.
-    completed : mapping of int to binary variable
-        Whether the job has completed by the end of slot t, for the slots of `done`.
-    workers, ps : mapping of (slot, server) to integer variable
-        y_ih(t) and z_ik(t).
-    runs : mapping of int to binary variable
-        Whether the job has workers in a slot; empty for a job with a minimum of one worker.
-    """
+    """A form of a job that can be worth something, with its variables by slot (and server)."""
 
     index: int
     owner: int
@@ -102,24 +76,7 @@ def variables_of(
     are_merged: bool = False,
     budget: Budget = NO_LIMIT,
 ) -> JobVariables | None:
-    """Variables (11)-(13) of a form of a job, None if it can be worth nothing.
-
-    (9)(10) hold because there are none before its arrival.
-
-    Parameters
-    ----------
-    arrays : OfflineArrays
-        The problem.
-    owner, form : int
-        Index of the job, and of the form among its forms.
-    problem : pulp.LpProblem
-        The problem that receives the variables.
-    are_merged : bool
-        Whether all servers of a group are taken for one, number 0: the variables are then the
-        counts of each slot.
-    budget : Budget
-        Raises `OutOfTimeError` once it has no time left.
-    """
+    """Variables (11)-(13) of a form of a job, None if it can be worth nothing."""
     index = arrays.forms_of[owner][form]
     job = arrays.forms[index]
     rooms = [group.units(index, job.chunks) for group in (arrays.worker, arrays.ps)]

@@ -24,14 +24,13 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import oasis
-from offline import processes, solve
+from offline import periods, processes, solve
 from offline.benders import decomposition, primal, replanning, slot_model, subproblem
-from offline.column_generation import cutting, slot_cuts
+from offline.column_generation import cutting, restricted_master
 from offline.heuristics import (
     recombination,
     window_search,
 )
-from offline.periods import bound, model
 from tests.benchmarks.streams import calibrated
 
 SIZES = ("testbed", "20x50x50", "100x50x100", "300x50x400")
@@ -149,13 +148,13 @@ PARTS = (
     ),
     Part(
         "slot cuts",
-        (slot_cuts, cutting),
+        (restricted_master.SlotCut, restricted_master.SlotCuts, cutting),
         PRICED,
         params={"cutting_share": 0.0},
     ),
     Part(
         "periods",
-        (bound, model),
+        (periods,),
         ("100x50x100", "300x50x100"),
         method="colgen",
         cores=2,

@@ -53,7 +53,7 @@ def solve_cpsat(
     workers: int = 1,
     work_limit: float | None = None,
 ) -> OfflineResult:
-    """Solve the offline problem (1)-(13) with CP-SAT; arguments and result as of `solve_milp`.
+    """Solve the offline problem (1)-(13) with CP-SAT; arguments and result as of `solve`.
 
     Parameters
     ----------

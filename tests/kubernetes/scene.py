@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,8 @@ from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, PLURAL
-from oasis.kubernetes.objects.capacity_window import window_resource
-from oasis.kubernetes.objects.manifests import rights
+from oasis.kubernetes.objects.manifests import own, shared
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from oasis.kubernetes.objects.schema import custom_resource
-from oasis.kubernetes.objects.utility_class import class_resource
 from tests.background import beside
 from tests.kubernetes.controlplane.access import Account, apply
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -31,6 +28,11 @@ EXAMPLE = Path(__file__).parents[2] / "docs/examples/congested.json"
 SYSTEM = "oasis-system"
 
 
+def rights(namespace: str = SYSTEM, spaces: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The shipped rights of a controller."""
+    return [made for made in own(namespace, spaces=spaces) if "Role" in made["kind"]]
+
+
 class Scene:
     """Everything around the controllers of one test.
 
@@ -39,8 +41,9 @@ class Scene:
 
     def __init__(self, plane: ControlPlane, namespace: str, clock: SlotClock) -> None:
         self.plane, self.namespace, self.clock = plane, namespace, clock
-        apply(plane.client, [custom_resource(), class_resource(), window_resource()])
-        self.account: Account = plane.service_account(FIELD_MANAGER, SYSTEM, rights(SYSTEM))
+        kinds = [made for made in shared() if made["kind"] == "CustomResourceDefinition"]
+        apply(plane.client, kinds)
+        self.account: Account = plane.service_account(FIELD_MANAGER, SYSTEM, rights())
         self.admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
         until(self._served, "our kinds are served", 30.0)
 

@@ -10,7 +10,6 @@ from baselines import DRF, FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS
-from oasis.kubernetes.objects.manifests import CLUSTER_RIGHTS, OWN_RIGHTS
 from oasis.kubernetes.objects.node_affinity import REQUIRED
 from tests.kubernetes.adapter import (
     delete_job,
@@ -25,8 +24,9 @@ from tests.kubernetes.adapter import (
     watched_gangs,
 )
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.controlplane.audit import denied, verbs
+from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.scene import rights
 
 
 def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cluster) -> None:
@@ -47,12 +47,7 @@ def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cl
     for name in ("one", "two"):
         assert longest_stretch(partly, name) < scene.clock.slot_seconds
     used = verbs(cluster.plane.requests(scene.account, start))
-    shipped = {
-        (group, resource, verb)
-        for group, resource, words in (*CLUSTER_RIGHTS, *OWN_RIGHTS)
-        for verb in words
-    }
-    assert used <= shipped
+    assert used <= granted(rights())
     assert not denied(cluster.plane.requests(scene.account, start))
 
 

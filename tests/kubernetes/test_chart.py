@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 import yaml
 
-from oasis.kubernetes.objects.manifests import everything
-from oasis.kubernetes.objects.namespaced import namespaced
+from oasis.kubernetes.objects.manifests import own, shared
 from tests.kubernetes.scene import SYSTEM
-from tests.kubernetes.tutorial.page import DEPLOY, Shell, environment, typed, words_on_path
+from tests.kubernetes.tutorial.page import (
+    CHART,
+    DEPLOY,
+    Shell,
+    environment,
+    typed,
+    words_on_path,
+)
 
 
 @pytest.fixture
@@ -29,21 +35,19 @@ Keyed = dict[tuple[str, ...], dict[str, Any]]
 def keyed(objects: list[dict[str, Any]]) -> Keyed:
     """By kind, name and, but for the controller's own, namespace.
 
-    Without what only Helm has, and without the namespace, which Helm makes itself.
+    Without the namespace, which Helm makes itself.
     """
     found = {}
     for body in objects:
         if body and body["kind"] != "Namespace":
             meta = body["metadata"]
-            if meta.get("annotations") == {"helm.sh/resource-policy": "keep"}:
-                del meta["annotations"]
             space = [] if meta.get("namespace") in (None, "ml", SYSTEM) else [meta["namespace"]]
             found[body["kind"], meta["name"], *space] = body
     return found
 
 
 def rendered(shell: Shell, *options: str) -> Keyed:
-    text = shell(f"helm template x chart -n ml {' '.join(options)}")
+    text = shell(f"helm template x {CHART} -n ml {' '.join(options)}")
     return keyed(list(yaml.safe_load_all(text)))
 
 
@@ -81,13 +85,26 @@ IMAGE = "registry.example/oasis@sha256:1"
 def test_the_chart_renders_what_install_prints(
     shell: Shell, options: tuple[str, ...], wanted: dict[str, Any]
 ) -> None:
-    assert rendered(shell, *options) == keyed(everything("ml", **wanted))
+    assert rendered(shell, *options) == keyed([*shared(), *own("ml", **wanted)])
 
 
 def test_rights_in_some_namespaces_alone(shell: Shell) -> None:
-    arguments = ["--slot-seconds=60", "--namespaced=team-a,team-b"]
-    wanted = namespaced(everything("ml", arguments=arguments), ["team-a", "team-b"])
-    assert rendered(shell, "--set=namespaces={team-a,team-b}") == keyed(wanted)
+    wanted = own("ml", arguments=["--slot-seconds=60"], spaces=["team-a", "team-b"])
+    assert rendered(shell, "--set=namespaces={team-a,team-b}") == keyed([*shared(), *wanted])
+
+
+def test_a_name_may_be_that_of_the_default_namespace(shell: Shell) -> None:
+    options = "-n oasis-scheduler --set name=oasis-system --set crds.enabled=false"
+    found = list(yaml.safe_load_all(shell(f"helm template x {CHART} {options}")))
+    wanted = own("oasis-scheduler", arguments=["--slot-seconds=60"], name="oasis-system")
+    assert keyed(found) == keyed(wanted)
+
+
+def test_what_controllers_share_goes_with_a_release_that_does_not_keep_it(shell: Shell) -> None:
+    found = rendered(shell, "--set=crds.keep=false")
+    wanted = keyed(shared())
+    assert wanted.keys() <= found.keys()
+    assert not any(found[key]["metadata"].get("annotations") for key in wanted)
 
 
 def test_what_else_can_be_set(shell: Shell) -> None:
@@ -104,7 +121,7 @@ def test_what_else_can_be_set(shell: Shell) -> None:
 
 
 def test_lint(shell: Shell) -> None:
-    assert "0 chart(s) failed" in shell("helm lint --strict chart")
+    assert "0 chart(s) failed" in shell(f"helm lint --strict {CHART}")
 
 
 @pytest.mark.parametrize(
@@ -123,12 +140,12 @@ def test_lint(shell: Shell) -> None:
     ],
 )
 def test_a_wrong_value_is_named(shell: Shell, value: str, message: str) -> None:
-    assert message in shell(f"helm template x chart --set '{value}'", code=1)
+    assert message in shell(f"helm template x {CHART} --set '{value}'", code=1)
 
 
 def test_kustomize_renders_the_manifests_and_moves_them(shell: Shell, tmp_path: Path) -> None:
     found = keyed(list(yaml.safe_load_all(shell("kubectl kustomize ."))))
-    assert found == keyed(everything())
+    assert found == keyed([*shared(), *own()])
     overlay = tmp_path / "overlay"
     overlay.mkdir()
     # kustomize takes no absolute path

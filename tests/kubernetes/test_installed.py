@@ -15,16 +15,17 @@ import pytest
 import yaml
 
 from oasis.kubernetes.api.connection import Connection
-from oasis.kubernetes.api.resources import CONFIG_MAPS, PODS, Objects, apply_object
+from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.names import JOB_UID, NODE_ROLE
 from oasis.version import __version__
 from tests.kubernetes.cluster import GPU
+from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import SYSTEM
 from tests.kubernetes.tutorial.page import (
-    DEPLOY,
+    CHART,
     Shell,
     container,
     environment,
@@ -32,9 +33,8 @@ from tests.kubernetes.tutorial.page import (
     words_on_path,
 )
 
-BEFORE = Path(__file__).with_name(
-    "before.yaml.xz"
-)  # deploy/oasis.yaml of an earlier version# As docs/kubernetes-operate.md has it.
+BEFORE = Path(__file__).with_name("before.yaml.xz")  # what an earlier version installed
+# As docs/kubernetes-operate.md has it.
 SHARED = "crd,clusterroles,validatingadmissionpolicies,validatingadmissionpolicybindings"
 
 JOB = """
@@ -104,14 +104,14 @@ def there(admin: Objects) -> set[str]:
 @pytest.mark.usefixtures("nothing_is_left")
 def test_a_release_of_helm_is_upgraded_and_uninstalled(shell: Shell, tmp_path: Path) -> None:
     older = tmp_path / "older"
-    shutil.copytree(DEPLOY / "chart", older)
+    shutil.copytree(CHART, older)
     chart = older / "Chart.yaml"
     chart.write_text(chart.read_text().replace(f"ersion: {__version__}", "ersion: 0.0.9"))
     shell(f"helm install o {older} -n {SYSTEM} --create-namespace --wait --timeout 2m")
     image = "kubectl -n oasis-system get deployment oasis-scheduler -o jsonpath='{..image}'"
     assert shell(image) == "oasis-scheduler:0.0.9"
     shell("kubectl create -f -", given=JOB)
-    shell(f"helm upgrade o chart -n {SYSTEM} --set slotSeconds=300 --wait --timeout 2m")
+    shell(f"helm upgrade o {CHART} -n {SYSTEM} --set slotSeconds=300 --wait --timeout 2m")
     assert shell(image) != "oasis-scheduler:0.0.9"
     shell(f"helm uninstall o -n {SYSTEM} --wait")
     assert "long" in shell("kubectl get oasisjobs")  # jobs outlive the release
@@ -132,12 +132,10 @@ def test_a_version_before_is_upgraded_and_uninstalled(
     """A job that ran under the former version keeps its pods, whatever the checkpoint was."""
     admin = Objects(Connection.open(str(plane.admin.kubeconfig())))
     with lzma.open(BEFORE, "rt") as text:
-        for body in yaml.safe_load_all(text):
-            apply_object(admin, body)
+        apply(plane.client, yaml.safe_load_all(text))
     shell("kubectl wait --for condition=established crd/oasisjobs.oasis-scheduler.io")
     shell("kubectl create -f -", given=JOB)
-    install = "oasis kubernetes install --apply --argument=--slot-seconds=2"
-    assert "applied Deployment oasis-scheduler" in shell(install)
+    shell("oasis kubernetes install --argument=--slot-seconds=2 | kubectl apply -f -")
 
     def pods() -> list[str]:
         """Uids of the pods of the job that are placed."""
@@ -158,17 +156,9 @@ def test_a_version_before_is_upgraded_and_uninstalled(
             "it is rewritten",
         )
     assert pods() == ran
-    shell("kubectl -n oasis-system create configmap mine")
-
-    says = shell("oasis kubernetes uninstall")
-    assert "default/long, Running, and its 2 pods" in says
-    assert "nothing is deleted" in says
-    assert "Deployment" in shell("kubectl -n oasis-system get deployment -o yaml")
-    assert "which holds ConfigMap mine" in shell("oasis kubernetes uninstall --apply")
+    # As docs/kubernetes-operate.md has it, too.
+    shell("oasis kubernetes install --own | kubectl delete --ignore-not-found -f -")
     assert pods() == ran
-    assert [c["metadata"]["name"] for c in admin.list_all(CONFIG_MAPS, SYSTEM)[0]] == [
-        *("kube-root-ca.crt", "mine")
-    ]
-    shell("kubectl -n oasis-system delete configmap mine")
-    assert "deleted 1 jobs" in shell("oasis kubernetes uninstall --with-jobs --apply")
-    assert "expected the namespace of a controller" in shell("oasis kubernetes uninstall", code=2)
+    shell("kubectl delete oasisjobs --all --all-namespaces --cascade=foreground")
+    assert pods() == []
+    shell("oasis kubernetes install | kubectl delete --ignore-not-found -f -")

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+import yaml
 
 from baselines import FIFO
 from oasis.kubernetes import names
@@ -21,22 +23,27 @@ from oasis.kubernetes.api.resources import (
     OASIS_JOBS,
     PODS,
     Objects,
-    kind_of,
 )
 from oasis.kubernetes.names import FIELD_MANAGER
-from oasis.kubernetes.objects.admission_policies import admission_policies
-from oasis.kubernetes.objects.existing import JOB
-from oasis.kubernetes.objects.manifests import rights, tenant_roles
-from oasis.kubernetes.objects.namespaced import namespaced
-from oasis.kubernetes.objects.utility_class import class_resource
+from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
+from oasis.kubernetes.objects.manifests import shared
 from tests.kubernetes.adapter import elastic, rigid, running_workers, scene_of, wait_phases
-from tests.kubernetes.cluster import Cluster, pod, report_rights
-from tests.kubernetes.controlplane.access import Account, apply
+from tests.kubernetes.cluster import GPU, Cluster, pod, report_rights
+from tests.kubernetes.controlplane.access import Account, apply, define
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import job_spec, make, marked, status
-from tests.kubernetes.scene import Scene
+from tests.kubernetes.existing import (
+    definition,
+    job_spec,
+    make,
+    marked,
+    stand_ins,
+    status,
+    template,
+)
+from tests.kubernetes.scene import Scene, rights
+from tests.kubernetes.tutorial.page import CHART
 
 MERGE = "application/merge-patch+json"
 
@@ -54,15 +61,16 @@ def utility_class(name: str, **spec: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def installed(shared_plane: ControlPlane) -> Iterator[Objects]:
     """Install the objects for tenants, and remove them: the other tests know no policies."""
-    made = [*admission_policies(), *tenant_roles()]
-    apply(shared_plane.client, [class_resource()])
-    apply(shared_plane.client, made)
+    apply(shared_plane.client, shared())
     admin = Objects(Connection.open(str(shared_plane.admin.kubeconfig())))
     yield admin
-    for body in reversed(made):
-        found = admin.get(kind_of(body), body["metadata"]["name"])
-        assert found is not None
-        admin.delete(kind_of(body), found)
+    remove(shared_plane, [made for made in shared() if made["kind"] != "CustomResourceDefinition"])
+
+
+def remove(plane: ControlPlane, manifests: list[dict[str, Any]]) -> None:
+    for body in manifests:
+        kind = plane.client.resources.get(api_version=body["apiVersion"], kind=body["kind"])
+        kind.delete(name=body["metadata"]["name"])
 
 
 @pytest.fixture
@@ -235,6 +243,44 @@ def test_a_claim_that_only_the_controller_can_read_gains_nothing(
         assert running_workers(scene) == {"honest": 4}
 
 
+@pytest.fixture
+def labelled(installed: Objects, shared_plane: ControlPlane) -> Iterator[None]:
+    """The policies with which a label is enough; the other tests know none."""
+    made = list(yaml.safe_load_all((CHART / "labelled.yaml").read_text(encoding="utf-8")))
+    apply(shared_plane.client, made)
+    yield
+    remove(shared_plane, made)
+
+
+@pytest.mark.usefixtures("labelled")
+def test_a_label_is_enough_under_a_class_that_says_the_rest(
+    scene: Scene, cluster: Cluster, installed: Objects
+) -> None:
+    said = {"utility": {"kind": "constant", "value": 9}, "work": {"workerSeconds": 4}}
+    installed.apply(CLASSES, utility_class("small", maximum=100, default=True, **said))
+    define(cluster.plane.client, [definition(JOBSET), definition(TRAINJOB)])
+    bare = template("3s")
+    del bare["spec"]["schedulingGates"]
+    parts = [{"name": "w", "template": {"spec": {"parallelism": 2, "template": bare}}}]
+    trainer = {"numNodes": 2, "resourcesPerNode": {"requests": {GPU: "1"}}}
+    specs: dict[ExistingKind, Any] = {JOB: {"parallelism": 2, "template": bare}}
+    specs |= {JOBSET: {"replicatedJobs": parts}, TRAINJOB: {"trainer": trainer}}
+    with stand_ins(scene), scene.controller(FIFO):
+        for kind, spec in specs.items():
+            body = marked(scene, kind, f"bare-{kind.name.lower()}", spec)
+            del body["metadata"]["annotations"], body["spec"]["suspend"]
+            path = kind.where.path(scene.namespace)
+            dry = partial(
+                installed.connection.request, "POST", path, body=body, query={"dryRun": "All"}
+            )
+            # The API server follows a new policy after a moment.
+            until(lambda ask=dry: ask()["spec"].get("suspend"), "it would be suspended", 30.0)
+            make(scene, kind, body)
+        for kind in specs:
+            name = f"bare-{kind.name.lower()}"
+            until(lambda k=kind, n=name: status(scene, k, n).get("utility") == 9, name, 60.0)
+
+
 def test_rights_in_some_namespaces_are_enough_for_them(
     scene: Scene, cluster: Cluster, installed: Objects
 ) -> None:
@@ -246,7 +292,7 @@ def test_rights_in_some_namespaces_are_enough_for_them(
             other.create_namespace()
         spaces = (cluster.namespace, others[0].namespace)
         account = plane.service_account(FIELD_MANAGER, system, ())
-        apply(plane.client, namespaced(rights(system), spaces))
+        apply(plane.client, rights(system, spaces))
         begin = plane.audit_position()
         scene.account = account
         made = rigid(scene, "job", 2, 1.0)
@@ -272,7 +318,7 @@ def test_rights_in_some_namespaces_are_enough_for_them(
         everywhere = {one.resource for one in asked if not one.namespace}
         known = {"nodes", "persistentvolumes", "utilityclasses", "capacitywindows"}
         assert everywhere == known  # there is no window to write a condition on
-        assert verbs(asked) <= granted(namespaced(rights(system), spaces))
+        assert verbs(asked) <= granted(rights(system, spaces))
     finally:
         for other in others:
             other.clear()

@@ -22,11 +22,10 @@ from oasis.kubernetes.api.resources import (
     Objects,
 )
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
-from oasis.kubernetes.objects.manifests import rights
 from tests.kubernetes.adapter import CLOCK, scene_of
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
-from tests.kubernetes.scene import SYSTEM, Scene
+from tests.kubernetes.scene import SYSTEM, Scene, rights
 
 USING = (
     *("test_adapter", "test_adapter_faults", "test_existing", "test_cluster_controllers"),
@@ -92,7 +91,7 @@ def test_the_verbs_of_the_whole_run_are_exactly_the_shipped_ones(
         pytest.skip(f"only a run of all tests uses all rights: {', '.join(USING)}")
     scene, _ = controllers_account(cluster)
     asked = cluster.plane.requests(scene.account)
-    assert verbs(asked) - granted(rights(SYSTEM)) == set()
-    assert granted(rights(SYSTEM)) - verbs(asked) == set()
+    assert verbs(asked) - granted(rights()) == set()
+    assert granted(rights()) - verbs(asked) == set()
     # an API server that has just been started refuses everybody until it knows the roles
-    assert {(r.group, r.resource, r.verb) for r in denied(asked)} <= granted(rights(SYSTEM))
+    assert {(r.group, r.resource, r.verb) for r in denied(asked)} <= granted(rights())

@@ -103,7 +103,7 @@ PARTS = (
     ),
     Part(
         "slot cuts",
-        ("offline/column_generation/slot_cuts.py", "offline/column_generation/cutting.py"),
+        ("offline/column_generation/restricted_master.py", "offline/column_generation/cutting.py"),
         (U + "offline/test_slot_cuts.py", U + "offline/test_cutting.py"),
     ),
     Part(
@@ -133,7 +133,7 @@ PARTS = (
     ),
     Part(
         "periods",
-        ("offline/periods/model.py",),
+        ("offline/periods.py",),
         (U + "offline/test_periods.py", P + "test_period_bounds.py"),
     ),
     Part(
@@ -151,7 +151,7 @@ PARTS = (
     ),
     Part(
         "plans",
-        ("offline/benders/plans.py",),
+        ("offline/benders/primal.py",),
         (
             U + "offline/test_plans_and_primal.py",
             P + "test_close_plans.py",

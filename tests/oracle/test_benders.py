@@ -25,14 +25,13 @@ from oasis.solvers import SolveProgress, Status, highs
 from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
-from offline import BendersParams, solve, solve_benders, solve_brute_force, solve_milp
+from offline import BendersParams, solve
 from offline.benders.decomposition import LEVELS, Decomposition
 from offline.benders.master import CountModel
-from offline.benders.params import MasterParams
 from offline.heuristics.recombination import Alternation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns import CutGenerator, CutParams, PatternPool, classes
+from offline.patterns import CutGenerator, PatternPool, classes
 from tests.linear import as_pulp
 from tests.oracle.odds import CROSSED, at_odds, crossed, quarrels, unit_job
 from tests.strategies import all_instances, fewer, of, small_instances
@@ -48,7 +47,7 @@ PATIENCE = 2_000  # phases until a solve without a limit is taken for endless
 def optimum(instance: Instance) -> Mapping[str, Schedule]:
     """The best schedules, if the instance is small enough to enumerate."""
     try:
-        return solve_brute_force(instance).schedules
+        return solve(instance, "bruteforce").schedules
     except ValueError:
         assume(False)
         raise
@@ -110,7 +109,7 @@ def generator(
     capacity: FloatArray, classes_at_most: int | None, demand: FloatArray, most: IntArray
 ) -> CutGenerator:
     pool = PatternPool(*classes(capacity, classes_at_most), demand, most)
-    return CutGenerator(pool, CutParams())
+    return CutGenerator(pool)
 
 
 def with_cuts(model: CountModel, number: int) -> int:
@@ -244,16 +243,15 @@ def test_held_counts_may_fall_but_not_rise_in_their_slots(instance: Instance) ->
 # -- the whole method --------------------------------------------------------------------------
 
 
-SMALL = MasterParams().whole_size
+SMALL = BendersParams().whole_size
 
 
-def hurried(whole_size: int = SMALL, **master: float) -> BendersParams:
+def hurried(whole_size: int = SMALL) -> BendersParams:
     """Short searches for better solutions: here the proof must do the work, not they.
 
     With a `whole_size` of 0, no instance is small enough to try whole counts at once.
     """
-    params = MasterParams(whole_size=whole_size, **master)
-    return BendersParams(search_limit=0.02, patch_limit=0.02, master=params)
+    return BendersParams(search_limit=0.02, patch_limit=0.02, whole_size=whole_size)
 
 
 def unaided(patch: pytest.MonkeyPatch) -> None:
@@ -301,8 +299,9 @@ def proven(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CountModel, "forbid", noted)
-        result = solve_benders(
+        result = solve(
             instance,
+            "benders",
             time_limit=None,
             params=params or hurried(),
             warm_start=warm_start,
@@ -342,7 +341,7 @@ def test_optimum_is_the_one_of_the_compact_model(monkeypatch: pytest.MonkeyPatch
     @given(all_instances(most_servers=3))
     @fewer(4)
     def holds(instance: Instance) -> None:
-        compact = solve_milp(instance, time_limit=None)
+        compact = solve(instance, "milp", time_limit=None)
         assert compact.status is Status.OPTIMAL
         best = pytest.approx(compact.objective, rel=PROOF, abs=DIGITS)
         assert proven(instance, {}, reached) == best
@@ -376,15 +375,16 @@ def masters(instance: Instance, params: BendersParams) -> list[str]:
     entered: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         unaided(patch)
-        result = solve_benders(
+        result = solve(
             instance,
+            "benders",
             time_limit=None,
             params=params,
             warm_start={},
             on_progress=lambda progress: entered.append(progress.phase),
         )
     assert result.status is Status.OPTIMAL
-    assert result.objective == solve_brute_force(instance).objective
+    assert result.objective == solve(instance, "bruteforce").objective
     return [phase for phase in entered if phase in {FRACTIONS, WHOLE}]
 
 
@@ -447,7 +447,7 @@ def test_a_tiny_limit_encloses_the_optimum_of_jobs_at_odds(
 ) -> None:
     best = oasis.verify(instance, optimum(instance))
     for warm_start in (None, {}):
-        result = solve_benders(instance, time_limit=seconds, warm_start=warm_start)
+        result = solve(instance, "benders", time_limit=seconds, warm_start=warm_start)
         assert oasis.verify(instance, result) == result.objective
         assert result.objective <= best * (1 + PROOF)
         assert result.upper_bound >= best * (1 - PROOF)

@@ -9,7 +9,7 @@ import pytest
 import oasis
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
-from offline import solve_brute_force
+from offline import solve
 from offline.column_generation.bound import ConfigurationBound, configuration_bound
 from tests.oracle.tiny import seeded, tiny_instance
 
@@ -19,7 +19,7 @@ SEEDS = range(60)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_bound_is_at_least_the_enumerated_optimum(seed: int) -> None:
     instance = tiny_instance(seeded(seed))
-    optimum = solve_brute_force(instance).objective
+    optimum = solve(instance, "bruteforce").objective
     result = configuration_bound(instance)
     assert result.status is Status.OPTIMAL
     assert result.bound >= optimum - 1e-9 * max(1.0, optimum)

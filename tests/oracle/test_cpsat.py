@@ -18,7 +18,7 @@ import oasis
 from oasis import Instance, SolverError
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers import Status
-from offline import solve_brute_force
+from offline import solve
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel
 from offline.state import OUTWARD
@@ -88,7 +88,7 @@ def assert_holds(whole: WholeModel, values: Sequence[int]) -> None:
 @given(small_instances())
 def test_the_best_schedules_fit_the_whole_model_and_are_worth_no_less_there(instance):
     try:
-        best = solve_brute_force(instance)
+        best = solve(instance, "bruteforce")
     except ValueError:
         assume(False)
     model = CompactModel(OfflineArrays.of(instance))
@@ -107,7 +107,7 @@ def test_the_best_schedules_fit_the_whole_model_and_are_worth_no_less_there(inst
 
 def assert_agrees_with_enumeration(instance: Instance) -> None:
     try:
-        exact = solve_brute_force(instance).objective
+        exact = solve(instance, "bruteforce").objective
     except ValueError:
         assume(False)
     found = cpsat.solve_cpsat(instance)

@@ -20,7 +20,6 @@ from offline import OnlinePrices, WarmStart, configuration_bound, learn_prices, 
 from offline.column_generation.pricing import price
 from offline.column_generation.restricted_master import Column, Grouping, RestrictedMaster
 from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.params import WindowParams
 from offline.heuristics.recombination import recombined
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
@@ -56,7 +55,7 @@ def from_nothing(instance: Instance) -> WarmStart:
         ("bruteforce", None),
         ("milp", None),
         ("benders", None),
-        ("benders", {"master": {"whole_size": 0}}),
+        ("benders", {"whole_size": 0}),
         ("colgen", None),
     ],
     ids=["bruteforce", "milp", "benders", "benders with masters in fractions", "colgen"],
@@ -224,7 +223,7 @@ def test_a_search_in_windows_chooses_forms(optima: dict[int, float]) -> None:
         instance, state = of_kinds(seed), SolveState(Budget())
         arrays = OfflineArrays.of(instance)
         best = BestSolution(PartialSolution(arrays), state, partial(oasis.verify, instance))
-        search = WindowSearch(arrays, best, np.random.default_rng(0), WindowParams())
+        search = WindowSearch(arrays, best, np.random.default_rng(0))
         search.start(Budget(0.05, WorkCounter()))
         assert oasis.verify(instance, best.solution.by_id) <= exact * (1 + 1e-9)
         reached += best.value >= exact * (1 - 1e-9)

@@ -27,7 +27,6 @@ from offline.benders.decomposition import LEVELS
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns import CutParams
 from tests.benchmarks.streams import calibrated
 from tests.linear import as_pulp
 from tests.oracle.test_benders import misfits, with_cuts
@@ -176,4 +175,4 @@ def large_master() -> tuple[CountModel, Separation]:
     """The master of fifty jobs, and its cuts; one of which false optima are known."""
     instance = calibrated(20, 50, 50, 204)
     model = CountModel(OfflineArrays.of(instance))
-    return model, Separation(model, CutParams())
+    return model, Separation(model)

@@ -23,7 +23,7 @@ from oasis import (
     VerificationError,
 )
 from oasis.solvers import Solution, Status, highs
-from offline import METHODS, solve, solve_milp
+from offline import METHODS, solve
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel
 
@@ -106,7 +106,7 @@ def test_known_optimum(problem, optimum, method):
 
 
 def test_schedules_hold_nothing_that_the_job_can_spare():
-    result = solve_milp(instance(job(epochs=3, minibatch_time=0.8), workers=9.0, ps=9.0))
+    result = solve(instance(job(epochs=3, minibatch_time=0.8), workers=9.0, ps=9.0), "milp")
     schedule = result.schedules["a"]
     assert schedule.worker_slots == 5
     assert schedule.completion == 2
@@ -115,13 +115,13 @@ def test_schedules_hold_nothing_that_the_job_can_spare():
 
 def test_ten_tenths_fit_a_server_of_one():
     tenth = job(chunks=10, epochs=1, worker={"cpu": 0.1}, ps={})
-    assert solve_milp(instance(tenth, horizon=1, workers=1.0)).objective == 10.0
+    assert solve(instance(tenth, horizon=1, workers=1.0), "milp").objective == 10.0
 
 
 def test_a_server_short_of_a_ten_millionth_holds_one_worker_less():
     third = job(chunks=3, epochs=1, worker={"cpu": 1.0}, ps={}, utility=Constant(1.0))
     other = replace(third, id="b", chunks=1, worker={"cpu": 1.0 + 3e-7})
-    assert solve_milp(instance(third, other, horizon=1, workers=4.0)).objective == 1.0
+    assert solve(instance(third, other, horizon=1, workers=4.0), "milp").objective == 1.0
 
 
 def test_surplus_of_the_solver_is_dropped_from_the_end():
@@ -135,7 +135,7 @@ def test_surplus_of_the_solver_is_dropped_from_the_end():
 
 
 def test_a_limited_solve_is_never_called_optimal():
-    result = solve_milp(hard(), work_limit=0.5)
+    result = solve(hard(), "milp", work_limit=0.5)
     assert result.status is Status.WORK_LIMIT
     assert result.gap > 1e-6
     assert result.objective < result.upper_bound < math.inf
@@ -143,16 +143,16 @@ def test_a_limited_solve_is_never_called_optimal():
 
 
 def test_no_time_at_all_still_gives_a_bound():
-    result = solve_milp(hard(), time_limit=0.0)
+    result = solve(hard(), "milp", time_limit=0.0)
     assert result.status is Status.TIME_LIMIT
     assert 0 <= result.objective <= result.upper_bound < math.inf
 
 
 def test_the_result_is_never_worse_than_the_warm_start():
     problem = hard()
-    known = solve_milp(replace(problem, jobs=problem.jobs[:2]))
+    known = solve(replace(problem, jobs=problem.jobs[:2]), "milp")
     assert known.objective > 0
-    result = solve_milp(problem, time_limit=0.0, warm_start=known.schedules)
+    result = solve(problem, "milp", time_limit=0.0, warm_start=known.schedules)
     assert result.status is Status.TIME_LIMIT
     assert result.objective >= known.objective
     assert result.parameters["warm_start"] == "warm start"
@@ -169,7 +169,7 @@ def test_the_warm_start_reaches_the_solver(monkeypatch):
         return real(model, **options)
 
     monkeypatch.setattr(highs, "solve", spy)
-    solve_milp(problem, warm_start=known)
+    solve(problem, "milp", warm_start=known)
     start = starts[0]
     placed = sum(value for name, value in start.items() if name.startswith("y"))
     assert placed == sum(schedule.worker_slots for schedule in known.values())
@@ -179,7 +179,7 @@ def test_the_warm_start_reaches_the_solver(monkeypatch):
 def test_an_infeasible_warm_start_is_refused():
     too_little = Schedule("a", np.array([[0, 0, 1]]), np.array([[0, 0, 1]]))
     with pytest.raises(VerificationError, match=r"\(2\)"):
-        solve_milp(instance(job()), warm_start={"a": too_little})
+        solve(instance(job()), "milp", warm_start={"a": too_little})
 
 
 def claim(monkeypatch, **changes) -> None:
@@ -195,31 +195,31 @@ def claim(monkeypatch, **changes) -> None:
 @pytest.mark.parametrize("status", [Status.OPTIMAL, Status.TIME_LIMIT])
 def test_a_bound_below_the_warm_start_stops_the_run(monkeypatch, status):
     problem = instance(job())
-    known = solve_milp(problem).schedules
+    known = solve(problem, "milp").schedules
     claim(monkeypatch, status=status, bound=9.0, objective=0.0, values={})
     with pytest.raises(SolverError, match="bound 9"):
-        solve_milp(problem, warm_start=known)
+        solve(problem, "milp", warm_start=known)
 
 
 def test_a_bound_below_the_solver_s_own_schedule_stops_the_run(monkeypatch):
     claim(monkeypatch, bound=9.9)
     with pytest.raises(SolverError, match=r"bound 9\.9"):
-        solve_milp(instance(job()))
+        solve(instance(job()), "milp")
 
 
 def test_an_optimum_below_the_warm_start_stops_the_run(monkeypatch):
     problem = instance(job())
-    known = solve_milp(problem).schedules
+    known = solve(problem, "milp").schedules
     claim(monkeypatch, values={})
     with pytest.raises(SolverError, match="calls 0 optimal"):
-        solve_milp(problem, warm_start=known)
+        solve(problem, "milp", warm_start=known)
 
 
 def test_a_solver_that_finds_less_than_the_warm_start_in_time_gives_the_warm_start(monkeypatch):
     problem = instance(job(), job("b", utility=Deadline(11.0, 1.0)))  # one of them has to wait
-    known = solve_milp(problem).schedules
+    known = solve(problem, "milp").schedules
     claim(monkeypatch, status=Status.TIME_LIMIT, objective=None, bound=math.inf, values={})
-    result = solve_milp(problem, warm_start=known)
+    result = solve(problem, "milp", warm_start=known)
     assert (result.objective, result.upper_bound) == (15.0, 21.0)
     assert (result.objective_by, result.bound_by) == ("warm start", "every job at its best")
     assert result.schedules == known
@@ -231,13 +231,13 @@ def test_an_infeasible_solution_of_the_solver_stops_the_run(monkeypatch):
     names = [variable.name for variable in model.problem.variables()]
     claim(monkeypatch, values=dict.fromkeys(names, 0.0) | {"u_0_1": 1.0, "y_0_0_0": 2.0})
     with pytest.raises(SolverError, match="infeasible"):
-        solve_milp(instance(job()))
+        solve(instance(job()), "milp")
 
 
 def test_an_infeasible_model_stops_the_run(monkeypatch):
     claim(monkeypatch, status=Status.INFEASIBLE, objective=None, values={})
     with pytest.raises(SolverError, match="admitting no job"):
-        solve_milp(instance(job()))
+        solve(instance(job()), "milp")
 
 
 def test_unknown_method_names_the_known_ones():
@@ -258,17 +258,17 @@ def test_result_is_plain_data():
 
 def test_a_schedule_that_proves_the_bound_is_optimal_whatever_stopped_the_solver(monkeypatch):
     problem = instance(job())
-    known = solve_milp(problem).schedules
+    known = solve(problem, "milp").schedules
     claim(monkeypatch, status=Status.TIME_LIMIT, objective=None, bound=math.inf, values={})
-    result = solve_milp(problem, warm_start=known)
+    result = solve(problem, "milp", warm_start=known)
     assert result.status is Status.OPTIMAL
     assert (result.objective, result.upper_bound) == (10.0, 10.0)
 
 
 def test_a_bound_within_the_solver_s_tolerance_of_a_schedule_is_that_schedule_s_value(monkeypatch):
     problem = instance(job())
-    known = solve_milp(problem).schedules
+    known = solve(problem, "milp").schedules
     claim(monkeypatch, bound=10.0 * (1 - 5e-6))
-    result = solve_milp(problem, warm_start=known)
+    result = solve(problem, "milp", warm_start=known)
     assert result.status is Status.OPTIMAL
     assert (result.objective, result.upper_bound) == (10.0, 10.0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oasis import Instance, Job, verify
 from oasis.solvers import Status, highs
-from offline import solve, solve_milp
+from offline import solve
 from offline.model.arrays import OfflineArrays
 from offline.model.constraints import ps_ratio
 from offline.model.milp import CompactModel
@@ -29,7 +29,7 @@ def tiny(draw: st.DrawFn) -> Instance:
 
 def assert_milp_agrees_with_enumeration(instance: Instance) -> None:
     exact = solve(instance, "bruteforce")
-    found = solve_milp(instance)
+    found = solve(instance, "milp")
     assert found.status is Status.OPTIMAL
     assert found.objective == pytest.approx(exact.objective, rel=1e-6)
     assert found.upper_bound == pytest.approx(exact.objective, rel=1e-6)

@@ -23,7 +23,7 @@ from oasis.online.dp import best_split
 from oasis.online.dp.worker_slots import costs_of_work, workers_for
 from oasis.online.ledger import Ledger
 from oasis.online.search import Granularity, RemainingWork, Search
-from offline import solve_brute_force
+from offline import solve
 from tests.strategies import Market
 
 RESOURCES = ("gpu", "bandwidth_gbps")
@@ -226,7 +226,7 @@ def test_the_offline_optimum_of_one_job_is_that_of_the_enumeration(least: int) -
         )
         instance = Instance(given.horizon, given.cluster, (given.job,))
         found = outcomes(free, 0, given.job.work(1.0), "worker-slot")
-        assert solve_brute_force(instance).objective == best_payoff(free, found), (seed, least)
+        assert solve(instance, "bruteforce").objective == best_payoff(free, found), (seed, least)
 
 
 def textbook(rows: FloatArray, utility: FloatArray, least: int, work: int) -> float:

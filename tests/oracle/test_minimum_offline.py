@@ -12,13 +12,12 @@ import oasis
 from oasis import Instance, Recourse
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline import configuration_bound, solve, solve_benders, solve_milp
+from offline import configuration_bound, solve
 from offline.benders.master import CountModel
 from offline.benders.slot_model import SlotModel
 from offline.enumeration import fitting_counts
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.milp import CompactModel
-from offline.patterns import CutParams
 from tests.oracle.test_benders import SMALL, Patience, hurried, unaided
 from tests.oracle.tiny import seeded, tiny_instance
 
@@ -50,7 +49,7 @@ def test_the_compact_model_agrees_with_the_enumeration() -> None:
     for seed in with_a_gang():
         instance = gangs(seed)
         exact = solve(instance, "bruteforce")
-        found = solve_milp(instance)
+        found = solve(instance, "milp")
         assert found.status is Status.OPTIMAL, seed
         assert found.objective == pytest.approx(exact.objective, rel=1e-6), seed
         assert oasis.verify(instance, found) == found.objective
@@ -97,7 +96,7 @@ def test_schedules_become_values_of_the_model_and_back() -> None:
     [
         ("milp", None),
         ("benders", None),
-        ("benders", {"master": {"whole_size": 0}}),
+        ("benders", {"whole_size": 0}),
         ("colgen", None),
     ],
     ids=["milp", "benders", "benders with masters in fractions", "colgen"],
@@ -143,7 +142,7 @@ def test_masters_alone_find_the_optimum_of_gangs(
     for seed, exact in list(optima.items())[:40]:
         for size in (0, SMALL):
             given = {"warm_start": {}, "params": hurried(size), "on_progress": Patience()}
-            found = solve_benders(gangs(seed), time_limit=None, **given)
+            found = solve(gangs(seed), "benders", time_limit=None, **given)
             assert found.status is Status.OPTIMAL, seed
             assert found.objective == pytest.approx(exact, rel=1e-6), seed
 
@@ -156,7 +155,7 @@ def test_the_workers_of_a_slot_are_none_or_a_whole_gang(optima: dict[int, float]
         model = CountModel(OfflineArrays.of(instance))
         if not model.jobs:
             continue
-        slots, rng = SlotModel(model, CutParams()), np.random.default_rng(seed)
+        slots, rng = SlotModel(model), np.random.default_rng(seed)
         least = np.array([c.job.min_workers for c in model.jobs], dtype=np.int64)
         most = slots.at_least(np.array([c.parallel for c in model.jobs], dtype=np.int64))
         weights = rng.uniform(0.5, 1.5, len(most))

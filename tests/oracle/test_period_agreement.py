@@ -1,6 +1,6 @@
 """The single periods of a horizon with HiGHS, with HiGHS without presolve, and with CBC.
 
-Their bounds add up to one of the instance (`offline.periods.bound`), so that a false optimum of one
+Their bounds add up to one of the instance (`offline.periods`), so that a false optimum of one
 of them would be a false bound.
 """
 
@@ -18,8 +18,7 @@ from oasis.solvers.budget import Budget
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns import CutParams
-from offline.periods.model import PeriodModel
+from offline.periods import PeriodModel
 from tests.oracle.test_milp_agreement import assert_solvers_agree
 from tests.oracle.tiny import seeded, tiny_instance
 
@@ -33,7 +32,7 @@ def periods(first_seed: int) -> Iterator[ArrayModel]:
         if not (master.jobs and middle):
             continue
         model = PeriodModel(master, [range(middle), range(middle, master.arrays.horizon)], 0.0)
-        separation = Separation(master, CutParams())
+        separation = Separation(master)
         for group in GROUPS:
             most = rng.uniform(0.0, [c.parallel for c in master.jobs])
             separation.cut_off(group, model.units(group, most), (), Budget())

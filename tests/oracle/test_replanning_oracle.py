@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -9,20 +11,17 @@ from hypothesis import strategies as st
 from oasis import Instance
 from oasis.certify.verify import verify
 from oasis.solvers.budget import WorkLimit
+from offline.benders import replanning
 from offline.benders.master import CountModel
-from offline.benders.params import BendersParams, ReplanningParams
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
-from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests.oracle.odds import crossed, quarrels
 from tests.oracle.test_benders import optimum
 from tests.strategies import fewer, small_instances
-
-PARAMS = BendersParams()
 
 
 @given(
@@ -49,10 +48,10 @@ def test_schedules_verify_and_values_rise_to_the_optimum_at_most(
         np.zeros((arrays.horizon, *group.capacity.shape)) for group in (arrays.worker, arrays.ps)
     )
     duals = DualValues.of(arrays, free, ps_free)
-    rng, separation = np.random.default_rng(seed), Separation(model, PARAMS.cuts)
-    primal = PrimalHeuristic(model, separation, best, duals, rng, PARAMS.primal)
-    params = ReplanningParams(first_jobs=len(arrays.jobs), least_tries=3, span=span)
-    search = Replanning(model, separation, primal, best, duals, rng, params)
+    rng, separation = np.random.default_rng(seed), Separation(model)
+    primal = PrimalHeuristic(model, separation, best, duals, rng)
+    with mock.patch.object(replanning, "FIRST_JOBS", len(arrays.jobs)):
+        search = Replanning(model, separation, primal, best, duals, rng, span)
     search.search(state.budget.within(0.5))
     assert values == sorted(values)
     assert best.value <= verify(instance, optimum(instance)) * (1 + 1e-9)

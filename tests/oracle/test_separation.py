@@ -20,16 +20,15 @@ from oasis.model.schedule import placements
 from oasis.solvers import PROOF, Solution, SolveProgress, Status
 from oasis.solvers.budget import Budget
 from oasis.solvers.running import RunningSolve
-from offline import BendersParams, solve_benders
-from offline.benders import plans
+from offline import solve
+from offline.benders import decomposition as masters
+from offline.benders import primal
 from offline.benders import solve as benders
 from offline.benders.decomposition import Decomposition
 from offline.benders.master import CountModel
-from offline.benders.params import MasterParams, PrimalParams
-from offline.benders.plans import close_plan, whole_plan
+from offline.benders.primal import PlanLimits, close_plan, whole_plan
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns import CutParams
 from offline.problem import OfflineProblem
 from offline.state import SolveState, warm_start_of
 from tests.oracle.odds import CROSSED, at_odds, quarrels, unit_job
@@ -66,7 +65,7 @@ def test_what_a_plan_teaches_spares_every_feasible_schedule(
     solutions = feasible(instance)
     model = CountModel(OfflineArrays.of(instance))
     assume(model.jobs)
-    separation, slots = Separation(model, CutParams()), range(instance.horizon)
+    separation, slots = Separation(model), range(instance.horizon)
     places = [(group, slot) for group in ("worker", "ps") for slot in slots]
     choices = [(*place, counts) for place in places for counts in misfits(model, *place)]
     assume(choices)
@@ -83,7 +82,7 @@ def test_a_cut_is_as_tight_as_the_placements_and_no_tighter() -> None:
     friends = set(combinations(range(3), 2))
     instance = at_odds((friends - {(0, 1)},), *(unit_job(f"j{k}", 1.0) for k in range(3)))
     model = CountModel(OfflineArrays.of(instance))
-    assert Separation(model, CutParams()).cut_off("worker", np.array([1, 1, 1]), [0], Budget())
+    assert Separation(model).cut_off("worker", np.array([1, 1, 1]), [0], Budget())
     for counts in [(1, 0, 1), (0, 1, 1), (1, 0, 0)]:
         assert placeable(model, "worker", counts)
         assert all(not cut.is_violated(np.array(counts, float)) for cut in model.cuts["worker"])
@@ -94,7 +93,7 @@ def test_counts_that_fit_are_never_forbidden(limit: float | None) -> None:
     """Neither when the placement is found, nor when there is no time to find it."""
     model = CountModel(OfflineArrays.of(tight(4.0, 3.0, 3.0, 2.0)))
     rows = len(model.problem.constraints())
-    Separation(model, CutParams()).forbid("worker", np.ones(4, dtype=np.int64), [0], Budget(limit))
+    Separation(model).forbid("worker", np.ones(4, dtype=np.int64), [0], Budget(limit))
     assert len(model.problem.constraints()) == rows
 
 
@@ -103,10 +102,16 @@ def test_a_placement_that_took_too_long_once_is_looked_for_again(
 ) -> None:
     """Whole counts, nothing to cut, nothing to forbid: only the placement itself ends it."""
     unaided(monkeypatch)
-    params = replace(hurried(whole_size=0), primal=PrimalParams(placement_limit=0.0))
+    monkeypatch.setattr(primal, "PLACEMENT_LIMIT", 0.0)
+    params = hurried(whole_size=0)
     instance = tight(4.0, 3.0, 3.0, 2.0)
-    result = solve_benders(
-        instance, time_limit=None, params=params, warm_start={}, on_progress=Patience(1000)
+    result = solve(
+        instance,
+        "benders",
+        time_limit=None,
+        params=params,
+        warm_start={},
+        on_progress=Patience(1000),
     )
     assert result.status is Status.OPTIMAL
     assert oasis.verify(instance, result) == 4.0
@@ -118,23 +123,19 @@ def _unaided(monkeypatch: pytest.MonkeyPatch) -> None:
     unaided(monkeypatch)
 
 
-def decomposition(
-    instance: Instance, limit: float | None = None, params: BendersParams | None = None
-) -> Decomposition:
+def decomposition(instance: Instance, limit: float | None = None) -> Decomposition:
     """A decomposition that is ready for its first master, and knows no schedule."""
     state = SolveState(Budget(limit))
     start = warm_start_of(instance, {}, state, needs_prices=True)
     state.found(0.0, {})
     rng = np.random.default_rng(0)
     problem = OfflineProblem(instance, start, state)
-    return benders.Benders(params or hurried()).prepared(problem, state.budget, rng)
+    return benders.Benders(hurried()).prepared(problem, state.budget, rng)
 
 
-def with_cuts_that_change_nothing(
-    patch: pytest.MonkeyPatch, params: BendersParams | None = None
-) -> Decomposition:
+def with_cuts_that_change_nothing(patch: pytest.MonkeyPatch) -> Decomposition:
     """A solve that believes to have found a cut after each master."""
-    run = decomposition(tight(4.0, 3.0, 3.0, 2.0), params=params)
+    run = decomposition(tight(4.0, 3.0, 3.0, 2.0))
     patch.setattr(run, "search_near_plan", lambda: 0)
     patch.setattr(run, "refine", lambda *_: 1)
     return run
@@ -144,7 +145,8 @@ def with_cuts_that_change_nothing(
 def test_a_plan_that_taught_cuts_is_followed_by_a_master_of_the_same_level(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = with_cuts_that_change_nothing(monkeypatch, hurried(slow=0.0))
+    monkeypatch.setattr(masters, "SLOW", 0.0)
+    run = with_cuts_that_change_nothing(monkeypatch)
     for _ in range(3):
         run.cycle()
         assert run._level == 0
@@ -165,7 +167,7 @@ def test_cuts_that_do_not_lower_the_bound_do_not_keep_the_level(
         if run._level > 0:
             break
     assert run._level > 0
-    assert before - run.state.bound <= MasterParams().slow * before
+    assert before - run.state.bound <= masters.SLOW * before
 
 
 @pytest.mark.usefixtures("_unaided")
@@ -197,9 +199,9 @@ def test_counts_become_whole_slot_after_slot_and_never_more(instance: Instance) 
         return stages[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plans, "close_plan", noted)
-        params = PrimalParams(slots_at_once=1)
-        found = whole_plan(model, near, Budget(), params, [], 0.0, range(instance.horizon))
+        patch.setattr(primal, "close_plan", noted)
+        given = model, near, Budget(), PlanLimits(slots_at_once=1), [], 0.0
+        found = whole_plan(*given, range(instance.horizon))
     assert len(stages) == instance.horizon
     whole = {name: round(v) for name, v in found.values.items()}
     assert_satisfies(model, model.problem.constraints(), whole)
@@ -242,8 +244,13 @@ def test_what_a_solver_leaves_within_its_tolerance_does_not_keep_a_solve_going(
 
     monkeypatch.setattr(RunningSolve, "finish", above)
     instance, params = tight(4.0, 3.0, 3.0, 3.0), hurried(small)
-    result = solve_benders(
-        instance, time_limit=None, params=params, warm_start={}, on_progress=Patience(1000)
+    result = solve(
+        instance,
+        "benders",
+        time_limit=None,
+        params=params,
+        warm_start={},
+        on_progress=Patience(1000),
     )
     assert result.status is Status.OPTIMAL
     assert asked

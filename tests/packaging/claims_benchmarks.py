@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 
 import oasis
-from offline.benders.params import BendersParams
+from offline.params import BendersParams
 from offline.solve import METHOD_BY_NAME
 from tests.benchmarks import dorm, simulator_speed, sizes, whole_numbers
 from tests.benchmarks.streams import calibrated
@@ -285,7 +285,7 @@ METHODS = [
     Claim(
         OFFLINE,
         "all jobs together have at most @ slots",
-        lambda: (BendersParams().master.whole_size,),
+        lambda: (BendersParams().whole_size,),
     ),
     Claim(
         OFFLINE,

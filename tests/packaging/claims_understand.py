@@ -23,7 +23,7 @@ from experiments.figures.oasis import SERVERS
 from oasis import Instance, OASiS, PriceBounds, PriceFunction, Run
 from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes.control.controller import STUCK
-from oasis.kubernetes.objects.manifests import METRICS_PORT
+from oasis.kubernetes.objects.manifests import own
 from oasis.model.rounding import TOLERANCE, ULPS, floor
 from oasis.online.dp.lagrangian import MOST_TIED
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -54,7 +54,6 @@ PAGES: tuple[str, ...] = (
 )
 
 PARAMS = BendersParams()
-REPLANNING = PARAMS.replanning
 PROBLEM, THEORY = "docs/problem.md", "docs/theory.md"
 SEARCH, ERRATA = "docs/theory-search.md", "docs/errata.md"
 RECOURSE, KUBERNETES = "docs/recourse.md", "docs/kubernetes.md"
@@ -67,6 +66,12 @@ SIMULATION, TESTBED = PRESETS["paper"], PRESETS["testbed"]
 def number(value: float) -> str:
     """A number as a page prints it."""
     return f"{value:g}"
+
+
+def metrics_port() -> list[str]:
+    """The port that the Deployment gives the controller."""
+    (container,) = own()[-1]["spec"]["template"]["spec"]["containers"]
+    return [number(port["containerPort"]) for port in container["ports"]]
 
 
 def power(value: float) -> str:
@@ -336,8 +341,8 @@ THEORY_CLAIMS = [
     says(
         THEORY,
         "Over more than @ slots, the horizon is cut into periods of about @ slots",
-        REPLANNING.span,
-        PARAMS.periods.slots,
+        PARAMS.span,
+        PARAMS.period,
     ),
     Claim(
         THEORY,
@@ -501,12 +506,12 @@ KUBERNETES_CLAIMS = [
         "at up to @ nodes and @ pods",
         lambda: (largest("kubernetes", "nodes"), largest("kubernetes", "pods")),
     ),
-    Claim(OBSERVE, "serves metrics at port @", lambda: [number(METRICS_PORT)]),
+    Claim(OBSERVE, "serves metrics at port @", metrics_port),
     Claim(
         INSTALL,
         "You need Kubernetes @ or later",
         lambda: re.findall(
-            r"^kubeVersion: '>=([\d.]+)\.0-0'$", text_of("deploy/chart/Chart.yaml"), re.M
+            r"^kubeVersion: '>=([\d.]+)\.0-0'$", text_of("oasis/kubernetes/chart/Chart.yaml"), re.M
         ),
     ),
     Claim(

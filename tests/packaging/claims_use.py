@@ -17,7 +17,7 @@ from experiments.cli import console, exit_codes, progress
 from experiments.cli.commands import sweep as sweep_command
 from experiments.cli.commands import whatif as whatif_command
 from experiments.cli.options import limits_of
-from experiments.evaluation import intervals
+from experiments.evaluation import intervals, whatif_tables
 from experiments.evaluation.limits import read_share
 from experiments.evaluation.machines import machine_list
 from experiments.figures.oasis import FIG8
@@ -314,6 +314,11 @@ def seconds(value: float) -> str:
 
 COMMANDS = [
     Claim(WHAT_IF, "the fewest machines of @ GPUs that hold", lambda: (str(whatif_command.SIZE),)),
+    Claim(
+        WHAT_IF,
+        "less than @ % of the GPUs are in use, or where jobs take more than @ times",
+        lambda: (f"{100 * whatif_tables.LEAST_USE:g}", f"{whatif_tables.MOST_SLOWDOWN:g}"),
+    ),
     Claim(
         WHAT_IF,
         "here on @ machines of @ GPUs.",

@@ -1,4 +1,4 @@
-"""What is under deploy/: manifests, chart and image are those of ``oasis kubernetes install``."""
+"""The chart, the image and the examples are those of this version."""
 
 from __future__ import annotations
 
@@ -16,31 +16,41 @@ import jsonschema
 import pytest
 import yaml
 
-from experiments.cli.commands.kubernetes.installing import yaml_text
+from experiments.cli.commands.kubernetes import installing
+from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes.objects.existing import BY_NAME, JOB, parse_existing
-from oasis.kubernetes.objects.manifests import everything
+from oasis.kubernetes.objects.manifests import IMAGE, SHARED, own, shared
 from oasis.kubernetes.objects.network import Gang, PodNetwork, address, environment
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from tests.packaging.deployed import DEPLOY, files, schema
+from oasis.version import __version__
 from tests.packaging.test_docs import blocks
 
-ROOT = DEPLOY.parent
-
-
-@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
-def test_what_is_made_is_as_it_is_made_now(path: Path) -> None:
-    """After a change: ``python -m tests.packaging.deployed``."""
-    assert path.read_text(encoding="utf-8") == files()[path]
+ROOT = Path(__file__).parents[2]
+DEPLOY, CHART = ROOT / "deploy", ROOT / "oasis/kubernetes/chart"
 
 
 def test_a_value_of_the_chart_may_be_what_it_is() -> None:
-    text = (DEPLOY / "chart" / "values.yaml").read_text(encoding="utf-8")
-    values = yaml.safe_load(text)
-    jsonschema.validate(values, schema())
-    assert values.keys() | {"global"} == schema()["properties"].keys()
-    (container,) = everything()[-1]["spec"]["template"]["spec"]["containers"]
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(values, schema)
+    assert values.keys() | {"global"} == schema["properties"].keys()
+    assert schema["properties"]["policy"]["enum"] == ["", *POLICIES]
+    (container,) = own()[-1]["spec"]["template"]["spec"]["containers"]
     assert values["resources"] == container["resources"]
+
+
+def test_chart_and_kustomize_base_are_of_this_version_and_complete() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+    text = (CHART / "controller.yaml").read_text(encoding="utf-8")
+    assert f" image: {IMAGE}\n" in text
+    base = yaml.safe_load((CHART / "kustomization.yaml").read_text(encoding="utf-8"))
+    files = {path.relative_to(CHART).as_posix() for path in CHART.glob("shared/*.yaml")}
+    assert sorted(base["resources"]) == sorted([*files, "controller.yaml"])
+    assert files == {f"shared/{name}.yaml" for name in SHARED}
+    template = (CHART / "templates/controller.yaml").read_text(encoding="utf-8")
+    assert all(flag.removeprefix("--") in template for flag in installing.TAKEN)
 
 
 def recipe() -> list[tuple[str, str]]:
@@ -67,7 +77,7 @@ def test_the_image_has_a_pinned_base_no_root_and_all_packages() -> None:
     assert {rest.split()[0] for word, rest in steps if word == "FROM"} == {"${PYTHON}"}
     found = dict(steps)  # the last of each, as engines take them
     assert found["USER"] == "65532:65532"
-    arguments = everything()[-1]["spec"]["template"]["spec"]["containers"][0]["args"]
+    arguments = own()[-1]["spec"]["template"]["spec"]["containers"][0]["args"]
     assert json.loads(found["CMD"]) == arguments[:2]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packages = {
@@ -96,7 +106,8 @@ def test_the_image_s_command_is_installed_by_the_recipe_s_line(tmp_path: Path) -
     words = ["kubernetes", "run", "--policy=dorm", "--kubeconfig=none"]
     done = run([oasis, *words], check=False)
     assert done.stderr == "oasis: --kubeconfig: expected a file, got none\n"
-    assert run([oasis, "kubernetes", "install"], check=True).stdout == yaml_text(everything())
+    printed = run([oasis, "kubernetes", "install"], check=True).stdout
+    assert list(yaml.safe_load_all(printed)) == [*shared(), *own()]
 
 
 @pytest.mark.parametrize("engine", ["podman", "docker", "buildah"])
@@ -121,7 +132,7 @@ def test_one_command_builds_the_image_and_pushes_it(engine: str, tmp_path: Path)
     assert nameless.stderr.startswith("make: expected IMAGE=registry/name:tag\n")
 
 
-@pytest.mark.parametrize("name", ["oasis.yaml", "job.yaml", "existing.yaml"])
+@pytest.mark.parametrize("name", ["job.yaml", "existing.yaml"])
 def test_every_document_is_an_object(name: str) -> None:
     documents = list(yaml.safe_load_all((DEPLOY / name).read_text(encoding="utf-8")))
     assert documents

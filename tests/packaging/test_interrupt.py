@@ -25,7 +25,8 @@ import os, signal, sys, threading, time
 ending = signal.Signals[sys.argv.pop(1)]
 from experiments.cli.interrupt import CtrlC
 from dataclasses import replace
-from offline.benders.params import BendersParams, MasterParams
+from offline import BendersParams
+from offline.benders import decomposition
 from offline.benders.solve import Benders
 from offline.state import SolveState
 
@@ -34,8 +35,8 @@ enter, begin = CtrlC.__enter__, SolveState.enter
 begun = threading.Event()
 if awaited:  # the sooner it gets there
     size = 10**9 if awaited == "master, whole counts" else 0
-    master = MasterParams(whole_size=size, share=0.1)
-    params = BendersParams(search_limit=0.02, pays=1.0, master=master)
+    decomposition.MASTER_SHARE = 0.1
+    params = BendersParams(search_limit=0.02, pays=1.0, whole_size=size)
     Benders.__init__ = lambda self, _: setattr(self, "params", params)
 
 def noted(self, phase):

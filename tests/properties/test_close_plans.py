@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
+from unittest import mock
 
 import numpy as np
 import pulp
@@ -16,16 +17,22 @@ from oasis import Instance
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget
+from offline.benders import primal
 from offline.benders.master import CountModel
-from offline.benders.params import BendersParams, PrimalParams
-from offline.benders.plans import close_plan
+from offline.benders.primal import close_plan
 from offline.benders.subproblem import Separation
 from offline.model.arrays import GROUPS, OfflineArrays
 from tests.linear import as_pulp
 from tests.strategies import crowded_instances, fewer, small_instances
 
-PARAMS = PrimalParams(distance_gap=0.0)
 SLACK = 1e-6
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _closest() -> Iterator[None]:
+    """The closest plan is the closest one, with no gap."""
+    with mock.patch.object(primal, "DISTANCE_GAP", 0.0):
+        yield
 
 
 def whole(
@@ -100,7 +107,7 @@ def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
         near = narrowed(near, {name: (known[name], known[name]) for name in fixed})
     kinds = st.sampled_from([pulp.LpInteger, pulp.LpContinuous])
     model.require(data.draw(kinds), data.draw(kinds))
-    separation = Separation(model, BendersParams().cuts)
+    separation = Separation(model)
     for _ in range(3):  # cuts that are found on the way hold in the next plan
         share = data.draw(st.sampled_from([1.0, 1.0, 0.75]))
         rows = [
@@ -110,7 +117,7 @@ def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
         start, radius = data.draw(
             st.sampled_from([(None, None), (known, None), (known, 0.0), (known, 0.3), (known, 1.5)])
         )
-        found = close_plan(model, near, Budget(), PARAMS, rows, 0.0, start, radius)
+        found = close_plan(model, near, Budget(), rows, 0.0, start, radius)
         expected = whole(model, near, rows, start, radius)
         assert found.status is expected.status
         if expected.objective is None:
@@ -130,12 +137,12 @@ def test_a_plan_in_which_nothing_is_open_is_the_known_one_or_none(instance: Inst
     assume(model.jobs)
     known = known_plan(model, [c.index for c in model.jobs])
     limits = {v.name: (known[v.name], known[v.name]) for v in model.problem.variables()}
-    found = close_plan(model, limits, Budget(), PARAMS)
+    found = close_plan(model, limits, Budget())
     assert found.values == known
-    assert close_plan(model, limits, Budget(), PARAMS, known=known).objective == 0.0
+    assert close_plan(model, limits, Budget(), known=known).objective == 0.0
     rows = model.within(dict.fromkeys(product(GROUPS, range(instance.horizon)), 0.5))
     plan = np.array([known[name] for name in model.read().names])
     needed = rows.sums(rows.values * plan[rows.columns])
     is_broken = bool((needed > 0.5 + 1e-9).any())
-    found = close_plan(model, limits, Budget(), PARAMS, [rows])
+    found = close_plan(model, limits, Budget(), [rows])
     assert (found.status is Status.INFEASIBLE) == (found.values == {}) == is_broken

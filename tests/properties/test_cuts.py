@@ -23,13 +23,12 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.benders import subproblem as placing
 from offline.benders.subproblem import place, place_by_patterns
-from offline.patterns import CLEAR, Cut, CutGenerator, CutParams, PatternPool, classes
+from offline.patterns import CLEAR, DEEP, Cut, CutGenerator, PatternPool, classes
 from tests.strategies import fewer, levels, more, of
 
 Counts = tuple[int, ...]
 
 NO_LIMIT = Budget()
-PARAMS = CutParams()
 MOST = np.full(3, 4)
 DIGITS = 1e-9
 SLACK = 1 + Fraction(
@@ -97,9 +96,9 @@ class Slot:
         assert solved.status == 0
         return float(-solved.fun)
 
-    def servers(self, most: int | None, params: CutParams = PARAMS) -> CutGenerator:
+    def servers(self, most: int | None, deep: float = DEEP) -> CutGenerator:
         pool = PatternPool(*classes(self.capacity, most), self.demand, self.most)
-        return CutGenerator(pool, params)
+        return CutGenerator(pool, deep)
 
 
 @st.composite
@@ -170,13 +169,13 @@ def test_a_cut_that_is_too_strong_takes_away_a_placement() -> None:
     assert wrong > made / 2
 
 
-@given(slots(), st.data(), of(PARAMS.deep, 0.9, 1.0))
+@given(slots(), st.data(), of(DEEP, 0.9, 1.0))
 @more(3)
 def test_single_servers_miss_no_cut_and_find_a_deep_one(
     slot: Slot, data: st.DataObject, depth: float
 ) -> None:
     point = data.draw(points(slot))
-    cut = slot.servers(None, CutParams(deep=depth)).separate(point, NO_LIMIT)
+    cut = slot.servers(None, depth).separate(point, NO_LIMIT)
     if not point.any():
         assert cut is None
         return
@@ -194,8 +193,7 @@ def test_single_servers_miss_no_cut_and_find_a_deep_one(
 @fewer(2)
 def test_coarser_classes_only_make_cuts_weaker(slot: Slot, data: st.DataObject) -> None:
     point = data.draw(points(slot))
-    params = CutParams(deep=1.0)
-    found = [slot.servers(most, params).separate(point, NO_LIMIT) for most in (1, None)]
+    found = [slot.servers(most, 1.0).separate(point, NO_LIMIT) for most in (1, None)]
     reach = [1.0 if cut is None else 1.0 / float(cut.weights @ point) for cut in found]
     assert reach[0] >= reach[1] - 2 * CLEAR
 
@@ -279,7 +277,7 @@ def test_no_placement_has_more_units(slot: Slot, data: st.DataObject | None) -> 
         if data is None
         else data.draw(st.tuples(*(st.integers(0, n) for n in slot.most.tolist())).map(np.array))
     )
-    units, is_proven = place(slot.capacity, slot.demand, counts, NO_LIMIT, PARAMS)
+    units, is_proven = place(slot.capacity, slot.demand, counts, NO_LIMIT)
     assert_is_placement(slot, units, counts)
     assert is_proven
     event("whole" if (units.sum(axis=1) == counts).all() else "in part")
@@ -294,20 +292,20 @@ def test_patterns_place_what_the_largest_first_does_not(monkeypatch: pytest.Monk
     slot = Slot(
         np.array([[6.0, 5.0], [2.0, 6.0]]), np.array([[2.0, 0.0], [2.0, 2.0]]), np.array([1, 3])
     )
-    units, is_proven = place(slot.capacity, slot.demand, slot.most, NO_LIMIT, PARAMS)
+    units, is_proven = place(slot.capacity, slot.demand, slot.most, NO_LIMIT)
     assert_is_placement(slot, units, slot.most)
     assert is_proven
     assert units.sum() == 4
     monkeypatch.undo()
     monkeypatch.setattr(placing, "CutGenerator", untouched)
     with pytest.raises(AssertionError):  # the largest first did not do it
-        place(slot.capacity, slot.demand, slot.most, NO_LIMIT, PARAMS)
+        place(slot.capacity, slot.demand, slot.most, NO_LIMIT)
 
 
 @pytest.mark.parametrize(
     "search",
     [
-        lambda *given: place_by_patterns(*given[:4], PARAMS, given[4])[0],
+        lambda *given: place_by_patterns(*given)[0],
         lambda *given: placing._by_servers(*given)[0],
     ],
     ids=["by patterns", "by servers"],
@@ -337,6 +335,6 @@ def test_patterns_that_cover_counts_fit_and_none_is_below_another(slot: Slot) ->
 
 @given(slots())
 def test_without_time_it_still_is_a_placement_and_no_false_proof(slot: Slot) -> None:
-    units, is_proven = place(slot.capacity, slot.demand, slot.most, Budget(0.0), PARAMS)
+    units, is_proven = place(slot.capacity, slot.demand, slot.most, Budget(0.0))
     assert_is_placement(slot, units, slot.most)
     assert not is_proven or units.sum() == most_units(slot, slot.most)

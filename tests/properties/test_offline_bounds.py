@@ -11,7 +11,7 @@ import oasis
 from oasis import Constant
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
-from offline import solve, solve_brute_force, solve_configuration, solve_milp
+from offline import solve
 from offline.column_generation.bound import configuration_bound
 from offline.state import SolveState
 from tests.oracle.tiny import seeded, tiny_instance
@@ -24,10 +24,10 @@ SEEDS = st.integers(0, 10**6)
 @fewer(10)
 def test_interval_contains_the_optimum_and_never_crosses(seed: int) -> None:
     instance = tiny_instance(seeded(seed))
-    optimum = solve_brute_force(instance).objective
-    compact = solve_milp(instance)
+    optimum = solve(instance, "bruteforce").objective
+    compact = solve(instance, "milp")
     assert compact.objective == pytest.approx(optimum, rel=1e-6, abs=1e-9)
-    result = solve_configuration(instance, work_limit=0.3)
+    result = solve(instance, "colgen", work_limit=0.3)
     assert oasis.verify(instance, result) == pytest.approx(result.objective)
     assert result.objective <= optimum * (1 + 1e-9)
     assert result.upper_bound >= optimum * (1 - 1e-9)
@@ -40,7 +40,7 @@ def test_interval_contains_the_optimum_and_never_crosses(seed: int) -> None:
 def test_any_stop_leaves_a_valid_bound(seed: int, moment: int) -> None:
     """Valid is what is at least the optimum; `moment` counts looks at the clock."""
     instance = tiny_instance(seeded(seed))
-    optimum = solve_brute_force(instance).objective
+    optimum = solve(instance, "bruteforce").objective
     looks = count(1)
     with pytest.MonkeyPatch.context() as patch:
         left = property(lambda _: 0.0 if next(looks) >= moment else 60.0)
@@ -57,7 +57,7 @@ def test_never_worse_than_oasis_and_reports_only_improvements(seed: int) -> None
     instance = oasis.generate(jobs=12, worker_servers=5, ps_servers=5, horizon=10, seed=seed)
     online = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).total_utility
     seen: list[SolveProgress] = []
-    result = solve_configuration(instance, work_limit=1.0, on_progress=seen.append)
+    result = solve(instance, "colgen", work_limit=1.0, on_progress=seen.append)
     assert result.objective >= online
     assert [p.bound for p in seen] == sorted((p.bound for p in seen), reverse=True)
     found = [p.incumbent for p in seen if p.incumbent is not None]
@@ -74,7 +74,7 @@ def test_interrupt_leaves_the_interval_so_far() -> None:
         if len(calls) == 6:
             raise KeyboardInterrupt
 
-    result = solve_configuration(instance, work_limit=30.0, on_progress=interrupt)
+    result = solve(instance, "colgen", work_limit=30.0, on_progress=interrupt)
     assert len(calls) == 6
     assert result.status is Status.INTERRUPTED
     assert oasis.verify(instance, result) == result.objective == calls[-1].incumbent

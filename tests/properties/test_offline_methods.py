@@ -20,16 +20,7 @@ import oasis
 from oasis import Instance, Server
 from oasis.model.schedule import committed
 from oasis.solvers import TRUST, Status
-from offline import (
-    METHODS,
-    BendersParams,
-    OfflineResult,
-    solve,
-    solve_benders,
-    solve_brute_force,
-    solve_configuration,
-    solve_milp,
-)
+from offline import METHODS, BendersParams, OfflineResult, solve
 from offline.column_generation.bound import configuration_bound
 from offline.state import trivial_bound
 from tests.oracle.test_benders import (
@@ -67,7 +58,7 @@ def limit(method: str) -> dict[str, float | None]:
 def enumerated(instance: Instance) -> float:
     """The optimum, if the instance is small enough."""
     try:
-        return solve_brute_force(instance).objective
+        return solve(instance, "bruteforce").objective
     except ValueError:
         assume(False)
         raise
@@ -253,7 +244,7 @@ def test_configuration_bound_does_not_depend_on_how_the_instance_is_written(
 def congested(seed: int) -> tuple[Instance, float]:
     """An instance that takes HiGHS a second or more, and its optimum."""
     instance = oasis.generate("testbed", ps_servers=4, seed=seed)
-    proven = solve_milp(instance, time_limit=None)
+    proven = solve(instance, "milp", time_limit=None)
     assert proven.status is Status.OPTIMAL
     return instance, proven.objective
 
@@ -293,7 +284,7 @@ def busy(seed: int) -> tuple[Instance, float, OfflineResult]:
     """An instance that the decomposition gets, OASiS's value, and schedules worth more."""
     sizes = {"jobs": 20, "worker_servers": 6, "ps_servers": 6, "horizon": 15}
     instance = oasis.generate("calibrated", **sizes, seed=seed)
-    better = solve_configuration(instance, work_limit=0.5)
+    better = solve(instance, "colgen", work_limit=0.5)
     return instance, online_value(instance), better
 
 
@@ -316,7 +307,7 @@ def test_a_tiny_limit_never_makes_the_decomposition_worse_than_oasis(
 ) -> None:
     online = online_value(instance)
     for result in (
-        solve_benders(instance, time_limit=seconds),
+        solve(instance, "benders", time_limit=seconds),
         solve(instance, "auto", time_limit=seconds),
     ):
         assert oasis.verify(instance, result) == result.objective

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from unittest import mock
 
 import numpy as np
 from hypothesis import assume, given
@@ -16,14 +17,13 @@ from oasis.model.schedule import COUNT, SLOT
 from oasis.solvers import highs
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget, WorkLimit
+from offline import periods as bounding
 from offline import solve
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
-from offline.patterns import CutParams
-from offline.periods.bound import PeriodBound, PeriodParams
-from offline.periods.model import PeriodModel, PeriodPart, rate_row
+from offline.periods import PeriodBound, PeriodModel, PeriodPart, rate_row
 from offline.state import SolveState
 from tests.strategies import crowded_instances, fewer
 
@@ -104,7 +104,7 @@ def test_the_best_schedules_keep_all_rows_and_are_worth_no_less(
     master = CountModel(OfflineArrays.of(instance))
     assume(master.jobs)
     model = cutting.model(master)
-    noted_cuts(Separation(master, CutParams()), model, rng)
+    noted_cuts(Separation(master), model, rng)
     optimum = solve(instance, "milp")
     values = values_of(model, optimum.schedules)
     for number, parts in enumerate(model.parts):
@@ -149,11 +149,11 @@ def test_rounds_never_end_below_the_optimum(instance: Instance, slots: int, step
     best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, instance))
     master = CountModel(arrays)
     assume(master.jobs and arrays.horizon > 1)
-    params = PeriodParams(slots=slots, step=step, slow=0.0)
-    periods = PeriodBound(master, Separation(master, CutParams()), best, params)
-    periods.relax(state.budget)
-    relaxed = state.bound
-    for _ in range(3):
-        periods.round(state.budget)
+    with mock.patch.multiple(bounding, STEP=step, SLOW=0.0):
+        periods = PeriodBound(master, Separation(master), best, slots)
+        periods.relax(state.budget)
+        relaxed = state.bound
+        for _ in range(3):
+            periods.round(state.budget)
     optimum = solve(instance, "milp").objective
     assert optimum * (1 - SLACK) - SLACK <= state.bound <= relaxed

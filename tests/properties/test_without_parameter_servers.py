@@ -28,7 +28,7 @@ from oasis.online.recourse import RecourseParams
 from oasis.solvers import TRUST, Status
 from offline import METHODS, learn_prices, solve
 from offline.column_generation.bound import configuration_bound
-from offline.column_generation.params import ConfigurationParams
+from offline.params import ConfigurationParams
 from offline.processes import plain
 from offline.tasks import Child
 from tests.oracle.test_benders import FRACTIONS, SMALL, WHOLE, hurried, proven, unaided

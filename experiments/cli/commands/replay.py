@@ -98,6 +98,7 @@ TraceFormat = Annotated[
 Placement = Annotated[
     str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
 ]
+Policies = Annotated[str, typer.Option(help=f"Separated by commas, of: {', '.join(PLAIN)}.")]
 MACHINES = "16x8|FILE"
 MACHINES_HELP = (
     "Machines and GPUs of each, such as 16x8 or 16x8,4x4; or a CSV with a column gpus and a row "
@@ -124,9 +125,7 @@ def command(
     servers: Annotated[int, typer.Option(help="Number of servers.", min=1)] = 8,
     gpus_per_server: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
     placement: Placement = "pooled",
-    policies: Annotated[
-        str, typer.Option(help=f"Separated by commas, of: {', '.join(PLAIN)}.")
-    ] = "fifo,srtf,las",
+    policies: Policies = "fifo,srtf,las",
     line: PolicyLine = None,
     assignments: Set = None,
     virtual_cluster: VirtualCluster = "",
@@ -166,7 +165,9 @@ def command(
         given = {"virtual_cluster": virtual_cluster, **reading}
         trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
         if machines is not None:
-            refuse_given(context, ("servers", "gpus_per_server"), "is said by --machines")
+            refuse_given(
+                context, ("servers", "gpus_per_server"), "expected no --machines beside it"
+            )
             sizes = read_machines(machines)
             there: dict[str, Any] = {"machines": list(sizes)}
         else:

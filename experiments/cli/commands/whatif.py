@@ -5,65 +5,26 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import oasis
-from experiments.cli import console
-from experiments.cli.commands.replay import (
-    MACHINES,
-    MACHINES_HELP,
-    READING,
-    MaxGpus,
-    MaxJobs,
-    Placement,
-    Skip,
-    TraceFile,
-    TraceFormat,
-    VirtualCluster,
-    how_it_was_read,
-    read_jobs,
-    read_machines,
-    say_how_it_was_read,
-)
+from experiments.cli import console, files, options
+from experiments.cli.commands import replay
 from experiments.cli.commands.sweep import engine_of, quiet, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.files import CSV, DIRECTORY, PAGE, PAGE_OR_JSON, READ, written
-from experiments.cli.options import (
-    AsJson,
-    Chosen,
-    DaskScheduler,
-    Engine,
-    PolicyLine,
-    Processes,
-    Set,
-    Style,
-    choose_options,
-    is_given,
-    known,
-    known_policies,
-    naming_flags,
-    with_options,
-)
 from experiments.cli.results import again, deliver, write_page
 from experiments.evaluation import whatif_tables as texts
 from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
-from experiments.evaluation.machines import machines_text
-from experiments.evaluation.policies import LINE, entry_of
+from experiments.evaluation.machines import MOST_MACHINES, machines_text
+from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import duration_text
-from experiments.evaluation.whatif_result import (
-    GOAL,
-    PARTS,
-    RECORDED,
-    Bisection,
-    Goal,
-    Setting,
-    WhatIf,
-)
+from experiments.evaluation.whatif_result import GOAL, Goal, WhatIf
 from oasis.model.errors import InputError, located_at
 from oasis.model.files import write_text
 from oasis.traces.plain import EXPECTED, FORMATS
@@ -77,6 +38,8 @@ if TYPE_CHECKING:
     from oasis.traces.plain_job import PlainJob
 
 SIZE = 8  # GPUs of a machine, unless the user says otherwise
+FEWEST = f"the fewest of {SIZE} GPUs that hold the busiest moment"
+ALL = ",".join(CHOSEN)
 LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
@@ -92,97 +55,71 @@ TITLE = "Which scheduler would serve these jobs best?"
 NOT_AGAIN = ("as_json", "into", "processes", "engine", "scheduler", "table")
 
 
-def _csv_files(prefix: Path | None) -> tuple[Path, Path] | None:
+def _csv_files(prefix: Path) -> tuple[Path, Path]:
     """The files of jobs and of owners."""
-    if prefix is None:
-        return None
-    begin = "" if prefix.is_dir() else f"{prefix.name}-"
-    folder = prefix if prefix.is_dir() else prefix.parent
+    folder, begin = (prefix, "") if prefix.is_dir() else (prefix.parent, f"{prefix.name}-")
     return folder / f"{begin}jobs.csv", folder / f"{begin}owners.csv"
 
 
-CSV_FILES = written(CSV, lambda prefix, _: _csv_files(prefix) or ())
+CSV_FILES = files.written(files.CSV, lambda prefix, _: () if prefix is None else _csv_files(prefix))
 
 
-@with_options(READING, "reading", only_given=True)
+def _asked(text: str) -> Any:
+    return field(default=None, metadata={"help": text})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked beside how the jobs as they came fare on the machines that there are."""
+
+    loads: str | None = _asked(
+        "also at these loads: at 1.5, the times between submissions are divided by 1.5 "
+        "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]"
+    )
+    fewer: str | None = _asked("also with this many machines fewer, of the last ones, such as 1,2")
+    more: str | None = _asked("also with this many machines more, each like the last, such as 1,2")
+    goal: str | None = _asked(
+        f"find the fewest machines for each policy: {GOAL.removeprefix('expected ')}; wait: "
+        "without GPUs; turnaround: from submission to end"
+    )
+    utilities: str | None = _asked(
+        f"what jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and deadline of "
+        "a table (--map); drawn: the sigmoids that `oasis import` draws [default: given, where the "
+        "table has such a column]"
+    )
+
+
+@options.with_options(Asked, "asked")
+@options.with_options(replay.READING, "reading", only_given=True)
 def command(
     context: typer.Context,
-    file: TraceFile,
-    format: TraceFormat = None,
+    file: replay.TraceFile,
+    format: replay.TraceFormat = None,
     machines: Annotated[
         str | None,
-        typer.Option(
-            metavar=MACHINES,
-            help=MACHINES_HELP.format(f"the fewest of {SIZE} GPUs that hold the busiest moment"),
-        ),
-        READ,
+        typer.Option(metavar=replay.MACHINES, help=replay.MACHINES_HELP.format(FEWEST)),
+        files.READ,
     ] = None,
-    placement: Placement = "pooled",
-    policies: Annotated[
-        str, typer.Option(help=f"Separated by commas, of: {', '.join(PLAIN)}.")
-    ] = ",".join(CHOSEN),
-    line: PolicyLine = None,
-    assignments: Set = None,
-    loads: Annotated[
-        str | None,
-        typer.Option(
-            help="Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
-            "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]",
-        ),
-    ] = None,
-    utilities: Annotated[
-        str | None,
-        typer.Option(
-            help=f"What jobs are worth: {', '.join(UTILITIES)}. given: by the columns worth and "
-            "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
-            "given, where the table has such a column]",
-        ),
-    ] = None,
+    placement: replay.Placement = "pooled",
+    policies: replay.Policies = ALL,
+    line: options.PolicyLine = None,
+    assignments: options.Set = None,
     seed: Annotated[int, typer.Option(help="Seed of --utilities drawn.", min=0)] = 0,
-    fewer: Annotated[
-        str | None,
-        typer.Option(
-            help="Also with this many machines fewer, such as 1,2; the last of the list are "
-            "removed. [default: none]",
-        ),
-    ] = None,
-    more: Annotated[
-        str | None,
-        typer.Option(
-            help="Also with this many machines more, each like the last of the list. "
-            "[default: none]",
-        ),
-    ] = None,
-    goal: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GOAL",
-            help=f"Find the fewest machines for each policy: {GOAL.removeprefix('expected ')}. "
-            "Wait: without GPUs; turnaround: from submission to end.",
-        ),
-    ] = None,
-    virtual_cluster: VirtualCluster = "",
+    asked: Any = None,
+    virtual_cluster: replay.VirtualCluster = "",
     reading: Any = None,
-    max_gpus: MaxGpus = None,
-    skip: Skip = 0,
-    max_jobs: MaxJobs = None,
+    max_gpus: replay.MaxGpus = None,
+    skip: replay.Skip = 0,
+    max_jobs: replay.MaxJobs = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Also write a page (.html), or the JSON result to another file; -: print it "
-            "instead, as --json does.",
-        ),
-        PAGE_OR_JSON,
+        typer.Option("-o", "--output", help="Also write a page (.html), or JSON; -: print JSON."),
+        files.PAGE_OR_JSON,
     ] = None,
     table: Annotated[
         Path | None,
         typer.Option(
-            "--csv",
-            metavar="PREFIX",
-            help="Also write PREFIX-jobs.csv and PREFIX-owners.csv; in a directory, jobs.csv and "
-            "owners.csv.",
+            "--csv", metavar="PREFIX", help="Also write PREFIX-jobs.csv and PREFIX-owners.csv."
         ),
         CSV_FILES,
     ] = None,
@@ -191,16 +128,16 @@ def command(
         typer.Option(
             "--records",
             metavar="DIR",
-            help="Keep each finished run here; the same command then continues after an "
-            "interruption.",
+            help="Keep each finished run here: the same command then continues after an "
+            "interruption. Without it, only the printed result is kept.",
         ),
-        DIRECTORY,
+        files.DIRECTORY,
     ] = None,
-    processes: Processes = None,
-    engine: Engine = "local",
-    scheduler: DaskScheduler = None,
-    style: Style = None,
-    as_json: AsJson = False,
+    processes: options.Processes = None,
+    engine: options.Engine = "local",
+    scheduler: options.DaskScheduler = None,
+    style: options.Style = None,
+    as_json: options.AsJson = False,
 ) -> int:
     """Say which scheduler would serve the jobs of a trace best, and how much any could gain.
 
@@ -209,96 +146,103 @@ def command(
     is what `oasis replay` reads. Preemption costs nothing here, and each job takes as long as it
     really did.
 
-    Ctrl-C keeps the runs that are done, and says which are missing; the exit code is 3. Exit code
-    4: a policy failed.
+    Ctrl-C prints the result of the runs that are done, and says which are missing; the exit code is
+    3. Exit code 4: a policy failed.
 
     Example: oasis whatif jobs.csv --machines 16x8 --loads 0.8,1.2,1.5 -o page.html
     """
-    chosen = choose_options(
-        known_policies(policies, "--policies", PLAIN), assignments, shared={LINE: line}
-    )
-    placement = known(placement, ("pooled", "whole"), "--placement")
-    format = None if format is None else known(format, FORMATS, "--format")
-    utilities = None if utilities is None else known(utilities, UTILITIES, "--utilities")
-    if is_given(context, "seed") and utilities != DRAWN:
+    names = options.known_policies(policies, "--policies", PLAIN)
+    chosen = options.choose_options(names, assignments, shared={LINE: line})
+    placement = options.known(placement, ("pooled", "whole"), "--placement")
+    format = None if format is None else options.known(format, FORMATS, "--format")
+    utilities = asked.utilities
+    if utilities is not None:
+        utilities = options.known(utilities, UTILITIES, "--utilities")
+    if options.is_given(context, "seed") and utilities != DRAWN:
         raise InputError("--seed", "expected --utilities drawn beside it")
-    is_page = output is not None and output.suffix.lower() in PAGE
+    is_page = output is not None and output.suffix.lower() in files.PAGE
     if style is not None and not is_page:
         raise InputError("--style", "expected -o PAGE.html beside it")
     with located_at("--goal"):
-        wanted = None if goal is None else Goal.read(goal)
-    numbers = [_numbers(loads, "--loads")]
-    numbers += [_numbers(t, f"--{n}", whole=True) for n, t in (("fewer", fewer), ("more", more))]
-    files = _csv_files(table)
-    runner = Runner(
-        engine_of(engine, scheduler, processes), into, processes is None and engine == "local"
-    )
+        goal = None if asked.goal is None else Goal.read(asked.goal)
+    loads, fewer, more = (_numbers(asked, name) for name in ("loads", "fewer", "more"))
+    executor = engine_of(engine, scheduler, processes)
+    run = partial(_run, executor, into, processes is None and engine == "local")
     with located_at(source=file):
         source = source_of(file, read_trace(file))
     given = {"virtual_cluster": virtual_cluster, **reading}
     limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
-    trace = read_jobs(source, format, given, expected=EXPECTED, **limits)
+    trace = replay.read_jobs(source, format, given, expected=EXPECTED, **limits)
+    from experiments.sweep import whatif as cells  # noqa: PLC0415 (needs an extra)
+
     jobs, worth = _valued(trace.jobs, utilities, seed)
     sizes, how = _sizes(jobs, machines, placement)
-    scenarios = _scenarios(jobs, sizes, placement, *numbers, many=len(chosen))
-    say_how_it_was_read(trace, is_guessed=format is None)
+    if not loads and len(jobs) * len(chosen) <= MANY_RUNS:
+        loads = list(LOADS)
+    elif not loads:
+        console.note(f"only at the load of the trace: {len(jobs):,} jobs (--loads)")
+    first = cells.Scenario.of(jobs, sizes, placement)
+    scenarios = _scenarios(first, loads, fewer, more)
+    replay.say_how_it_was_read(trace, is_guessed=format is None)
     if worth:
         console.note(f"utility: {worth}")
-    if policies == ",".join(CHOSEN):
-        console.note(left_out_note(list(chosen)))
+    if policies == ALL:
+        console.note(left_out_note(names))
+    found, each = cells.compared(scenarios, chosen, run, each=table is not None)
+    if goal is not None and not found.missing:
+        found = cells.with_goal(found, goal, first, chosen, run, console.note)
     about = {
+        "jobs": len(jobs),
         "format": trace.format,
         "kept": trace.kept,
-        "notes": [*how_it_was_read(trace), *how],
+        "notes": [*replay.how_it_was_read(trace), *how],
         "placement": placement,
         "utilities": worth,
         "trace": file_reference(file),
         "command": again(context, "oasis whatif", NOT_AGAIN),
         "version": oasis.__version__,
     }
-    found, each = _compared(scenarios, chosen, runner, keep_each=bool(files))
-    if wanted is not None and not found.missing:
-        found = _with_goal(found, wanted, scenarios[0], chosen, runner)
-    found = replace(found, about={"jobs": len(jobs), **about, **found.about})
-    _write_csv(files, jobs, found, each)
+    found = replace(found, about={**about, **found.about})
+    if table is not None:
+        _write_csv(_csv_files(table), found, jobs, each)
     if output is not None and is_page:
         _write_page(found, output, style)
     rest = None if is_page else output
     deliver(found.to_dict, lambda: show(found), as_json=as_json, output=rest)
-    return _exit_code(found)
+    return _exit_code(found, into)
 
 
 def _valued(
     plain: Sequence[PlainJob], utilities: str | None, seed: int
 ) -> tuple[pd.DataFrame, str | None]:
     """The jobs with what they are worth, and in words how that is known."""
-    from experiments.evaluation import whatif  # noqa: PLC0415 (needs an extra)
+    from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
 
-    jobs = whatif.jobs_frame(plain)
+    jobs = frames.jobs_frame(plain)
     if utilities == DRAWN:
-        return whatif.with_drawn_worth(jobs, seed), DRAWN_TEXT.format(seed=seed)
+        return frames.with_drawn_worth(jobs, seed), DRAWN_TEXT.format(seed=seed)
     if utilities == NONE:
-        return jobs.drop(columns=whatif.WORTH, errors="ignore"), None
-    if whatif.worth_of(jobs) is None:
-        if utilities == GIVEN:
-            raise InputError("--utilities", "expected a table with a column worth or deadline")
-        return jobs, None
-    return jobs, "what the table says each job is worth, if it ends by its deadline"
+        return jobs.drop(columns=frames.WORTH, errors="ignore"), None
+    if frames.worth_of(jobs) is not None:
+        return jobs, "what the table says each job is worth, if it ends by its deadline"
+    if utilities == GIVEN:
+        raise InputError("--utilities", "expected a table with a column worth or deadline")
+    return jobs, None
 
 
-def _numbers(text: str | None, option: str, *, whole: bool = False) -> list[float] | None:
-    """Positive numbers with commas between; None if nothing was given."""
-    if text is None:
-        return None
-    found = []
-    for part in filter(None, (each.strip() for each in text.split(","))):
+def _numbers(asked: Asked, name: str) -> list[float]:
+    """Positive numbers with commas between, whole ones of machines; none if nothing was given."""
+    text, found = getattr(asked, name), []
+    kind, most = ("numbers above 0", math.inf)
+    if name != "loads":
+        kind, most = f"whole numbers above 0, at most {MOST_MACHINES:,},", MOST_MACHINES
+    for part in () if text is None else options.comma_list(text, options.flag(name)):
         try:
             value = float(part)
         except ValueError:
             value = math.nan
-        if not 0 < value < math.inf or (whole and not value.is_integer()):
-            kind = "whole numbers" if whole else "numbers"
-            raise InputError(option, f"expected {kind} above 0 with commas between", text)
+        if not 0 < value <= most or (name != "loads" and not value.is_integer()):
+            raise InputError(options.flag(name), f"expected {kind} with commas between", text)
         found.append(value)
     return list(dict.fromkeys(found))
 
@@ -307,44 +251,27 @@ def _sizes(
     jobs: pd.DataFrame, machines: str | None, placement: str
 ) -> tuple[tuple[int, ...], list[str]]:
     """GPUs of each machine, and a note on them if they are not given."""
-    from experiments.evaluation import whatif  # noqa: PLC0415 (needs an extra)
+    from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
 
     if machines is not None:
-        return read_machines(machines), []
-    sizes = whatif.smallest_machines(jobs, SIZE, placement)
-    how = "what really happened" if whatif.is_recorded(jobs) else "runs that begin at submission"
-    note = f"machines: {machines_text(sizes)}, the fewest that hold the busiest moment of "
-    note += f"{how} (--machines)"
-    console.note(note)
-    return sizes, [note]
+        return replay.read_machines(machines), []
+    sizes = frames.smallest_machines(jobs, SIZE, placement)
+    how = "what really happened" if frames.is_recorded(jobs) else "runs that begin at submission"
+    note = f"machines: {machines_text(sizes)}, the fewest that hold the busiest moment of {how}"
+    console.note(f"{note} (--machines)")
+    return sizes, [f"{note} (--machines)"]
 
 
 def _scenarios(
-    jobs: pd.DataFrame,
-    sizes: tuple[int, ...],
-    placement: str,
-    loads: list[float] | None,
-    fewer: list[float] | None,
-    more: list[float] | None,
-    *,
-    many: int,
+    first: Scenario, loads: Sequence[float], fewer: Sequence[float], more: Sequence[float]
 ) -> list[Scenario]:
     """The jobs as they came on all machines; then other loads, then fewer machines, then more."""
-    from experiments.evaluation.whatif import Scenario, digest  # noqa: PLC0415 (needs an extra)
-
-    if loads is None:
-        loads = list(LOADS)
-        if len(jobs) * many > MANY_RUNS:
-            loads = []
-            console.note(f"only at the load of the trace: {len(jobs):,} jobs (--loads)")
-    first, there = Scenario(jobs, sizes, placement, sha256=digest(jobs)), len(sizes)
+    there, widest = len(first.machines), int(first.jobs.gpus.max())
+    if max(fewer, default=0) >= there:
+        expected = f"expected fewer than the {_machines(first.machines)}"
+        raise InputError("--fewer", expected, int(max(fewer)))
     made = [first, *(replace(first, load=load) for load in loads if load != 1.0)]
-    for count in fewer or ():
-        if count >= there:
-            raise InputError("--fewer", f"expected fewer than the {_machines(sizes)}", int(count))
-    made += [first.at(there - int(count)) for count in fewer or ()]
-    made += [first.at(there + int(count)) for count in more or ()]
-    widest = int(jobs.gpus.max())
+    made += [first.at(there + int(count)) for count in (*(-count for count in fewer), *more)]
     for one in made:
         if widest > one.widest:
             hint = f"{_machines(one.machines)}; --max-gpus {one.widest} leaves larger jobs out"
@@ -357,136 +284,39 @@ def _machines(sizes: Sequence[int]) -> str:
     return f"{len(sizes)} machine{'' if len(sizes) == 1 else 's'}"
 
 
-class Runner:
-    """Runs cells, says how long they take, and keeps them in a folder if there is one.
+def _run(
+    executor: Executor, into: Path | None, is_alone: bool, cells: Sequence[Cell]
+) -> dict[str, CellResult]:
+    """Records of the cells by key; after Ctrl-C of those that are done.
 
-    Few runs are quicker here than in other processes; `is_alone` allows that.
+    They are kept in the folder `into`. Few runs are quicker here than in other processes;
+    `is_alone` allows that.
     """
+    from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
+    from experiments.sweep.executors import Here  # noqa: PLC0415
+    from experiments.sweep.run import run_until_interrupted  # noqa: PLC0415
 
-    def __init__(self, executor: Executor, into: Path | None, is_alone: bool) -> None:
-        self._executor, self._into, self._is_alone = executor, into, is_alone
-
-    def run(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
-        """Records of the cells by key; after Ctrl-C of those that are done."""
-        from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
-        from experiments.sweep.executors import Here  # noqa: PLC0415
-        from experiments.sweep.run import run_until_interrupted  # noqa: PLC0415
-        from experiments.sweep.whatif import scenario_of  # noqa: PLC0415
-
-        executor = self._executor
-        if len(scenario_of(cells[0]).trace) * len(cells) > QUICK:
-            say_how_long(cells, getattr(executor, "jobs", 1))
-        elif self._is_alone:
-            executor = Here()
-        store = None if self._into is None else ResultStore(self._into)
-        with quiet(), sweep_progress() as show, naming_flags(("scheduler",)):
-            return run_until_interrupted(cells, executor, store, show, console.note)
+    scenario: Any = cells[0].source
+    if len(scenario.trace) * len(cells) > QUICK:
+        say_how_long(cells, getattr(executor, "jobs", 1))
+    elif is_alone:
+        executor = Here()
+    store = None if into is None else ResultStore(into)
+    with quiet(), sweep_progress() as show, options.naming_flags(("scheduler",)):
+        return run_until_interrupted(cells, executor, store, show, console.note)
 
 
 def say_how_long(cells: Sequence[Cell], workers: int) -> None:
     """Say about how long the cells take, if that is long."""
-    from experiments.evaluation.whatif import expected_seconds  # noqa: PLC0415
-    from experiments.sweep.cells import PolicyMaker  # noqa: PLC0415 (needs an extra)
-    from experiments.sweep.whatif import scenario_of  # noqa: PLC0415
+    from experiments.sweep.whatif import expected_seconds  # noqa: PLC0415 (needs an extra)
 
-    expected = expected_seconds(
-        (scenario_of(one), one.policy, PolicyMaker(one, None)) for one in cells
-    )
     cores = os.cpu_count() or 1
     workers = cores if workers == -1 else max(1, min(workers, cores))
-    if expected / workers > LONG:
-        about = duration_text(round(expected / workers, -1))
+    expected = expected_seconds(cells) / workers
+    if expected > LONG:
+        about = duration_text(round(expected, -1))
         note = f"{len(cells)} runs, about {about} on {workers} core{'' if workers == 1 else 's'}"
         console.note(f"{note}: an estimate from short runs, and from the queue that jobs will meet")
-
-
-def _row(cell: Cell, record: CellResult) -> dict[str, Any]:
-    """The figures of a policy for the result, and how it is made again."""
-    from experiments.sweep.task import MEASURED  # noqa: PLC0415 (needs an extra)
-
-    row: dict[str, Any] = {
-        name: part
-        for name, part in record.figures.items()
-        if name != "each" and not name.startswith(MEASURED)
-    }
-    return row | entry_of(str(cell.policy)).recorded(cell.policy_options, row["parameters"])
-
-
-def _compared(
-    scenarios: Sequence[Scenario], chosen: Chosen, runner: Runner, *, keep_each: bool
-) -> tuple[WhatIf, dict[str, Any]]:
-    """What all runs say, and what really happened; times of the jobs under each policy."""
-    from experiments.evaluation.whatif import is_recorded, recorded_figures  # noqa: PLC0415
-    from experiments.sweep import FAILED  # noqa: PLC0415 (needs an extra)
-    from experiments.sweep.whatif import bound_cell, run_cell  # noqa: PLC0415
-
-    first, *_ = scenarios
-    bounds = [bound_cell(one) for one in scenarios]
-    runs = [
-        [run_cell(one, *policy, each=keep_each and one is first) for policy in chosen.items()]
-        for one in scenarios
-    ]
-    cells = [cell for bound, row in zip(bounds, runs, strict=True) for cell in (bound, *row)]
-    records = runner.run(cells)
-    settings: list[Setting] = []
-    lost: dict[str, list[str]] = {"missing": [], "failed": []}
-    each: dict[str, Any] = {}
-    for one, bound, row in zip(scenarios, bounds, runs, strict=True):
-        rows = {}
-        if one is first and is_recorded(one.jobs):
-            rows[RECORDED] = recorded_figures(one.jobs, one.gpus)
-        known = records[bound.key].figures if bound.key in records else {}
-        ends = known.get("mean_completion"), rows, known.get("utility")
-        settings.append(Setting(one.load, one.machines, *ends, *one.offered))
-        where = texts.setting_text(WhatIf(tuple(settings), (), {}), settings[-1])
-        for cell in row:
-            record = records.get(cell.key)
-            if record is None:
-                lost["missing"].append(f"{cell.policy} ({where})")
-            elif record.status == FAILED:
-                lost["failed"].append(f"{cell.policy} ({where}): {record.error}")
-            else:
-                rows[str(cell.policy)] = _row(cell, record)
-                if "each" in record.figures:
-                    each[str(cell.policy)] = record.figures["each"]
-    return WhatIf(tuple(settings), tuple(first.jobs.owner.cat.categories), lost), each
-
-
-def _with_goal(
-    found: WhatIf, goal: Goal, first: Scenario, chosen: Chosen, runner: Runner
-) -> WhatIf:
-    """Search the fewest machines of each policy; all policies take a step at the same time."""
-    from experiments.evaluation.whatif import busiest_moment  # noqa: PLC0415 (needs an extra)
-    from experiments.sweep import FAILED  # noqa: PLC0415
-    from experiments.sweep.whatif import run_cell  # noqa: PLC0415
-
-    there, jobs = len(first.machines), first.jobs
-    least = next(n for n in range(1, there + 1) if first.at(n).widest >= jobs.gpus.max())
-    # With so many, more of the last kind, no job would wait if it could have any GPUs.
-    lacking = max(0, busiest_moment(jobs.assign(started=math.nan)) - first.gpus)
-    most = there + -(-lacking // first.machines[-1])
-    searches = {name: Bisection(goal, least, most) for name in chosen}
-    lost = {name: list(found.about[name]) for name in ("missing", "failed")}
-    while steps := {name: one.next for name, one in searches.items() if one.next is not None}:
-        console.note(f"goal: {', '.join(f'{name} on {n}' for name, n in steps.items())} machines")
-        cells = {name: run_cell(first.at(n), name, chosen[name]) for name, n in steps.items()}
-        records = runner.run(list(cells.values()))
-        for name, cell in cells.items():
-            record = records.get(cell.key)
-            if record is not None and record.status != FAILED:
-                searches[name].tried[steps[name]] = goal.value(record.figures)
-                continue
-            del searches[name]  # a search that has not ended says nothing
-            where = f"{name} (--goal, {steps[name]} machines)"
-            if record is None:
-                lost["missing"].append(where)
-            else:
-                lost["failed"].append(f"{where}: {record.error}")
-        if lost["missing"]:
-            searches = {name: one for name, one in searches.items() if one.next is None}
-    policies = {name: one.to_dict() for name, one in searches.items()}
-    said = {"text": goal.text, "least": least, "most": most, "policies": policies}
-    return replace(found, about={**found.about, **lost, "goal": said})
 
 
 def show(found: WhatIf) -> None:
@@ -501,37 +331,13 @@ def show(found: WhatIf) -> None:
 
 
 def _write_csv(
-    files: tuple[Path, Path] | None, jobs: pd.DataFrame, found: WhatIf, each: dict[str, Any]
+    tables: tuple[Path, Path], found: WhatIf, jobs: pd.DataFrame, each: dict[str, Any]
 ) -> None:
-    """Write a row for each job under each policy, and for each owner in each setting.
+    from experiments.evaluation.whatif import csv_tables  # noqa: PLC0415 (needs an extra)
 
-    Jobs are those of the first setting; times are in seconds.
-    """
-    if files is None:
-        return
-    import pandas as pd  # noqa: PLC0415 (needs an extra)
-
-    from experiments.evaluation.whatif import WORTH, all_jobs  # noqa: PLC0415
-
-    worth = ["utility"] if WORTH[0] in jobs else []
-    columns = ["policy", "job", "owner", "gpus", "submitted", "duration"]
-    columns += ["started", "waiting", "completion", *worth]
-    rows = all_jobs(jobs, {name: pd.DataFrame(times) for name, times in each.items()})
-    write_text(files[0], rows[columns].to_csv(index=False))
-    parts = [
-        pd.DataFrame(row["by_owner"]).assign(
-            load=one.load,
-            machines=len(one.machines),
-            gpus=one.gpus,
-            policy=name,
-            owner=found.owners,
-        )
-        for one in found.settings
-        for name, row in one.policies.items()
-    ]
-    columns = ["load", "machines", "gpus", "policy", "owner", *PARTS, *worth]
-    write_text(files[1], pd.concat(parts)[columns].to_csv(index=False))
-    console.note(f"wrote {files[0]} and {files[1]}")
+    for file, frame in zip(tables, csv_tables(found, jobs, each), strict=True):
+        write_text(file, frame.to_csv(index=False))
+    console.note(f"wrote {tables[0]} and {tables[1]}")
 
 
 def _write_page(found: WhatIf, output: Path, style: str | None) -> None:
@@ -544,10 +350,12 @@ def _write_page(found: WhatIf, output: Path, style: str | None) -> None:
     console.note(f"wrote {output}")
 
 
-def _exit_code(found: WhatIf) -> int:
+def _exit_code(found: WhatIf, into: Path | None) -> int:
     for failure in found.about["failed"]:
         console.note(f"failed: {failure}")
     if found.missing:
-        console.note(f"interrupted: without {', '.join(found.missing)}")
+        kept = "the runs that are done are not kept (--records DIR keeps them)"
+        kept = kept if into is None else f"{into} keeps the others: the same command goes on"
+        console.note(f"interrupted: without {', '.join(found.missing)}; {kept}")
         return LIMIT
     return FAILED_CELLS if found.about["failed"] else DONE

@@ -96,9 +96,15 @@ ADVICE = (
     ("Failed to resolve", "correct server of the kubeconfig: there is no host of that name"),
     ("connect timeout", "is server of the kubeconfig right, and no firewall between?"),
     ("Unauthorized", "renew the credentials of the kubeconfig"),
-    ('namespaces "', "`oasis kubernetes install --apply` makes it; or name another one"),
+    (
+        'namespaces "',
+        "`oasis kubernetes install | kubectl apply -f -` makes it; or name another",
+    ),
 )
-INSTALL = "`oasis kubernetes install --apply` installs the kind and gives the controller its rights"
+INSTALL = (
+    "`oasis kubernetes install | kubectl apply -f -` installs the kind and gives the controller "
+    "its rights"
+)
 
 
 def _advice(message: str, path: str = "", status: int = 0) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -150,21 +149,14 @@ class Objects:
                     raise
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def delete(
-        self, kind: ResourceKind, found: Mapping[str, Any], dependents_first: bool = False
-    ) -> None:
-        """Delete exactly this object; another one of the same name is left alone.
-
-        What it owns is deleted by the cluster: afterwards, unless `dependents_first`.
-        """
+    def delete(self, kind: ResourceKind, found: Mapping[str, Any]) -> None:
+        """Delete exactly this object; another one of the same name is left alone."""
         meta = found["metadata"]
         body: Object = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {"uid": meta["uid"]},
         }
-        if dependents_first:
-            body["propagationPolicy"] = "Foreground"
         if self._write:
             body["dryRun"] = ["All"]
         try:
@@ -229,35 +221,3 @@ def _is_same(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
         and names.FIELD_MANAGER in managers
         and not found["metadata"].get("deletionTimestamp")
     )
-
-
-_CLUSTER_WIDE = (
-    *("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterRoleBinding"),
-    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
-)
-PATIENCE = 30.0  # seconds for a namespace that is only just being made
-
-
-def kind_of(body: Mapping[str, Any]) -> ResourceKind:
-    """The kind of an object that is installed."""
-    version, kind = body["apiVersion"], body["kind"]
-    prefix = f"/api{'' if version == 'v1' else 's'}/{version}"
-    # All kinds that are installed have regular plurals, so no discovery request is needed.
-    name = kind.lower()
-    plural = f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
-    return ResourceKind(prefix, plural, kind not in _CLUSTER_WIDE)
-
-
-def apply_object(objects: Objects, body: Mapping[str, Any]) -> None:
-    """Apply one object; wait for its namespace if that is still being created."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            objects.apply(kind_of(body), body)
-        except ApiError as error:
-            # The namespace was applied just before; until it is served, its objects answer 404.
-            if error.status != 404 or time.monotonic() > deadline or objects.is_dry:
-                raise
-            time.sleep(0.2)
-        else:
-            return

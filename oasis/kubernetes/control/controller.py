@@ -37,6 +37,7 @@ from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, without_others
+from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -143,7 +144,7 @@ class Controller:
                 found += self._objects.list_if_served(kind, where, which)
             else:
                 found += self._objects.list_all(kind, where, which)[0]
-        seen, _ = without_others(seen, self.settings.controller)
+        seen, _ = without_others(with_defaults(seen), self.settings.controller)
         reconciler = awake(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
@@ -293,7 +294,7 @@ class Controller:
     def _seen(self) -> Mapping[str, list[Any]]:
         """Existing objects without jobs of other controllers, each of which is logged once."""
         seen = {plural: store.items() for plural, store in self.stores.items()}
-        ours, others = without_others(seen, self.settings.controller)
+        ours, others = without_others(with_defaults(seen), self.settings.controller)
         for uid, (job, other) in others.items():
             if uid not in self._others:
                 what = "to take it over when that one is gone, set its status.controller to null"

@@ -9,17 +9,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL, WINDOW_SINGULAR
-from oasis.kubernetes.objects.quantities import QUANTITY, Amounts, quantity
-from oasis.kubernetes.objects.schema import (
-    TIME,
-    conditions_schema,
-    names_schema,
-    number_schema,
-    object_schema,
-    resource_definition,
-    text_schema,
-)
+from oasis.kubernetes.objects.quantities import Amounts, quantity
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.validation import check_keys, check_list, number, text
 
@@ -200,97 +190,3 @@ def _reserve(data: Any) -> Reserve | None:
         if not any(amounts.values()):
             raise InstanceError("resources", "expected an amount > 0", resources)
         return Reserve(amounts, namespaces)
-
-
-def window_resource() -> dict[str, Any]:
-    """The CustomResourceDefinition of ``CapacityWindow``, as plain data.
-
-    Examples
-    --------
-    >>> window_resource()["spec"]["scope"]
-    'Cluster'
-    """
-    columns = [
-        ("Begin", "string", ".spec.begin"),
-        ("End", "string", ".spec.end"),
-        ("Repeat", "string", ".spec.repeat"),
-        ("Nodes", "string", ".spec.nodes"),
-        ("Accepted", "string", f".status.conditions[?(@.type=='{ACCEPTED}')].status"),
-        ("Reason", "string", f".status.conditions[?(@.type=='{ACCEPTED}')].reason"),
-    ]
-    names = {"plural": WINDOW_PLURAL, "singular": WINDOW_SINGULAR, "kind": WINDOW_KIND}
-    meaning = "When some nodes, or a part of them, are not for the jobs that are planned here."
-    told = conditions_schema("What each controller makes of it.", by_controller=True)
-    status = object_schema("Written by the controllers.", {"conditions": told})
-    return resource_definition(names, "Cluster", meaning, columns, _spec_schema(), status)
-
-
-def _reserve_schema() -> dict[str, Any]:
-    return object_schema(
-        "Makes it a reservation. Without it nothing that is planned here runs on the nodes.",
-        {
-            "resources": {
-                "type": "object",
-                "minProperties": 1,
-                "maxProperties": 64,
-                "additionalProperties": {
-                    "anyOf": [{"type": "integer"}, {"type": "string"}],
-                    "pattern": f"^{QUANTITY}$",
-                    "x-kubernetes-int-or-string": True,
-                },
-                "x-kubernetes-validations": [
-                    {
-                        "rule": "self.all(name, type(self[name]) == int ? self[name] >= 0"
-                        " : !self[name].startsWith('-'))",
-                        "message": "expected amounts >= 0",
-                    }
-                ],
-                "description": "How much is kept, on all these nodes together. Default: all.",
-            },
-            "namespaces": names_schema(
-                "Whose jobs and pods it is kept for. Default: all pods that are not planned here."
-            ),
-        },
-    )
-
-
-def _spec_schema() -> dict[str, Any]:
-    def some(field: str) -> str:
-        return f"(has(self.{field}) && size(self.{field}) > 0)"
-
-    return object_schema(
-        "Which nodes, and when.",
-        {
-            "begin": {**TIME, "description": "When it begins."},
-            "end": {**TIME, "description": "When the nodes are there again."},
-            "repeat": text_schema("Whether it comes again. Default: once.", *REPEATS),
-            "nodes": names_schema("Names of nodes."),
-            "nodeSelector": {
-                "type": "object",
-                "additionalProperties": {"type": "string"},
-                "description": "Labels of the nodes, instead of their names.",
-            },
-            "reserve": _reserve_schema(),
-            "noticeSeconds": number_schema(
-                "Pods end so long before it begins. Default: the length of a slot."
-            ),
-        },
-        ("begin", "end"),
-        [
-            {"rule": "self.begin < self.end", "message": "end: expected a time after begin"},
-            {
-                "rule": "!has(self.repeat) || self.end - self.begin < duration('168h')",
-                "message": "end: expected less than a week after begin, as it repeats weekly",
-            },
-            {
-                "rule": f"{some('nodes')} || {some('nodeSelector')} || "
-                "(has(self.reserve) && has(self.reserve.resources))",
-                "message": "nodes: expected names of nodes, or nodeSelector, or resources of a "
-                "reserve",
-            },
-            {
-                "rule": f"!({some('nodes')} && {some('nodeSelector')})",
-                "message": "nodeSelector: expected none where nodes are named",
-            },
-        ],
-    )

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from oasis.kubernetes.objects.schema import custom_resource
+from oasis.kubernetes.names import KIND
+from oasis.kubernetes.objects.manifests import schema_of
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError, OasisError, describe
 from oasis.model.validation import check_list, integer, number, text
@@ -144,10 +145,6 @@ def decision_message(decision: Decision | None, reason: str, completes: str | No
     return "".join(parts)
 
 
-(_VERSION,) = custom_resource()["spec"]["versions"]
-STATUS = _VERSION["schema"]["openAPIV3Schema"]["properties"]["status"]
-
-
 def read_status(written: str) -> dict[str, Any]:
     """The status that an annotation holds as JSON.
 
@@ -169,7 +166,7 @@ def read_status(written: str) -> dict[str, Any]:
         status = json.loads(written)
     except (ValueError, RecursionError) as error:
         raise InstanceError("", f"expected JSON, got {describe(written)}: {error}") from None
-    _check(status, STATUS, "")
+    _check(status, schema_of(KIND)["status"], "")
     return dict(status)
 
 

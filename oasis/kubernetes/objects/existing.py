@@ -447,7 +447,8 @@ def _json(notes: Object, name: str) -> Any:
     text = notes.get(name)
     path = f"{NOTES}.{name}"
     if text is None:
-        raise InstanceError(path, "expected JSON, found nothing")
+        expected = "expected JSON, or a UtilityClass that says it"
+        raise InstanceError(path, f"{expected}; found nothing")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

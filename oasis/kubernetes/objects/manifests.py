@@ -1,221 +1,44 @@
-"""The manifests of an installation: CRDs, rights and Deployment, as plain data."""
+"""The manifests of an installation, which are YAML files of the Helm chart."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any
 
-from oasis.kubernetes.names import CLASS_PLURAL, FIELD_MANAGER, GROUP, PLURAL, WINDOW_PLURAL
-from oasis.kubernetes.objects.admission_policies import admission_policies
-from oasis.kubernetes.objects.capacity_window import window_resource
-from oasis.kubernetes.objects.existing import EXISTING
-from oasis.kubernetes.objects.schema import custom_resource
-from oasis.kubernetes.objects.utility_class import class_resource
+from oasis.kubernetes.names import FIELD_MANAGER
 from oasis.version import __version__
 
 Object = dict[str, Any]
 
-# (API group, resource, verbs): everywhere, and in the controller's own namespace
-# Events and Services may be read because `Objects.create` looks for its object after a lost answer,
-# and config maps patched because the parts of a checkpoint are applied.
-CLUSTER_RIGHTS = (
-    ("", "nodes", ("list", "watch")),
-    ("", "pods", ("get", "list", "watch", "create", "patch", "delete")),
-    ("", "persistentvolumeclaims", ("list", "watch")),
-    ("", "persistentvolumes", ("list", "watch")),
-    ("", "services", ("get", "list", "watch", "create")),
-    ("networking.k8s.io", "networkpolicies", ("get", "list", "watch", "create")),
-    ("", "events", ("create", "get")),
-    (GROUP, PLURAL, ("list", "watch")),
-    (GROUP, f"{PLURAL}/status", ("patch",)),
-    (GROUP, CLASS_PLURAL, ("list", "watch")),
-    (GROUP, WINDOW_PLURAL, ("list", "watch")),
-    (GROUP, f"{WINDOW_PLURAL}/status", ("patch",)),
-    *(
-        (kind.api_version.partition("/")[0], kind.where.plural, ("list", "watch", "patch"))
-        for kind in EXISTING
-    ),
-)
-OWN_RIGHTS = (
-    ("", "configmaps", ("get", "create", "update", "patch")),
-    ("coordination.k8s.io", "leases", ("get", "create", "update")),
-)
-IMAGE = f"oasis-scheduler:{__version__}"
-METRICS_PORT = 9090
-MONITORING = "monitoring.coreos.com/v1"  # of the Prometheus operator
-# On every object that is installed, whatever the name of the controller.
-LABELS = {"app.kubernetes.io/name": FIELD_MANAGER}
-READ = ("get", "list", "watch")
-WRITE = ("create", "delete", "deletecollection", "patch", "update")
-# What the cluster's own roles `view`, `edit` and `admin` may do with our objects. Nobody but the
-# controller may write a status, and nobody but administrators a UtilityClass or CapacityWindow.
-TENANT_RIGHTS = {
-    "view": (
-        (GROUP, PLURAL, READ),
-        (GROUP, f"{PLURAL}/status", ("get",)),
-        (GROUP, CLASS_PLURAL, READ),
-        (GROUP, WINDOW_PLURAL, READ),
-    ),
-    "edit": ((GROUP, PLURAL, WRITE),),
-    "admin": ((GROUP, PLURAL, WRITE),),
-}
+SYSTEM = "oasis-system"
+IMAGE = f"{FIELD_MANAGER}:{__version__}"
+COMMON = "app.kubernetes.io/name"  # label on every object, whatever the name of the controller
+SHARED = ("oasisjob", "utilityclass", "capacitywindow", "policies", "roles")
 
 
-def rights(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
-    """The service account of the controller and its rights.
-
-    What is in no namespace has that of the controller in its name: a second controller elsewhere
-    has rights of its own beside those of the first.
-    """
-    meta = {"name": f"{namespace}:{name}"}
-    own = {"name": name, "namespace": namespace}
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
-    rbac = "rbac.authorization.k8s.io"
-
-    def reference(kind: str, name: str) -> Object:
-        return {"apiGroup": rbac, "kind": kind, "name": name}
-
-    return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
-        _object(f"{rbac}/v1", "ClusterRole", meta, rules=_rules(CLUSTER_RIGHTS)),
-        _object(
-            f"{rbac}/v1",
-            "ClusterRoleBinding",
-            meta,
-            roleRef=reference("ClusterRole", meta["name"]),
-            subjects=[subject],
-        ),
-        _object(f"{rbac}/v1", "Role", own, rules=_rules(OWN_RIGHTS)),
-        _object(
-            f"{rbac}/v1",
-            "RoleBinding",
-            own,
-            roleRef=reference("Role", name),
-            subjects=[subject],
-        ),
-    ]
-
-
-def tenant_roles() -> list[Object]:
-    """Return the rights that are aggregated to the roles ``view``, ``edit`` and ``admin``.
+def shared() -> list[Object]:
+    """The kinds, the admission policies and the roles, which all controllers of a cluster share.
 
     Examples
     --------
-    >>> [made["metadata"]["name"] for made in tenant_roles()]
-    ['oasis-scheduler-view', 'oasis-scheduler-edit', 'oasis-scheduler-admin']
+    >>> [made["metadata"]["name"] for made in shared()][:2]
+    ['oasisjobs.oasis-scheduler.io', 'utilityclasses.oasis-scheduler.io']
     """
-    rbac = "rbac.authorization.k8s.io"
-    return [
-        _object(
-            f"{rbac}/v1",
-            "ClusterRole",
-            {
-                "name": f"{FIELD_MANAGER}-{role}",
-                "labels": {f"{rbac}/aggregate-to-{role}": "true"},
-            },
-            rules=_rules(entries),
-        )
-        for role, entries in TENANT_RIGHTS.items()
-    ]
+    return [body for name in SHARED for body in _read(f"shared/{name}.yaml")]
 
 
-def deployment(
-    namespace: str, image: str, arguments: Sequence[str], name: str = FIELD_MANAGER
-) -> Object:
-    """Two controllers, of which one acts.
-
-    A ConfigMap ``NAME-bounds``, where there is one, is mounted at ``/etc/oasis``.
-    """
-    own = ["--system-namespace=$(POD_NAMESPACE)", f"--controller-name={name}"]
-    own.append(f"--metrics-port={METRICS_PORT}")
-    container = {
-        "name": "controller",
-        "image": image,
-        "args": ["kubernetes", "run", *own, *arguments],
-        "env": [
-            {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.{field}"}}}
-            for variable, field in (("POD_NAME", "name"), ("POD_NAMESPACE", "namespace"))
-        ],
-        "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
-        "livenessProbe": _probe("/healthz", 30),
-        "readinessProbe": _probe("/readyz", 10),
-        "resources": {
-            "requests": {"cpu": "500m", "memory": "256Mi"},
-            "limits": {"memory": "1Gi"},
-        },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "volumeMounts": [
-            {"name": "tmp", "mountPath": "/tmp"},
-            {"name": "bounds", "mountPath": "/etc/oasis", "readOnly": True},
-        ],
-    }
-    pod = {
-        "serviceAccountName": name,
-        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [container],
-        "volumes": [
-            {"name": "tmp", "emptyDir": {}},
-            {"name": "bounds", "configMap": {"name": f"{name}-bounds", "optional": True}},
-        ],
-    }
-    spec = {
-        "replicas": 2,
-        # What a Deployment selects by can never change: an upgrade would be refused.
-        "selector": {"matchLabels": {"app": name}},
-        "template": {"metadata": {"labels": {"app": name, **LABELS}}, "spec": pod},
-    }
-    meta = {"name": name, "namespace": namespace, "labels": {"app": name}}
-    return _object("apps/v1", "Deployment", meta, spec=spec)
-
-
-def disruption_budget(namespace: str, name: str = FIELD_MANAGER) -> Object:
-    """The PodDisruptionBudget: a drain of nodes evicts one controller at a time."""
-    return _object(
-        "policy/v1",
-        "PodDisruptionBudget",
-        {"name": name, "namespace": namespace},
-        spec={"maxUnavailable": 1, "selector": {"matchLabels": {"app": name}}},
-    )
-
-
-def service_monitor(namespace: str, name: str = FIELD_MANAGER) -> list[Object]:
-    """The Service of the metrics, and the ServiceMonitor from which Prometheus knows it."""
-    meta = {"name": name, "namespace": namespace}
-    return [
-        _object(
-            "v1",
-            "Service",
-            {**meta, "labels": {"app": name}},
-            spec={
-                "clusterIP": "None",
-                "selector": {"app": name},
-                "ports": [{"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}],
-            },
-        ),
-        _object(
-            MONITORING,
-            "ServiceMonitor",
-            meta,
-            spec={
-                "selector": {"matchLabels": {"app": name}},
-                "endpoints": [{"port": "metrics", "interval": "30s"}],
-            },
-        ),
-    ]
-
-
-def everything(
-    namespace: str = "oasis-system",
+def own(
+    namespace: str = SYSTEM,
     image: str = IMAGE,
     arguments: Sequence[str] = (),
     name: str = FIELD_MANAGER,
+    spaces: Sequence[str] = (),
     monitored: bool = False,
 ) -> list[Object]:
-    """All objects in the order in which they can be made.
+    """The objects of one controller, in the order in which they can be made.
 
     Parameters
     ----------
@@ -227,42 +50,65 @@ def everything(
         For ``oasis kubernetes run``.
     name : str
         Name of the controller, and of its objects.
+    spaces : sequence of str
+        Namespaces in which it has rights; empty: all.
     monitored : bool
         With a ServiceMonitor, a kind of the Prometheus operator.
 
     Examples
     --------
-    >>> [made["metadata"]["name"] for made in everything()][:2]
-    ['oasisjobs.oasis-scheduler.io', 'utilityclasses.oasis-scheduler.io']
+    >>> own("ml")[0]["metadata"]["name"]
+    'ml'
     """
-    made = [
-        custom_resource(),
-        class_resource(),
-        window_resource(),
-        *admission_policies(),
-        *tenant_roles(),
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-        *rights(namespace, name),
-        disruption_budget(namespace, name),
-        *(service_monitor(namespace, name) if monitored else ()),
-        deployment(namespace, image, arguments, name),
-    ]
-    for body in made:
-        meta = body["metadata"]
-        body["metadata"] = {**meta, "labels": {**meta.get("labels", {}), **LABELS}}
-    return made
+    found = []
+    names = {SYSTEM: namespace, FIELD_MANAGER: name}
+    for body in [*_read("controller.yaml"), *(_read("monitor.yaml") if monitored else ())]:
+        made = _renamed(body, names)
+        if made["kind"] == "Deployment":
+            (container,) = made["spec"]["template"]["spec"]["containers"]
+            container["image"] = image
+            container["args"] += arguments
+            container["args"] += [f"--namespaced={','.join(spaces)}"] if spaces else []
+        meta = made["metadata"]
+        if spaces and made["kind"] == "ClusterRoleBinding" and meta["name"].endswith(":jobs"):
+            found += [
+                made | {"kind": "RoleBinding", "metadata": {**meta, "namespace": space}}
+                for space in spaces
+            ]
+        else:
+            found.append(made)
+    return found
 
 
-def _probe(path: str, period: int) -> Object:
-    return {"httpGet": {"path": path, "port": "metrics"}, "periodSeconds": period}
+@cache
+def schema_of(kind: str) -> Mapping[str, Any]:
+    """The schemas of the fields of one of our kinds: ``spec`` and perhaps ``status``.
+
+    Examples
+    --------
+    >>> schema_of("UtilityClass")["spec"]["required"]
+    ['maximum']
+    """
+    (found,) = _read(f"shared/{kind.lower()}.yaml")
+    (version,) = found["spec"]["versions"]
+    fields: Mapping[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]
+    return fields
 
 
-def _rules(entries: Sequence[tuple[str, str, tuple[str, ...]]]) -> list[Object]:
-    return [
-        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
-        for group, resource, verbs in entries
-    ]
+def _read(name: str) -> list[Object]:
+    """The objects of one file."""
+    import yaml  # noqa: PLC0415 (needs an extra)
+
+    file = resources.files("oasis.kubernetes") / "chart" / name
+    return list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
 
 
-def _object(version: str, kind: str, meta: Object, **rest: Any) -> Object:
-    return {"apiVersion": version, "kind": kind, "metadata": meta, **rest}
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """An object with the names of a controller in place of those in the files."""
+    if isinstance(value, dict):
+        return {k: v if k == COMMON else _renamed(v, names) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_renamed(each, names) for each in value]
+    if isinstance(value, str):
+        return re.sub("|".join(names), lambda found: names[found[0]], value)
+    return value

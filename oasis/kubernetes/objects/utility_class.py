@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oasis.kubernetes.names import (
-    CLASS_KIND,
-    CLASS_PLURAL,
-    CLASS_SINGULAR,
-)
-from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, JobSpec
-from oasis.kubernetes.objects.schema import (
-    names_schema,
-    number_schema,
-    object_schema,
-    resource_definition,
-    text_schema,
+from oasis.kubernetes import names
+from oasis.kubernetes.names import CLASS_KIND
+from oasis.kubernetes.objects.existing import EXISTING
+from oasis.kubernetes.objects.oasis_job import (
+    UTILITY_FIELDS,
+    JobSpec,
+    SlotClock,
+    parse_utility,
+    parse_work,
 )
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.utility import Piecewise, Sigmoid, Utility
@@ -26,6 +24,7 @@ from oasis.model.validation import check_keys, check_list, number, text
 Object = Mapping[str, Any]
 
 OVERRUN = 2.0  # times the work that a job declared
+OPTIONAL = ("kinds", "namespaces", "default", "overrunFactor", "utility", "work")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,8 @@ class UtilityClass:
     namespaces: tuple[str, ...] | None = None  # whose jobs may be of this class; None: all
     is_default: bool = False  # of jobs that name no class
     overrun_factor: float = OVERRUN  # beyond so much of its declared work a job is worth nothing
+    # Utility and work, as JSON, of jobs of other kinds that say none, by name of their annotation.
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
     def serves(self, namespace: str) -> bool:
         """Return whether jobs of a namespace may use this class."""
@@ -87,7 +88,7 @@ def parse_class(found: Object) -> UtilityClass:
     """
     with located_at("spec"):
         spec = found.get("spec") or {}
-        check_keys(spec, ("maximum",), ("kinds", "namespaces", "default", "overrunFactor"))
+        check_keys(spec, ("maximum",), OPTIONAL)
         kinds = tuple(check_list(spec.get("kinds", list(UTILITY_FIELDS)), "kinds"))
         if not kinds or any(kind not in list(UTILITY_FIELDS) for kind in kinds):
             raise InstanceError("kinds", f"expected some of {', '.join(UTILITY_FIELDS)}", kinds)
@@ -101,7 +102,7 @@ def parse_class(found: Object) -> UtilityClass:
         factor = number(spec.get("overrunFactor", OVERRUN), "overrunFactor")
         if factor < 1:
             raise InstanceError("overrunFactor", "expected a number >= 1", factor)
-        return UtilityClass(
+        made = UtilityClass(
             found["metadata"]["name"],
             number(spec["maximum"], "maximum"),
             kinds,
@@ -109,6 +110,22 @@ def parse_class(found: Object) -> UtilityClass:
             is_default,
             factor,
         )
+        return replace(made, defaults=_defaults(spec, made))
+
+
+def _defaults(spec: Object, made: UtilityClass) -> dict[str, str]:
+    """What a class says of jobs that say less, as their annotations."""
+    clock, found = SlotClock(1.0), {}
+    if spec.get("utility") is not None:
+        utility = parse_utility(spec["utility"], clock, "utility")
+        refusal = made.refusal(spec["utility"]["kind"], claim_of(utility))
+        if refusal is not None:
+            raise InstanceError("utility", f"expected what the class allows itself: {refusal}")
+        found[names.UTILITY] = json.dumps(spec["utility"])
+    if spec.get("work") is not None:
+        parse_work(spec["work"], 1, clock)
+        found[names.WORK] = json.dumps(spec["work"])
+    return found
 
 
 class Classes:
@@ -163,48 +180,32 @@ class Classes:
         return self.find(spec.utility_class, spec.namespace)
 
 
-def class_resource() -> dict[str, Any]:
-    """The CustomResourceDefinition of ``UtilityClass``, as plain data.
+def with_defaults(seen: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """A snapshot in which jobs of other kinds without utility or work have those of their class.
 
     Examples
     --------
-    >>> class_resource()["spec"]["scope"]
-    'Cluster'
+    >>> spec = {"maximum": 5, "default": True, "work": {"workerSeconds": 60}}
+    >>> classes = [{"metadata": {"name": "small"}, "spec": spec}]
+    >>> job = {"metadata": {"name": "j", "namespace": "team-a"}}
+    >>> made = with_defaults({"utilityclasses": classes, "jobs": [job]})
+    >>> made["jobs"][0]["metadata"]["annotations"]
+    {'oasis-scheduler.io/work': '{"workerSeconds": 60}'}
     """
-    columns = [
-        ("Maximum", "number", ".spec.maximum"),
-        ("Default", "boolean", ".spec.default"),
-    ]
-    names = {"plural": CLASS_PLURAL, "singular": CLASS_SINGULAR, "kind": CLASS_KIND}
-    meaning = "What administrators let jobs claim."
-    return resource_definition(names, "Cluster", meaning, columns, _spec_schema())
+    classes = Classes(seen.get(names.CLASS_PLURAL, ()))
+    kinds = {kind.where.plural for kind in EXISTING} if classes else set()
+    return {
+        plural: [_filled(item, classes) for item in items] if plural in kinds else items
+        for plural, items in seen.items()
+    }
 
 
-def _spec_schema() -> dict[str, Any]:
-    return object_schema(
-        "What a job may claim.",
-        {
-            "maximum": number_schema("The most that a job may claim."),
-            "kinds": {
-                "type": "array",
-                "minItems": 1,
-                "items": text_schema("A kind.", *UTILITY_FIELDS),
-                "description": "Kinds of utility that a job may have. Default: all.",
-            },
-            "namespaces": names_schema(
-                "Only jobs of these namespaces may be of this class. Default: all."
-            ),
-            "default": {
-                "type": "boolean",
-                "description": "Whether it is the class of jobs that name none.",
-                "default": False,
-            },
-            "overrunFactor": number_schema(
-                "A job that has held room for more than so many times the work that it declared "
-                "counts as worth nothing.",
-                minimum=1,
-            )
-            | {"default": OVERRUN},
-        },
-        ("maximum",),
-    )
+def _filled(item: Any, classes: Classes) -> Any:
+    meta = item["metadata"]
+    notes = meta.get("annotations") or {}
+    if notes.keys() >= {names.UTILITY, names.WORK}:
+        return item
+    made = classes.find(notes.get(names.UTILITY_CLASS), meta["namespace"])
+    if isinstance(made, str):  # whoever reads the job says so
+        return item
+    return {**item, "metadata": {**meta, "annotations": {**made.defaults, **notes}}}

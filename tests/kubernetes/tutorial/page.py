@@ -21,6 +21,7 @@ from tests.kubernetes.scene import SYSTEM
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
+CHART = ROOT / "oasis/kubernetes/chart"
 Shell = Callable[..., str]  # `typed` in an environment
 NAMES = ("install", "submit", "observe", "operate")
 PAGES = [ROOT / f"docs/kubernetes-{name}.md" for name in NAMES]

@@ -246,3 +246,13 @@ def test_a_round_has_a_length() -> None:
     with pytest.raises(ValueError, match="round_minutes: expected a finite number > 0, got 0"):
         Gavel(round_minutes=0)
     assert np.isfinite(Gavel().round_minutes)
+
+
+def test_rounds_end_when_what_is_left_of_the_machines_can_run_no_job() -> None:
+    """The program gives half its time to a job of eight on the four GPUs that are left."""
+    where = site(2)
+    workload = Workload.of(where, [replace(on(where, "a", workers=8, work=480.0), ps=())])
+    lost = replay(workload, Gavel(), outages=[Outage(1, 20.0)])
+    assert lost.jobs[0].end is None
+    back = replay(workload, Gavel(), outages=[Outage(1, 20.0, 40.0)])
+    assert back.jobs[0].end is not None

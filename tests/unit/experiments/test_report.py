@@ -269,13 +269,13 @@ def test_a_solve_is_made_again_with_the_same_limits_and_seed(
 
 
 def test_a_solve_is_made_again_with_the_same_parameters(instance: oasis.Instance) -> None:
-    given = {"windows": {"most_leaving": 3}, "pricing": {"classes": [2, 5]}}
+    given = {"pays": 0.3, "window": 3}
     params = BendersParams().changed(given)
     changed = solve(instance, method="benders", params=params).to_dict()
     (line,) = commands_of("x", changed | {"instance": {"file": "a.json"}})
     words = shlex.split(line)
     said = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
-    assert said == ["benders.pricing.classes=[2, 5]", "benders.windows.most_leaving=3"]
+    assert said == ["benders.pays=0.3", "benders.window=3"]
     assert method_params("benders", said) == given
     (line,) = commands_of("x", solve(instance).to_dict() | {"instance": {"file": "a.json"}})
     assert "--set" not in line
@@ -286,8 +286,8 @@ def test_a_solve_is_made_again_with_the_same_parameters(instance: oasis.Instance
     [
         (
             "benders",
-            "benders.master.windw=3",
-            "--set benders.master.windw: no such parameter; expected one of share, ",
+            "benders.windw=3",
+            "--set benders.windw: no such parameter; expected one of search_limit, ",
         ),
         ("auto", "milp.presolve=3", "--set milp.presolve: expected true or false, got 3"),
         ("milp", "milp.presolve=no", "--set milp.presolve: expected true or false, got 'no'"),

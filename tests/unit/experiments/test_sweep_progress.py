@@ -19,7 +19,7 @@ from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.main import main
 from experiments.cli.sweep_report import counted, interrupted
 from experiments.sweep.cells import Cell
-from experiments.sweep.executors import _signals_held, check_cluster, execute
+from experiments.sweep.executors import check_cluster, execute
 from experiments.sweep.run import SweepProgress, run_sweep
 from experiments.sweep.store import CellResult, ResultStore
 from oasis.model.errors import OasisError
@@ -96,14 +96,25 @@ def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
     assert told[-1].done == 3
 
 
-def test_ctrl_c_never_reaches_processes_that_start() -> None:
-    """They would print a traceback of their imports beside the one line of the command."""
-    asked = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+STARTED = """
+import signal
+import joblib
+from experiments.sweep.executors import ENDINGS, _signals_held
+def held():
+    return set(ENDINGS) <= signal.pthread_sigmask(signal.SIG_BLOCK, [])
+if __name__ == "__main__":
     with _signals_held():
-        child = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True)
-    assert child.stdout.strip() == b"True"
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+        found = joblib.Parallel(n_jobs=2, return_as="generator")([joblib.delayed(held)()] * 2)
+    print(list(found), held())
+"""
+
+
+def test_ctrl_c_never_reaches_processes_that_start(tmp_path: Path) -> None:
+    """They would print a traceback of their imports beside the one line of the command."""
+    script = tmp_path / "started.py"
+    script.write_text(STARTED)
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert found.stdout == "[True, True] False\n"
 
 
 @pytest.mark.parametrize("words", ["sweep grid.toml", "figure fig3"])

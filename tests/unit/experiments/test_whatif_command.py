@@ -13,7 +13,6 @@ import pytest
 
 import oasis
 from experiments.cli.commands import whatif
-from experiments.evaluation import whatif as frames
 from experiments.evaluation.whatif import Scenario, jobs_frame
 from experiments.evaluation.whatif_result import WhatIf
 from experiments.evaluation.whatif_tables import answer
@@ -187,7 +186,8 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
     code, out, err = run(*base)
     assert code == 3
     assert set(json.loads(out)["settings"][0]["policies"]) == {"recorded", "fifo", "srtf"}
-    assert "interrupted: without las (as it is)" in err
+    assert "interrupted: without las (as it is); " in err
+    assert "keeps the others: the same command goes on" in " ".join(err.split())
     (first, *_) = answer(WhatIf.from_dict(json.loads(out)))
     assert "of the policies that ended, " in first
     monkeypatch.setattr(whatif, "engine_of", lambda *_: Interrupted(after=1))
@@ -195,6 +195,44 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
     assert code == 0
     assert "las" in json.loads(out)["settings"][0]["policies"]
     assert "that ended" not in answer(WhatIf.from_dict(json.loads(out)))[0]
+
+
+def test_without_records_an_interruption_says_that_nothing_is_kept(
+    run: Run, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whatif, "engine_of", lambda *_: Interrupted(after=2))
+    code, _, err = run(
+        "whatif", trace, "--policies", "fifo,las", "--loads", "1", "--processes", "1"
+    )
+    assert code == 3
+    assert "the runs that are done are not kept (--records DIR keeps them)" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("wait", "warning"),
+    [
+        (6000, "Warning: jobs take 600 times their duration on average"),
+        (None, "Warning: at most 0.000195% of the GPUs are in use"),
+        (0, "Warning: at most"),
+        (60, ""),
+    ],
+)
+def test_numbers_that_no_cluster_has_are_warned_of(
+    run: Run, tmp_path: Path, wait: int | None, warning: str
+) -> None:
+    """Ten jobs of 5 s, one an hour: with their hours read as seconds, or their GPUs as machines."""
+    rows = ["id,submitted,duration,gpus,started"]
+    rows += [f"j{k},{3600 * k},5,1,{'' if wait is None else 3600 * k + wait}" for k in range(10)]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    machines = "1x1" if wait == 60 else "99x8"
+    options = ("--machines", machines, "--loads", "1", "--policies", "fifo,easy")
+    code, out, _ = run("whatif", tmp_path / "t.csv", *options)
+    text = " ".join(out.split())
+    assert code == 0
+    assert text.startswith(warning or "On 1 GPU")
+    assert ("check the unit of durations (--duration-unit), --machines" in text) == bool(warning)
+    assert ("without that column, holds and dependencies count" in text) == (wait is not None)
+    assert "easy promises the first in line" in text
 
 
 def test_ctrl_c_before_the_first_policy_leaves_no_result(
@@ -236,6 +274,10 @@ def test_a_policy_that_fails_is_named_and_costs_no_other(
         (("-o", "q.pdf"), "expected .html or .htm or .json, as a page or JSON is written"),
         (("--fewer", "1.5"), "--fewer: expected whole numbers above 0"),
         (("--more", "0"), "--more: expected whole numbers above 0"),
+        (("--more", "1,,2"), "--more: expected entries with commas between, got '1,,2'"),
+        (("--more", "1000001"), "above 0, at most 1,000,000, with commas between, got '1000001'"),
+        (("--goal", "mean slowdown < 0.5"), "--goal: expected a finite limit that can be met: no"),
+        (("--goal", "mean wait < soon"), "--goal: expected a limit >= 0, or inf"),
         (("--goal", "p95 wait"), "--goal: expected mean|p50|p90|p95|p99 wait|"),
         (("--policies", "oasis"), "--policies: "),
         (("--style", "grayscale"), "--style: expected -o PAGE.html beside it"),
@@ -264,11 +306,11 @@ def test_the_time_it_will_take_grows_with_the_queue(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A job takes 1 s, and 1 s more for each that waits: 3 at once make 3 + 3 s, else 3."""
-    monkeypatch.setattr(frames, "seconds_a_job", lambda *_: (1.0, 1.0))
+    monkeypatch.setattr(cells, "seconds_a_job", lambda *_: (1.0, 1.0))
     monkeypatch.setattr(whatif, "LONG", 0.0)
     for gap, text in ((0.0, "about 10\N{NO-BREAK SPACE}s"), (60.0, "about 0\N{NO-BREAK SPACE}s")):
         jobs = jobs_frame([PlainJob(f"j{k}", gap * k, 60.0, 8) for k in range(3)])
-        whatif.say_how_long([cells.run_cell(Scenario(jobs, (8,)), "fifo", {})], 1)
+        whatif.say_how_long([cells.cell_of(Scenario(jobs, (8,)), "fifo", {})], 1)
         err = capfd.readouterr().err
         assert f"1 runs, {text} on 1 core: an estimate" in err
 
@@ -343,8 +385,9 @@ def test_machines_are_named_alike_in_replay_and_import(
         if how[0] == "--machines":
             assert document["machines"] == [8, 8]
     assert rows[0] == rows[1] == rows[2]
-    code, out, _ = run("replay", trace, "--machines", "2x8,1x16", "--policies", "fifo")
+    code, out, _ = run("replay", trace, "--machines", "2x8,1x16", "--policies", "fifo,easy")
     assert code == 0
+    assert "on an import of several machines it promises places" in " ".join(out.split())
     assert out.startswith("40 jobs on 32 GPUs (2 x 8, 1 x 16), pooled\n")
     assert "min" in out
     assert "jobs/s" not in out
@@ -355,7 +398,7 @@ def test_machines_are_named_alike_in_replay_and_import(
     for words, message in (
         (
             ("replay", trace, "--machines", "2x8", "--servers", 2),
-            "--servers: is said by --machines",
+            "--servers: expected no --machines beside it",
         ),
         (("import", "plain", trace, "-o", made, "--machines", "1x8,1x4"), "equally many GPUs"),
         (

@@ -33,7 +33,7 @@ from experiments.evaluation.whatif import (
     seconds_a_job,
     smallest_machines,
 )
-from experiments.evaluation.whatif_result import RECORDED, SIZES, Bisection, Goal, Setting, WhatIf
+from experiments.evaluation.whatif_result import RECORDED, SIZES, Goal, Setting, WhatIf, next_count
 from experiments.plotting.whatif import (
     loads_figure,
     over_time_figure,
@@ -315,11 +315,21 @@ def test_wanted_gpu_hours_beside_those_there_are(gap: float, grows: bool) -> Non
     assert texts.tables(found)[-1][2][0][-1] == ("grows for ever" if grows else "does not grow")
 
 
+def test_goals_are_read_in_letters_of_any_case() -> None:
+    assert Goal.read("P95 Wait <= 10 MIN") == replace(
+        Goal.read("p95 wait <= 10 min"), text="P95 Wait <= 10 MIN"
+    )
+    assert Goal.read("Mean SLOWDOWN <= 1").reached(1.0)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("p95 wait", "such as 'p95 wait < 10 min'"), ("p80 wait < 1", "expected mean|p50|p90"),
-     ("p95 sleep < 1", "wait|waiting|turnaround"), ("mean slowdown < 3 h", "limit: expected"),
-     ("mean wait < soon", "limit: expected a limit >= 0")],
+     ("p95 sleep < 1", "wait|waiting|turnaround"), ("mean slowdown < 3 h", "expected a limit >= 0"),
+     ("mean wait < soon", "expected a limit >= 0"),
+     ("slowdown < 0.5", "such as 'p95 wait < 10 min'"),
+     ("p50 slowdown < 0.5", "no slowdown is below 1"), ("mean turnaround < 0", "is below 0"),
+     ("mean slowdown < 1e400", "expected a finite limit"), ("p95 wait < inf", "finite limit")],
 )  # fmt: skip
 def test_goals_that_are_none_are_refused(text: str, message: str) -> None:
     with pytest.raises(InputError) as refused:
@@ -331,18 +341,18 @@ def test_goals_that_are_none_are_refused(text: str, message: str) -> None:
 def test_a_search_ends_at_the_fewest_and_one_fewer_was_tried(
     least: int, more: int, at: int
 ) -> None:
-    search = Bisection(Goal.read("mean wait < 10 s"), least, least + more)
-    while (count := search.next) is not None:
+    goal, tried = Goal.read("mean wait < 10 s"), dict[int, float | None]()
+    while (count := next_count(goal, least, least + more, tried)) is not None:
         assert least <= count <= least + more
-        assert count not in search.tried
-        search.tried[count] = 5.0 if count >= at else 10.0  # which is not below 10
+        assert count not in tried
+        tried[count] = 5.0 if count >= at else 10.0  # which is not below 10
     fewest = max(at, least)
     if fewest > least + more:
-        assert (search.fewest, list(search.tried)) == (None, [least + more])
+        assert list(tried) == [least + more]
     else:
-        assert search.fewest == fewest
-        assert fewest == least or fewest - 1 in search.tried
-    assert len(search.tried) <= 8
+        assert fewest in tried
+        assert fewest == least or fewest - 1 in tried
+    assert len(tried) <= 8
 
 
 def test_the_queue_ahead_is_that_of_a_loop() -> None:

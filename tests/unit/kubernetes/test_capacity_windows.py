@@ -16,8 +16,9 @@ from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.control.writer import ClusterWriter
-from oasis.kubernetes.objects.capacity_window import parse_window, window_resource
+from oasis.kubernetes.objects.capacity_window import parse_window
 from oasis.kubernetes.objects.conditions import time_text
+from oasis.kubernetes.objects.manifests import schema_of
 from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.played import EPOCH, GPU, SLOT, Played, job, pods
@@ -449,8 +450,7 @@ def test_offsets_and_labels_without_a_value_make_sense() -> None:
 
 
 def test_the_schema_refuses_what_the_reader_refuses() -> None:
-    (version,) = window_resource()["spec"]["versions"]
-    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec = schema_of("CapacityWindow")["spec"]
     assert spec["properties"]["begin"]["format"] == "date-time"
     assert [rule["message"].partition(":")[0] for rule in spec["x-kubernetes-validations"]] == [
         "end", "end", "nodes", "nodeSelector",

@@ -136,7 +136,9 @@ def test_what_makes_no_sense_names_its_field(
 def test_without_annotations_or_gate_a_job_is_refused() -> None:
     found = job()
     del found["metadata"]["annotations"][names.WORK]
-    with pytest.raises(InstanceError, match="expected JSON, found nothing"):
+    with pytest.raises(
+        InstanceError, match="expected JSON, or a UtilityClass that says it; found nothing"
+    ):
         read(found)
     found = job()
     found["spec"]["template"]["spec"]["schedulingGates"] = []

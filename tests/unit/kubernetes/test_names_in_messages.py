@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
+import jsonschema
 import pytest
 
-from oasis.kubernetes.names import BANDWIDTH
+from oasis.kubernetes.names import BANDWIDTH, KIND
+from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.objects.schema import custom_resource, rows
 from oasis.model.errors import InstanceError
 
 CLOCK = SlotClock(60.0, 10.0)
+SCHEMA = schema_of(KIND)["spec"]
+VALIDATOR = jsonschema.Draft4Validator(SCHEMA)  # in which exclusiveMinimum is true or false
 BAD = (-1, 0, 1e31, 1e300, float("inf"), "x", None, [], {}, True, 10**400, [3, 1], 2.5, "1e-40")
 UTILITIES = (
     {"kind": "sigmoid", "priority": 3, "decayPerSecond": 0.1, "targetSeconds": 60},
@@ -63,9 +66,24 @@ def said(path: tuple[Any, ...]) -> str:
 
 def known() -> set[str]:
     """Fields that an owner may have left out; those of a list without their index."""
-    version = custom_resource()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    found = {path for path, *_ in rows("spec", version["properties"]["spec"])}
+    found = set(fields("spec", SCHEMA))
     return found | {f"{path}.spec.containers" for path in found if path.endswith("template")}
+
+
+def fields(path: str, schema: dict[str, Any]) -> Iterator[str]:
+    """Paths of the fields below `path`, as far as the schema knows them."""
+    for name, field in schema.get("properties", {}).items():
+        yield f"{path}.{name}"
+        if "x-kubernetes-preserve-unknown-fields" not in field:
+            yield from fields(f"{path}.{name}", field)
+            yield from fields(f"{path}.{name}[]", field.get("items", {}))
+
+
+def pruned(found: Any) -> Any:
+    """An object without fields that are null, as the API server takes it."""
+    if isinstance(found, dict):
+        return {name: pruned(value) for name, value in found.items() if value is not None}
+    return [pruned(value) for value in found] if isinstance(found, list) else found
 
 
 def refusal(made: dict[str, Any]) -> InstanceError | None:
@@ -79,7 +97,8 @@ def refusal(made: dict[str, Any]) -> InstanceError | None:
 @pytest.mark.parametrize("forms", FORMS, ids=["plain", "forms", "speeds"])
 @pytest.mark.parametrize("work", WORKS, ids=["seconds", "minibatches"])
 def test_messages_name_what_was_written(work: dict[str, Any], forms: dict[str, Any]) -> None:
-    fields, refused = known(), 0
+    """And what the parser takes the schema of the API server takes, too."""
+    known_fields, refused = known(), 0
     for utility in UTILITIES:
         whole = job(utility, work, forms)
         parse_job(whole, CLOCK, DEFAULT_RESOURCES)
@@ -90,12 +109,14 @@ def test_messages_name_what_was_written(work: dict[str, Any], forms: dict[str, A
                 at = at[name]
             at[path[-1]] = deepcopy(bad)
             error = refusal(made)
-            if error is not None:
+            if error is None:
+                assert VALIDATOR.is_valid(pruned(made["spec"])), path
+            else:
                 refused += 1
                 there = {said(each) for each in places(made["spec"], ("spec",))} | {"spec"}
                 bare = error.field.replace("[0]", "[]")
                 is_lacking = error.field.endswith(f".requests.{BANDWIDTH}")
-                assert error.field in there or bare in fields or is_lacking, str(error)
+                assert error.field in there or bare in known_fields or is_lacking, str(error)
                 assert "_" not in str(error), "as the model calls its fields"
     assert refused > 500
 

@@ -11,8 +11,7 @@ from oasis.kubernetes.api.resources import OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.controller import Controller, followed
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.objects.manifests import everything, rights
-from oasis.kubernetes.objects.namespaced import namespaced
+from oasis.kubernetes.objects.manifests import own
 from oasis.model.errors import InputError
 from tests.unit.kubernetes.fake_api import FakeConnection
 
@@ -20,41 +19,28 @@ SPACES = ("team-a", "team-b")
 CLUSTER_WIDE = {"nodes", "persistentvolumes", "utilityclasses", "capacitywindows"}
 
 
-def rules(made: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
-    return {
-        (group, resource, verb)
-        for one in made
-        for rule in one.get("rules", ())
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-
-
 def test_the_rights_are_the_same_but_for_where_they_hold() -> None:
-    whole, made = rights("there"), namespaced(rights("there"), SPACES)
-    assert rules(made) == rules(whole)
-    (everywhere,) = (one for one in made if one["kind"] == "ClusterRole")
-    assert {(resource, verb) for _, resource, verb in rules([everywhere])} == {
-        *((resource, verb) for resource in CLUSTER_WIDE for verb in ("list", "watch")),
-        ("capacitywindows/status", "patch"),
+    whole, made = own("there"), own("there", spaces=SPACES)
+    roles = [one for one in made if "rules" in one]
+    assert roles == [one for one in whole if "rules" in one]
+    bound = {
+        one["roleRef"]["name"]: one["metadata"].get("namespace")
+        for one in made
+        if one["kind"].endswith("RoleBinding") and one["metadata"].get("namespace") not in SPACES
     }
+    assert bound == {"there:oasis-scheduler": None, "oasis-scheduler": "there"}
+    (everywhere,) = (one for one in roles if one["metadata"]["name"] == "there:oasis-scheduler")
+    resources = {resource for rule in everywhere["rules"] for resource in rule["resources"]}
+    assert resources == {*CLUSTER_WIDE, "capacitywindows/status"}
+    (within,) = (one for one in roles if one["metadata"]["name"].endswith(":jobs"))
+    assert not CLUSTER_WIDE & {name for rule in within["rules"] for name in rule["resources"]}
     for space in SPACES:
-        own = [one for one in made if one["metadata"].get("namespace") == space]
-        assert [one["kind"] for one in own] == ["Role", "RoleBinding"]
-        assert own[1]["roleRef"]["name"] == own[0]["metadata"]["name"]
-        assert [s["namespace"] for s in own[1]["subjects"]] == ["there"]
-        assert not CLUSTER_WIDE & {resource for _, resource, _ in rules(own)}
-        assert rules(own) | rules([everywhere]) | rules(made[-2:]) == rules(whole)
-
-
-def test_roles_of_tenants_stay_what_they_are() -> None:
-    before = [one for one in everything("there") if "aggregationRule" not in one]
-    after = namespaced(everything("there"), SPACES)
-    tenants = [one for one in before if one["metadata"]["name"].startswith("oasis-scheduler-")]
-    assert tenants
-    assert all(one in after for one in tenants)
-    assert len(after) == len(before) + 2 * len(SPACES)
+        (binding,) = (one for one in made if one["metadata"].get("namespace") == space)
+        assert (binding["kind"], binding["roleRef"]["name"]) == (
+            "RoleBinding",
+            "there:oasis-scheduler:jobs",
+        )
+        assert [s["namespace"] for s in binding["subjects"]] == ["there"]
 
 
 def test_everything_is_followed_where_there_are_rights() -> None:

@@ -21,7 +21,7 @@ from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import decision_message, with_condition
-from oasis.kubernetes.objects.manifests import everything
+from oasis.kubernetes.objects.manifests import own
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError, OasisError
@@ -260,7 +260,7 @@ def test_errors_of_the_server_are_read_as_status_or_as_text() -> None:
 def test_settings_and_manifests() -> None:
     with pytest.raises(InstanceError, match="slot_seconds: expected a finite number > 0"):
         ControllerSettings(slot_seconds=0)
-    made = everything("there", "image:1", ["--policy=fifo"])
+    made = own("there", "image:1", ["--policy=fifo"])
     container = made[-1]["spec"]["template"]["spec"]["containers"][0]
     assert container["args"][-1] == "--policy=fifo"
     assert {m["metadata"].get("namespace", "there") for m in made} == {"there"}

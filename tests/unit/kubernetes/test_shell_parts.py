@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,13 +16,11 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
 from oasis.driver.policy_state import policy_state, site_text
 from oasis.kubernetes.acting import Delete
-from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import PODS, Objects, apply_object, kind_of
+from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.kubernetes.objects.schema import reference, rows
 from oasis.model.errors import PolicyError
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.site import policy_job
@@ -125,55 +123,7 @@ def test_requests_are_counted_by_method_and_status() -> None:
     assert 'oasis_request_seconds_count{method="GET"} 2.0' in text
 
 
-def test_the_reference_has_a_line_for_each_field() -> None:
-    items = {"type": "object", "properties": {"c": {"type": "integer"}}}
-    schema = {
-        "properties": {
-            "a": {"type": "string", "enum": ["x", "y"], "description": "Which."},
-            "b": {"type": "array", "items": items},
-        },
-        "required": ["a"],
-    }
-    assert list(rows("spec", schema)) == [
-        ("spec.a", "`x`, `y`", "Which. Required."),
-        ("spec.b", "list of objects", ""),
-        ("spec.b[].c", "integer", ""),
-    ]
-    assert reference().startswith("## What its owner writes")
-
-
 # -- writing -------------------------------------------------------------------------------------
-
-
-def test_the_path_of_what_is_installed() -> None:
-    role = kind_of({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"})
-    account = kind_of({"apiVersion": "v1", "kind": "ServiceAccount"})
-    assert role.path(None, "x") == "/apis/rbac.authorization.k8s.io/v1/clusterroles/x"
-    assert account.path("ns", "x") == "/api/v1/namespaces/ns/serviceaccounts/x"
-
-
-@dataclass
-class Refusing:
-    """Objects whose first writes meet a namespace that is not there yet."""
-
-    misses: int
-    is_dry: bool = False
-    applied: list[Any] = field(default_factory=list)
-
-    def apply(self, kind: Any, body: Any) -> None:
-        if self.misses:
-            self.misses -= 1
-            raise ApiError("PATCH", "x", 404, "NotFound", "no namespace")
-        self.applied.append(body)
-
-
-def test_a_namespace_that_is_only_just_made_is_waited_for() -> None:
-    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x"}}
-    slow = Refusing(misses=1)
-    apply_object(slow, body)  # type: ignore[arg-type]
-    assert slow.applied == [body]
-    with pytest.raises(ApiError, match="no namespace"):
-        apply_object(Refusing(misses=1, is_dry=True), body)  # type: ignore[arg-type]
 
 
 class Pods:

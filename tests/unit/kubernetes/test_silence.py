@@ -146,10 +146,10 @@ def said_within(host: str, seconds: float, words: str, caplog: Any) -> list[str]
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (without_kind, "`oasis kubernetes install --apply`"),
+        (without_kind, "`oasis kubernetes install | kubectl apply -f -`"),
         (without_leases, "leases is forbidden"),
         (without_watch, "nodes is forbidden"),
-        (without_namespace, "`oasis kubernetes install --apply` makes it"),
+        (without_namespace, "`oasis kubernetes install | kubectl apply -f -` makes it"),
         (unknown_to_it, "renew the credentials"),
         (hanging, "no answer"),
         (wrong_scheme, "begin it with https://"),

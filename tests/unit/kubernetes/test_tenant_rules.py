@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +10,12 @@ import pytest
 
 from oasis.kubernetes import names
 from oasis.kubernetes.control.tenants import NEXT_TO_NOTHING
-from oasis.kubernetes.objects.admission_policies import admission_policies
-from oasis.kubernetes.objects.manifests import tenant_roles
+from oasis.kubernetes.objects.manifests import schema_of, shared
 from oasis.kubernetes.objects.utility_class import (
     Classes,
     UtilityClass,
-    class_resource,
     parse_class,
+    with_defaults,
 )
 from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
@@ -295,6 +295,62 @@ def test_a_job_of_another_kind_names_its_class_in_an_annotation() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("spec", "notes", "said"),
+    [
+        ({}, {}, (7, 120)),
+        ({"default": False}, {names.UTILITY_CLASS: "c"}, (7, 120)),
+        ({}, {names.UTILITY: '{"kind": "constant", "value": 3}'}, (3, 120)),
+        ({}, {names.WORK: '{"workerSeconds": 60}'}, (7, 60)),
+        ({"default": False}, {}, None),
+        ({"namespaces": ["other"]}, {names.UTILITY_CLASS: "c"}, None),
+        ({"maximum": 6}, {}, None),  # which makes no sense, beside its own utility
+    ],
+)
+def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
+    spec: dict[str, Any], notes: dict[str, str], said: tuple[int, int] | None
+) -> None:
+    worth = {"kind": "constant", "value": 7}
+    made = utility_class(utility=worth, work={"workerSeconds": 120}, **spec)
+    item = existing_job()
+    item["metadata"]["annotations"] = notes
+    seen = with_defaults({"jobs": [item], names.CLASS_PLURAL: [made], names.PLURAL: []})
+    assert seen.keys() == {"jobs", names.CLASS_PLURAL, names.PLURAL}
+    assert item["metadata"]["annotations"] == notes, "what was seen is not changed"
+    (filled,) = seen["jobs"]
+    if said is None:
+        with pytest.raises(InstanceError, match="or a UtilityClass that says it; found nothing"):
+            read(filled)
+        return
+    explicit = existing_job(
+        UTILITY=json.dumps({"kind": "constant", "value": said[0]}),
+        WORK=json.dumps({"workerSeconds": said[1]}),
+    )
+    assert read(filled).job == read(explicit).job
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"utility": {"kind": "constant", "value": 101}}, "utility: expected what the class"),
+        ({"utility": {"kind": "constant"}}, "utility.value"),
+        ({"utility": []}, "utility.kind"),
+        ({"work": {"workerSeconds": 0}}, "work.workerSeconds"),
+        ({"work": {"epochs": 1}}, "work.chunks"),
+    ],
+)
+def test_a_default_that_makes_no_sense_is_named(spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(InstanceError) as told:
+        parse_class(utility_class(**spec))
+    assert str(told.value).startswith(f"spec.{message}")
+
+
+@pytest.mark.parametrize("field", ["utility", "work"])
+def test_a_class_has_defaults_of_the_form_that_jobs_have(field: str) -> None:
+    ours, of_class = (schema_of(kind)["spec"] for kind in (names.KIND, names.CLASS_KIND))
+    assert of_class["properties"][field] == ours["properties"][field]
+
+
 def test_of_several_defaults_the_strictest_counts() -> None:
     classes = Classes([utility_class("b", maximum=5), utility_class("a", maximum=7)])
     found = classes.find(None, "ns")
@@ -303,13 +359,12 @@ def test_of_several_defaults_the_strictest_counts() -> None:
 
 
 def test_what_is_installed_for_tenants() -> None:
-    assert class_resource()["spec"]["scope"] == "Cluster"
-    bindings = [made for made in admission_policies() if made["kind"].endswith("Binding")]
+    bindings = [made for made in shared() if made["kind"].endswith("PolicyBinding")]
     assert [each["spec"]["validationActions"] for each in bindings] == [["Deny"]] * 4
     written = {
         (role["metadata"]["name"], rule["resources"][0])
-        for role in tenant_roles()
-        for rule in role["rules"]
+        for role in shared()
+        for rule in role.get("rules", ())
         if "patch" in rule["verbs"]
     }
     # no status, and no class

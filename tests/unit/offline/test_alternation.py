@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from oasis.solvers.budget import Budget, WorkCounter
-from offline.heuristics.params import AlternationParams
+from offline.heuristics import recombination
 from offline.heuristics.recombination import Alternation
 
 
@@ -36,11 +36,14 @@ class Log:
         return "".join(name for name, _ in self.turns)
 
 
-PARAMS = AlternationParams(first_turn=1.0, most_share=1.0, growth=2.0, most_wait=3)
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recombination, "GROWTH", 2.0)
+    monkeypatch.setattr(recombination, "MOST_WAIT", 3)
 
 
 def run(log: Log, searches: list[tuple[str, Callable[[Budget], bool]]], work: float) -> None:
-    Alternation(searches, log.best, PARAMS).search(Budget(work, WorkCounter()))
+    Alternation(searches, log.best, 1.0).search(Budget(work, WorkCounter()))
 
 
 def test_the_search_that_gains_most_gets_most_turns_but_not_all() -> None:
@@ -81,7 +84,7 @@ def test_it_ends_where_no_search_has_anything_to_do_or_nothing_is_left_to_gain()
 def test_what_others_have_found_can_be_taken_up_before_each_turn() -> None:
     log, seen = Log(), list[str]()
     searches = [("a", log.search("a", 1.0)), ("b", log.search("b", 2.0))]
-    search = Alternation(searches, log.best, PARAMS, lambda: seen.append(log.names()))
+    search = Alternation(searches, log.best, 1.0, before_turn=lambda: seen.append(log.names()))
     search.search(Budget(4.0, WorkCounter()))
     assert seen == ["", "a", "ab", "abb"]
 
@@ -89,15 +92,9 @@ def test_what_others_have_found_can_be_taken_up_before_each_turn() -> None:
 def test_no_turn_takes_all_that_is_left() -> None:
     log = Log()
     searches = [("a", log.search("a", 0.0)), ("b", log.search("b", 0.0))]
-    params = AlternationParams(first_turn=9.0, most_share=0.25)
     budget = Budget(16.0, WorkCounter())
-    search = Alternation(searches, log.best, params)
+    search = Alternation(searches, log.best, 9.0, 0.25)
     search._turns[1].search = log.search("b", 0.0, spend=4.0)  # takes more than it is given
     search.search(budget)
     assert log.turns[:2] == [("a", 4.0), ("b", 3.0)]
     assert budget.passed
-
-
-def test_bad_parameters_are_named() -> None:
-    with pytest.raises(ValueError, match=r"^most_wait"):
-        AlternationParams(most_wait=0)

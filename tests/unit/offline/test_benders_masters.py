@@ -15,11 +15,12 @@ from offline.benders import decomposition as module
 from offline.benders.decomposition import (
     LAST_SHARE,
     LEVELS,
+    MASTER_SHARE,
     PRIMAL_UNTIL,
     UNFINISHED,
     Decomposition,
 )
-from offline.benders.params import BendersParams
+from offline.params import BendersParams
 
 PARAMS = BendersParams()
 LIMIT = 100.0  # of the budget
@@ -97,7 +98,6 @@ def test_each_master_is_twice_as_exact_and_exact_where_nothing_was_cut(
 def test_the_last_master_gets_all_that_is_left_and_plans_only_while_there_is_time(
     part: float, near: list[str]
 ) -> None:
-    masters = PARAMS.master
     done = SimpleNamespace(is_done=True, progress=None)
     left = part * LAST_SHARE * LIMIT
     run = decomposition(left, _near=near, _start=lambda *_: nullcontext(done))
@@ -105,7 +105,7 @@ def test_the_last_master_gets_all_that_is_left_and_plans_only_while_there_is_tim
     run.search_near_plan = lambda: searched.append("near")
     run.look_around, run._finish = lambda: 0.0, lambda master: master
     assert run._master_and_meanwhile(0.0) is done
-    assert run.budget.shares == [1.0 if part < 1.0 else masters.share]
+    assert run.budget.shares == [1.0 if part < 1.0 else MASTER_SHARE]
     is_time = left > PRIMAL_UNTIL * LIMIT
     assert searched == (["near"] if near and is_time else [])
 

@@ -11,15 +11,14 @@ import pytest
 
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.solvers.budget import Budget
-from offline import solve_benders
+from offline import solve
 from offline.benders import decomposition as module
-from offline.benders.decomposition import REFINE_ROUNDS, Decomposition
+from offline.benders.decomposition import REFINE_ROUNDS, ROOT_ROUNDS, Decomposition, Parts
 from offline.benders.master import CountModel
-from offline.benders.params import BendersParams
-from offline.benders.parts import Parts
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
+from offline.params import BendersParams
 from offline.state import SolveState
 
 CLUSTER = Cluster(("cpu",), (Server("w", {"cpu": 1.0}),), (Server("p", {"cpu": 1.0}),), 1.0)
@@ -35,7 +34,7 @@ def run() -> Decomposition:
     best = BestSolution(PartialSolution(arrays, {}), state, lambda schedules: 0.0)
     model = CountModel(arrays)
     none: Any = SimpleNamespace()
-    separation = Separation(model, PARAMS.cuts)
+    separation = Separation(model)
     return Decomposition(Parts(model, separation, none, None, none, best), PARAMS, state.budget)
 
 
@@ -75,7 +74,7 @@ def test_cutting_goes_on_while_the_bound_falls_and_a_little_longer(
     monkeypatch.setattr(module, "Relaxation", relaxation)
     cut_rows(run, monkeypatch, ["row"])
     run.cut_the_relaxation()
-    assert relaxation.rounds == falling + PARAMS.root.patience + 1
+    assert relaxation.rounds == falling + ROOT_ROUNDS + 1
 
 
 def test_cutting_ends_where_nothing_is_violated(
@@ -116,7 +115,7 @@ def test_refining_ends_where_the_value_of_the_plan_does_not_move(
 
 
 def test_seed_zero_is_the_default_and_recorded() -> None:
-    result = solve_benders(INSTANCE)
+    result = solve(INSTANCE, "benders")
     assert result.parameters["seed"] == 0
     assert result.objective == 1.0
-    assert solve_benders(INSTANCE, seed=7).parameters["seed"] == 7
+    assert solve(INSTANCE, "benders", seed=7).parameters["seed"] == 7

@@ -14,7 +14,6 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.column_generation.bound import configuration_bound
 from offline.column_generation.generation import ColumnGeneration
-from offline.column_generation.params import ColumnGenerationParams
 from offline.column_generation.pricing import (
     FIRST_SMOOTHING,
     MOST_SMOOTHING,
@@ -32,6 +31,7 @@ from offline.column_generation.restricted_master import (
     similar,
 )
 from offline.model.arrays import OfflineArrays
+from offline.params import ColumnGenerationParams
 from offline.state import SolveState, decide
 from tests.strategies import all_instances, fewer
 
@@ -112,7 +112,7 @@ def test_a_price_of_nothing_buys_the_earliest_completion() -> None:
 
 
 def test_the_centre_moves_to_better_prices_and_smooths_by_the_subgradient() -> None:
-    centre = StabilityCentre(PARAMS, START.prices.worker, START.prices.ps)
+    centre = StabilityCentre(START.prices.worker, START.prices.ps)
     centre.restart()
     assert (centre.bound, centre.smoothing) == (math.inf, FIRST_SMOOTHING)
     centre.adapt(is_idle=False, is_beyond=True)

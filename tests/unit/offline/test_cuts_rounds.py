@@ -9,6 +9,7 @@ import pytest
 
 from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray, IntArray
 from oasis.solvers.budget import Budget
+from offline import patterns
 from offline.patterns import (
     CLEAR,
     CLOSE,
@@ -16,7 +17,6 @@ from offline.patterns import (
     LIFTING_TRACE,
     Cut,
     CutGenerator,
-    CutParams,
     PatternPool,
     classes,
 )
@@ -25,14 +25,14 @@ NO_LIMIT = Budget()
 SEEDS = range(40)
 
 
-def servers(seed: int, items: int = 4, params: CutParams | None = None) -> CutGenerator:
+def servers(seed: int, items: int = 4) -> CutGenerator:
     """Two or three servers with two resources, and items that ask for some of each."""
     rng = np.random.default_rng(seed)
     capacity = rng.choice([1.0, 2.0, 3.0, 4.1], (int(rng.integers(2, 4)), 2))
     demand = rng.choice([0.0, 0.1, 1 / 3, 0.7, 1.0, 1.3], (items, 2))
     demand[~demand.any(axis=1), 0] = 0.5
     pool = PatternPool(*classes(capacity, None), demand, rng.integers(1, 6, items))
-    return CutGenerator(pool, params or CutParams())
+    return CutGenerator(pool)
 
 
 class Calls:
@@ -54,9 +54,10 @@ def test_no_more_rounds_of_knapsacks_than_allowed(
     monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     knapsacks = Calls(monkeypatch, PatternPool, "best")
+    monkeypatch.setattr(patterns, "QUICK_GAIN", 0.0)
     needed = set()
     for seed in SEEDS:
-        served = servers(seed, params=CutParams(quick_gain=0.0))
+        served = servers(seed)
         knapsacks.first.clear()
         served._deepest(served.pool.most * 1.0, 1.0, most, NO_LIMIT)
         needed.add(len(knapsacks.first))
@@ -138,7 +139,7 @@ def test_a_cut_is_violated_beyond_the_tolerance_of_rounding() -> None:
 def test_a_point_that_hardly_exceeds_what_fits_gives_no_cut(excess: float) -> None:
     """One server of one unit: counts above 1 are cut off from a clear excess on."""
     pool = PatternPool(*classes(np.ones((1, 1)), None), np.ones((1, 1)), np.array([3]))
-    served = CutGenerator(pool, CutParams())
+    served = CutGenerator(pool)
     cut = served.separate(np.array([1.0 + excess * CLEAR]), NO_LIMIT)
     assert (cut is not None) == (excess > 1)
 

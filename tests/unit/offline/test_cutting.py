@@ -11,11 +11,12 @@ import pytest
 from oasis.model.rounding import FloatArray
 from oasis.solvers.budget import Budget
 from offline import configuration_bound
+from offline.column_generation import cutting
 from offline.column_generation.cutting import CutSearch, _averages, cut_configuration_lp
 from offline.column_generation.generation import ColumnGeneration
-from offline.column_generation.params import ColumnGenerationParams, CuttingParams
-from offline.column_generation.slot_cuts import SlotCut
+from offline.column_generation.restricted_master import SlotCut
 from offline.model.arrays import OfflineArrays
+from offline.params import ColumnGenerationParams
 from offline.patterns import Cut, CutGenerator
 from offline.state import SolveState
 from tests.oracle.tiny import on_one_server
@@ -57,9 +58,10 @@ def weight(cut: SlotCut, counts: dict[str, FloatArray]) -> float:
 
 
 def test_a_cut_found_in_one_slot_is_tried_in_all_before_others_are_looked_for(
-    separated: list[FloatArray],
+    separated: list[FloatArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search = CutSearch(ARRAYS, CuttingParams(enough=1))
+    monkeypatch.setattr(cutting, "ENOUGH", 1)
+    search = CutSearch(ARRAYS)
     (first,) = search.cuts(averages((0, 0, 1)), Budget())
     assert first.slot == 0
     separated.clear()
@@ -78,7 +80,7 @@ def test_every_cut_is_violated_by_the_counts_that_it_was_found_for(
         monkeypatch.setattr(
             CutGenerator, "separate", lambda _, counts, __: Cut(counts) if counts.any() else None
         )
-    search = CutSearch(ARRAYS, CuttingParams())
+    search = CutSearch(ARRAYS)
     counts = averages((0, 0, 1), (1, 2, 3))
     counts["worker"] *= 1.2
     found = search.cuts(counts, Budget())
@@ -94,7 +96,8 @@ def test_a_search_that_took_long_ends_with_what_it_found_and_the_next_one_goes_o
     monkeypatch.setattr(
         CutGenerator, "separate", lambda _, counts, __: Cut(counts) if counts.any() else None
     )
-    search = CutSearch(ARRAYS, CuttingParams(search_limit=0.0))
+    monkeypatch.setattr(cutting, "SEARCH_LIMIT", 0.0)
+    search = CutSearch(ARRAYS)
     counts = averages((1, 0, 1), (2, 2, 3))
     counts["worker"] *= 1.2
     ends, slots = [search.is_complete], []
@@ -120,8 +123,9 @@ def rounds(
     bound = configuration_bound(INSTANCE)
     monkeypatch.setattr(ColumnGeneration, "refine", refine)
     monkeypatch.setattr(CutSearch, "cuts", lambda *_: [SlotCut(0, {0: np.array([0.0, 0.1])})])
-    params = CuttingParams(patience=patience, least_progress=least)
-    cut_configuration_lp(ARRAYS, bound, state, state.budget, params)
+    monkeypatch.setattr(cutting, "PATIENCE", patience)
+    monkeypatch.setattr(cutting, "LEAST_PROGRESS", least)
+    cut_configuration_lp(ARRAYS, bound, state, state.budget)
     return len(values) - len(left) - 1  # the last one is without new cuts
 
 

@@ -10,8 +10,7 @@ import pytest
 import oasis
 from oasis.model.errors import VerificationError
 from oasis.solvers.budget import Budget, WorkCounter
-from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution, is_better
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState, warm_start_of
 

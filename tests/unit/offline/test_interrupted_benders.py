@@ -16,12 +16,13 @@ import oasis
 from oasis.solvers import SolveProgress, Status
 from oasis.solvers.budget import Budget
 from oasis.solvers.running import RunningSolve
-from offline import solve_benders
+from offline import solve
+from offline.benders import decomposition
 from offline.benders.decomposition import LEVELS
-from offline.benders.params import BendersParams, MasterParams
 from offline.heuristics.recombination import Alternation
+from offline.params import BendersParams
 from tests.oracle.odds import CROSSED, at_odds, unit_job
-from tests.oracle.test_benders import unaided
+from tests.oracle.test_benders import SMALL, unaided
 
 FRACTIONS, _, WHOLE = (phase for phase, *_ in LEVELS)
 WINDOWS = "ruin and recreate in windows"  # it takes turns with another search
@@ -83,17 +84,16 @@ def test_ctrl_c_ends_the_decomposition_where_it_comes(
     if phase == WINDOWS:
         monkeypatch.setattr(Alternation, "search", with_turns)
     if phase == "plans that fit":  # of a small instance, whose whole counts have no time
-        master = MasterParams(whole_limit=0.0)
-    else:
-        master = MasterParams(whole_size=MasterParams().whole_size if phase == WHOLE else 0)
-    params = BendersParams(master=master, second_process=False)
+        monkeypatch.setattr(decomposition, "WHOLE_LIMIT", 0.0)
+    is_small = phase in (WHOLE, "plans that fit")
+    params = BendersParams(whole_size=SMALL if is_small else 0, second_process=False)
     elapsed = Budget.elapsed.fget
     assert elapsed is not None
     clock = property(ctrl_c.before(AT_A_LOOK_AT_THE_CLOCK, elapsed))
     monkeypatch.setattr(Budget, "elapsed", clock)
     waiting = ctrl_c.before(WHILE_HIGHS_RUNS, RunningSolve._report)
     monkeypatch.setattr(RunningSolve, "_report", waiting)
-    result = solve_benders(instance, time_limit=LIMIT, params=params, on_progress=ctrl_c.watch)
+    result = solve(instance, "benders", time_limit=LIMIT, params=params, on_progress=ctrl_c.watch)
     assert ctrl_c.came_in == phase, ctrl_c.phases
     assert result.status is Status.INTERRUPTED
     assert ctrl_c.phases[-1] == phase

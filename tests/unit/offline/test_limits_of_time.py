@@ -14,9 +14,8 @@ from oasis.solvers.budget import Budget, OutOfTimeError, Stopping, TimeLimit, Wo
 from offline import OfflineResult, Status, solve
 from offline.benders.master import CountModel
 from offline.column_generation import generation, pricing
-from offline.heuristics import dual_values, window_search
+from offline.heuristics import best_solution, window_search
 from offline.heuristics.best_solution import BestSolution
-from offline.heuristics.params import WindowParams
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel
@@ -56,11 +55,11 @@ def built(what: str, arrays: OfflineArrays, budget: Budget) -> int:
     """Build a part of a solve; return what it consists of: variables and rows, or jobs."""
     if what == "window search":
         best = BestSolution.of(INSTANCE, arrays, SolveState(budget))
-        WindowSearch(arrays, best, np.random.default_rng(0), WindowParams())
+        WindowSearch(arrays, best, np.random.default_rng(0))
         return len(arrays.jobs)
     if what == "dual values":
         prices = (np.ones((arrays.horizon, 2, arrays.worker.resources)) for _ in range(2))
-        dual_values.DualValues.of(arrays, *prices, budget)
+        best_solution.DualValues.of(arrays, *prices, budget)
         return len(arrays.jobs)
     kinds = {"compact model": CompactModel, "counts": CountModel}
     problem = kinds[what](arrays, budget).problem
@@ -99,7 +98,7 @@ def test_once_the_time_is_over_nothing_more_is_made(
     noting(pulp.LpProblem, "add_variable")
     noting(pulp.LpProblem, "addConstraint")
     noting(generation, "price")
-    noting(dual_values, "price")
+    noting(best_solution, "price")
     result = solve(INSTANCE, method, time_limit=limit)
     assert result.status in (Status.TIME_LIMIT, Status.OPTIMAL)
     assert sum(late) <= 5  # those of one slot, or of one job

@@ -3,50 +3,25 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 
 import pytest
 
 import oasis
-import offline
 from oasis import Schedule
 from oasis.model.validation import LARGEST_SEED
 from oasis.solvers.budget import Budget
 from offline import Gap, Status, WorkLimit, solve
 from offline.column_generation.bound import configuration_bound
-from offline.model.milp import CompactParams
+from offline.params import CompactParams
 from offline.problem import Method
 from offline.result import OfflineResult
-from offline.solve import METHOD_BY_NAME, METHODS, SolveOptions
+from offline.solve import METHODS
 from offline.state import Phase, SolveState, WarmStart, decide, warm_start_of
 
 solving = importlib.import_module("offline.solve")
 TINY = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
 ONLINE = oasis.simulate(TINY, oasis.OASiS.from_instance(TINY))
-PUBLIC = {
-    "milp": offline.solve_milp,
-    "bruteforce": offline.solve_brute_force,
-    "colgen": offline.solve_configuration,
-    "benders": offline.solve_benders,
-}
 STARTS = (None, {}, ONLINE.schedules, WarmStart({}))
-
-
-def test_functions_of_methods_take_the_arguments_of_solve() -> None:
-    assert set(PUBLIC) == set(METHOD_BY_NAME)
-    arguments = set(inspect.signature(solve).parameters) - {"instance", "method"}
-    assert set(SolveOptions.__annotations__) == arguments
-
-
-@pytest.mark.parametrize("method", PUBLIC)
-def test_a_method_by_name_and_by_its_function_are_the_same(method: str) -> None:
-    one = solve(TINY, method, work_limit=0.3, seed=5)
-    same = PUBLIC[method](TINY, work_limit=0.3, seed=5)
-    assert (one.status, one.objective, one.parameters) == (
-        same.status,
-        same.objective,
-        same.parameters,
-    )
 
 
 @pytest.mark.parametrize("method", METHODS)

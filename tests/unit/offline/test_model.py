@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 import oasis
 from oasis.model import rounding
 from oasis.solvers.budget import Budget, OutOfTimeError
-from offline import solve_brute_force, solve_milp
+from offline import solve
 from offline.benders.master import CountModel
-from offline.enumeration import EnumerationParams, fitting_counts
+from offline.enumeration import fitting_counts
 from offline.model.arrays import GROUPS, OfflineArrays, units_that_fit
 from offline.model.capacities import limits_of_server
 from offline.model.milp import CompactModel, compact_size
 from offline.model.schedule_model import ScheduleModel
 from offline.model.variables import variables_of
+from offline.params import EnumerationParams
 from tests import builders
 from tests.strategies import all_instances, fewer, levels, of, small_instances
 
@@ -168,6 +169,6 @@ def test_counts_that_fit_are_closed_downwards_and_placed_as_counted(
 def test_an_instance_too_large_to_enumerate_is_refused_by_its_steps() -> None:
     tiny = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
     with pytest.raises(ValueError, match=r"too large for brute force: \d+ steps, at most 1; use"):
-        solve_brute_force(tiny, params=EnumerationParams(max_steps=1))
-    best = solve_brute_force(tiny).objective
-    assert solve_milp(tiny, time_limit=None).objective == pytest.approx(best, rel=1e-6)
+        solve(tiny, "bruteforce", params=EnumerationParams(max_steps=1))
+    best = solve(tiny, "bruteforce").objective
+    assert solve(tiny, "milp", time_limit=None).objective == pytest.approx(best, rel=1e-6)

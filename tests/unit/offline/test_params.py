@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Annotated, Any, get_args, get_origin
 
 import pytest
@@ -12,14 +11,18 @@ from hypothesis import strategies as st
 
 import oasis
 from offline import solve
-from offline.benders.params import BendersParams, MasterParams
-from offline.column_generation.params import ColumnGenerationParams, ConfigurationParams
-from offline.enumeration import EnumerationParams
-from offline.heuristics.params import WindowParams
-from offline.model.milp import CompactParams
-from offline.params import Params, Range, hints_of
-from offline.patterns import CutParams
-from offline.solve import METHOD_BY_NAME, METHODS, AutoParams
+from offline.params import (
+    AutoParams,
+    BendersParams,
+    ColumnGenerationParams,
+    CompactParams,
+    ConfigurationParams,
+    EnumerationParams,
+    Params,
+    Range,
+    hints_of,
+)
+from offline.solve import METHOD_BY_NAME, METHODS
 
 KINDS = (
     AutoParams,
@@ -27,6 +30,7 @@ KINDS = (
     ConfigurationParams,
     CompactParams,
     EnumerationParams,
+    ColumnGenerationParams,
 )
 TINY = oasis.generate("testbed", jobs=2, worker_servers=1, ps_servers=1, horizon=3, seed=3)
 
@@ -54,41 +58,41 @@ def test_plain_data_says_it_all(made: Params) -> None:
     assert type(made).from_dict(read) == made
 
 
-def test_what_is_left_out_is_as_the_method_has_it_not_as_its_part_has_it() -> None:
-    assert BendersParams().pricing.tolerance != ColumnGenerationParams().tolerance
-    changed = BendersParams.from_dict({"pricing": {"smoothing_step": 0.2}})
-    expected = replace(BendersParams().pricing, smoothing_step=0.2)
-    assert changed == replace(BendersParams(), pricing=expected)
-
-
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"pays": -1}, "pays: expected a number >= 0, got -1"),
-        ({"cuts": {"deep": 2}}, "cuts.deep: expected a number from 0 to 1, got 2"),
-        ({"cuts": {"classes": 1.5}}, "cuts.classes: expected a whole number >= 1, got 1.5"),
-        ({"cuts": {"classes": True}}, "cuts.classes: expected a whole number >= 1, got True"),
-        ({"pays": float("nan")}, "pays: expected a number >= 0, got nan"),
-        ({"pays": float("inf")}, "pays: expected a number >= 0, got inf"),
-        ({"cuts": 3}, "cuts: expected parameters by name: "),
-        ({"pricing": {"classes": 3}}, "pricing.classes: expected several numbers"),
-        ({"pricing": {"classes": [0]}}, "pricing.classes: expected a whole number"),
-        ({"master": CutParams()}, "master: expected MasterParams, got CutParams"),
-        ({"cut": {}}, "cut: no such parameter; expected one of pricing, windows"),
+        ({"benders": {"pays": -1}}, "benders.pays: expected a number >= 0, got -1"),
+        ({"colgen": {"bound_share": 2}}, "colgen.bound_share: expected a number from 0 to 1, got"),
+        ({"benders": {"span": 1.5}}, "benders.span: expected a whole number >= 1, got 1.5"),
+        ({"benders": {"span": True}}, "benders.span: expected a whole number >= 1, got True"),
+        ({"benders": {"pays": float("nan")}}, "benders.pays: expected a number >= 0, got nan"),
+        ({"benders": {"pays": float("inf")}}, "benders.pays: expected a number >= 0, got inf"),
+        ({"benders": 3}, "benders: expected parameters by name: "),
+        ({"milp": BendersParams()}, "milp: expected CompactParams, got BendersParams"),
+        ({"bender": {}}, "bender: no such parameter; expected one of compact_size, "),
     ],
 )
 def test_what_is_not_allowed_is_named(data: dict[str, Any], message: str) -> None:
     with pytest.raises(oasis.InputError) as error:
-        BendersParams.from_dict(data)
+        AutoParams.from_dict(data)
     assert str(error.value).startswith(message)
     assert error.value.field == message.partition(":")[0]
 
 
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [(3, "classes: expected several numbers"), ([0], "classes: expected a whole number")],
+)
+def test_several_numbers_are_checked_one_by_one(classes: Any, message: str) -> None:
+    with pytest.raises(oasis.InputError, match=f"^{message}"):
+        ColumnGenerationParams.from_dict({"classes": classes})
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_parameters_of_another_method_are_refused(method: str) -> None:
-    expected = f"^params: expected .*Params for method '{method}', got Window"
+    expected = f"^params: expected .*Params for method '{method}', got Column"
     with pytest.raises(oasis.InputError, match=expected):
-        solve(TINY, method, params=WindowParams())
+        solve(TINY, method, params=ColumnGenerationParams())
 
 
 @pytest.mark.parametrize("method", METHOD_BY_NAME)
@@ -103,9 +107,9 @@ def test_a_result_has_the_parameters_that_it_can_be_made_again_with(method: str)
 
 
 def test_parameters_reach_the_method_that_auto_chooses() -> None:
-    params = AutoParams(compact_size=0, benders=BendersParams(master=MasterParams(window=7)))
+    params = AutoParams(compact_size=0, benders=BendersParams(window=7))
     for given_params in (params, params.to_dict()):
         result = solve(TINY, params=given_params)
         assert result.method == "benders"
-        assert result.parameters["params"]["master"]["window"] == 7
+        assert result.parameters["params"]["window"] == 7
     assert solve(TINY).method == "milp"

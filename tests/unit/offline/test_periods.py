@@ -15,15 +15,14 @@ from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server,
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import WorkLimit
-from offline import BendersParams, solve_benders
+from offline import periods as bounding
+from offline import solve
 from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
-from offline.patterns import CutParams
-from offline.periods import bound as bounding
-from offline.periods.bound import PeriodBound, PeriodParams, split
-from offline.periods.model import (
+from offline.periods import (
+    PeriodBound,
     PeriodModel,
     Row,
     as_arrays,
@@ -32,6 +31,7 @@ from offline.periods.model import (
     broken_rates,
     keep_rates,
     rate_row,
+    split,
     utility_steps,
 )
 from offline.state import Phase, SolveState
@@ -66,12 +66,12 @@ CROSSING = instance_of(
 )
 
 
-def periods_of(instance: Instance, **params: Any) -> PeriodBound:
+def periods_of(instance: Instance, slots: int) -> PeriodBound:
     arrays, state = OfflineArrays.of(instance), SolveState(WorkLimit(1000.0).start())
     best = BestSolution(PartialSolution(arrays, {}), state, partial(verify, instance))
     master = CountModel(arrays)
-    separation = Separation(master, CutParams())
-    return PeriodBound(master, separation, best, PeriodParams.from_dict(params))
+    separation = Separation(master)
+    return PeriodBound(master, separation, best, slots)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,8 @@ RIVALS = instance_of(
 def test_a_bound_counts_and_not_the_solution_that_was_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    periods = periods_of(RIVALS, slots=3, slow=0.0)
+    monkeypatch.setattr(bounding, "SLOW", 0.0)
+    periods = periods_of(RIVALS, slots=3)
     periods.relax(periods.best.state.budget)
     solve = bounding.highs.solve
 
@@ -235,7 +236,8 @@ def test_a_period_without_jobs_is_worth_nothing() -> None:
 
 
 def test_periods_without_new_rows_are_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    periods = periods_of(CROSSING, slots=3, slow=0.0)
+    monkeypatch.setattr(bounding, "SLOW", 0.0)
+    periods = periods_of(CROSSING, slots=3)
     periods.relax(periods.best.state.budget)
     periods.round(periods.best.state.budget)
 
@@ -268,26 +270,20 @@ def test_ctrl_c_in_a_period_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_long_horizons_are_bounded_by_periods_and_short_ones_are_not() -> None:
     seen: list[str] = []
-    params = {"second_process": False, "master": {"whole_size": 0}}
-    found = solve_benders(
-        LONG, work_limit=8, params=params, on_progress=lambda now: seen.append(now.phase)
+    params = {"second_process": False, "whole_size": 0}
+    found = solve(
+        LONG, "benders", work_limit=8, params=params, on_progress=lambda now: seen.append(now.phase)
     )
     assert Phase.PERIODS in seen
     assert found.objective <= found.upper_bound * (1 + 1e-9)
     seen.clear()
-    whole = {**params, "replanning": {"span": 30}}
-    other = solve_benders(
-        LONG, work_limit=8, params=whole, on_progress=lambda now: seen.append(now.phase)
+    whole = {**params, "span": 30}
+    other = solve(
+        LONG, "benders", work_limit=8, params=whole, on_progress=lambda now: seen.append(now.phase)
     )
     assert Phase.PERIODS not in seen
     assert other.objective <= found.upper_bound * (1 + 1e-9)
     assert found.objective <= other.upper_bound * (1 + 1e-9)
-
-
-def test_parameters_of_periods_are_named() -> None:
-    assert BendersParams.from_dict({"periods": {"slots": 20}}).periods.slots == 20
-    with pytest.raises(ValueError, match=r"^periods\.slots"):
-        BendersParams.from_dict({"periods": {"slots": 0}})
 
 
 def test_prices_that_change_make_all_periods_new() -> None:

@@ -11,7 +11,7 @@ import pytest
 import oasis
 from oasis.solvers import SolveProgress
 from offline import Gap, Stop, TimeLimit, WorkLimit, solve
-from offline.solve import LONG_COUNTS, METHODS, SHORT, AutoParams
+from offline.solve import LONG_COUNTS, METHODS, SHORT, AutoParams, chosen_by_size
 from offline.state import Phase
 
 CLI = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -78,4 +78,4 @@ def test_auto_chooses_by_size_and_time(jobs: int, horizon: int, stop: Stop, meth
     tiny = oasis.generate("testbed", jobs=1, worker_servers=1, ps_servers=1, seed=1)
     several = tuple(replace(job, id=f"j{k}", arrival=0) for k in range(jobs))
     instance = replace(tiny, jobs=several, horizon=horizon)
-    assert AutoParams().method_for(instance, stop).name == method
+    assert chosen_by_size(AutoParams(), instance, stop).name == method

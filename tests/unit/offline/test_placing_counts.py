@@ -15,10 +15,7 @@ from oasis.solvers.budget import Budget, WorkLimit
 from offline.benders import subproblem
 from offline.benders.subproblem import place, place_by_patterns
 from offline.model import capacities
-from offline.patterns import CutParams
 from tests.strategies import fewer
-
-PARAMS = CutParams()
 
 
 def table(*rows: list[float]) -> FloatArray:
@@ -29,7 +26,7 @@ def placed(
     capacity: FloatArray, demand: FloatArray, counts: list[int], worth: list[float] | None = None
 ) -> tuple[IntArray, bool]:
     weights = None if worth is None else np.array(worth)
-    return place(capacity, demand, np.array(counts), Budget(), PARAMS, weights)
+    return place(capacity, demand, np.array(counts), Budget(), weights)
 
 
 def check_fits(units: IntArray, capacity: FloatArray, demand: FloatArray) -> None:
@@ -75,7 +72,7 @@ def test_large_items_are_put_where_they_leave_least() -> None:
 def test_what_the_greedy_choice_misses_is_found() -> None:
     """(3, 3, 2, 2, 2) on two servers of 6: the threes together, or nobody can place all twos."""
     capacity, demand, counts = table([6.0], [6.0]), table([3.0], [2.0]), np.array([2, 3])
-    units, is_complete = place_by_patterns(capacity, demand, counts, Budget(), PARAMS, np.ones(2))
+    units, is_complete = place_by_patterns(capacity, demand, counts, Budget(), np.ones(2))
     assert (units.sum(axis=1).tolist(), is_complete) == ([2, 3], True)
     check_fits(units, capacity, demand)
     units, status = subproblem._by_servers(capacity, demand, counts, Budget(), np.ones(2))
@@ -87,7 +84,7 @@ def test_what_the_greedy_choice_misses_is_found() -> None:
 
 def test_patterns_alone_prove_nothing_of_counts_that_do_not_fit() -> None:
     capacity, demand, counts = table([3.0], [3.0]), table([2.0]), np.array([3])
-    units, is_complete = place_by_patterns(capacity, demand, counts, Budget(), PARAMS, np.ones(1))
+    units, is_complete = place_by_patterns(capacity, demand, counts, Budget(), np.ones(1))
     assert (units.sum(), is_complete) == (2, False)
 
 
@@ -120,7 +117,7 @@ def test_items_that_ask_for_nothing_fit_anywhere() -> None:
 
 def test_without_time_what_the_greedy_choice_found_is_returned_without_proof() -> None:
     capacity, demand, counts = table([6.0], [6.0]), table([3.0], [2.0]), np.array([2, 4])
-    units, is_proven = place(capacity, demand, counts, WorkLimit(0.0).start(), PARAMS)
+    units, is_proven = place(capacity, demand, counts, WorkLimit(0.0).start())
     assert not is_proven
     check_fits(units, capacity, demand)
     assert (units >= subproblem._greedy(capacity, demand, counts)).all()

@@ -19,25 +19,23 @@ from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant, Deadline
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget, WorkLimit
-from offline import solve_configuration
-from offline.benders import plans
+from offline import solve
 from offline.benders import primal as module
 from offline.benders.master import CountModel
-from offline.benders.params import BendersParams, PrimalParams
-from offline.benders.plans import PlanComparison, close_plan, whole_plan
-from offline.benders.primal import PrimalHeuristic
+from offline.benders.primal import (
+    PlanComparison,
+    PlanLimits,
+    PrimalHeuristic,
+    close_plan,
+    whole_plan,
+)
 from offline.benders.slot_model import Fill
 from offline.benders.subproblem import Separation, adjusted
-from offline.column_generation.params import ConfigurationParams
-from offline.column_generation.solve import Configuration
-from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests import builders
 
-PARAMS = PrimalParams()
-CUTS = BendersParams().cuts
 CLUSTER = Cluster(
     ("gpu",),
     (Server("w0", {"gpu": 3.0}), Server("w1", {"gpu": 3.0})),
@@ -65,7 +63,7 @@ def model(*jobs: Job, horizon: int = 1, whole: bool = True) -> CountModel:
 THREE = tuple(job(name, 2.0, value) for name, value in (("a", 5.0), ("b", 4.0), ("c", 3.0)))
 
 
-def heuristic(*jobs: Job, horizon: int = 1, params: PrimalParams = PARAMS) -> PrimalHeuristic:
+def heuristic(*jobs: Job, horizon: int = 1) -> PrimalHeuristic:
     problem = instance(*jobs, horizon=horizon)
     arrays = OfflineArrays.of(problem)
     made = CountModel(arrays)
@@ -74,33 +72,33 @@ def heuristic(*jobs: Job, horizon: int = 1, params: PrimalParams = PARAMS) -> Pr
     free = [np.zeros((horizon, n, 1)) for n in (2, 1)]
     duals = DualValues.of(arrays, *free)
     rng = np.random.default_rng(0)
-    return PrimalHeuristic(made, Separation(made, CUTS), best, duals, rng, params)
+    return PrimalHeuristic(made, Separation(made), best, duals, rng)
 
 
 # -- plans -----------------------------------------------------------------------------------------
 
 
 def test_the_master_plans_by_total_capacity() -> None:
-    solution = close_plan(model(*THREE), {}, Budget(), PARAMS)
+    solution = close_plan(model(*THREE), {}, Budget())
     assert solution.objective == pytest.approx(12.0)
     assert solution.status is Status.OPTIMAL
 
 
 def test_cuts_that_are_found_after_a_plan_hold_in_the_next() -> None:
     made = model(*THREE)
-    first = close_plan(made, {}, Budget(), PARAMS)
-    assert Separation(made, CUTS).cut(first.values, Budget())
-    assert close_plan(made, {}, Budget(), PARAMS).objective == pytest.approx(9.0)
+    first = close_plan(made, {}, Budget())
+    assert Separation(made).cut(first.values, Budget())
+    assert close_plan(made, {}, Budget()).objective == pytest.approx(9.0)
 
 
 def test_limits_hold_for_this_plan_alone() -> None:
     made = model(*THREE)
     near = made.near({1: 0}, 0)
     rows = len(made.read().rows)
-    first = close_plan(made, near, Budget(), PARAMS)
+    first = close_plan(made, near, Budget())
     assert len(made.read().rows) == rows
     assert first.objective is not None
-    assert close_plan(made, {}, Budget(), PARAMS).objective == pytest.approx(12.0)
+    assert close_plan(made, {}, Budget()).objective == pytest.approx(12.0)
 
 
 def test_a_slot_with_less_room_holds_less() -> None:
@@ -109,7 +107,7 @@ def test_a_slot_with_less_room_holds_less() -> None:
     for share, value in ((1.0, 12.0), (2 / 3, 9.0), (0.0, 0.0)):
         made = model(*four)
         rows = [made.within({("worker", 0): share})]
-        solution = close_plan(made, {}, Budget(), PARAMS, rows)
+        solution = close_plan(made, {}, Budget(), rows)
         assert solution.objective == pytest.approx(value)
 
 
@@ -124,7 +122,7 @@ def test_relax_and_fix_makes_all_counts_whole_a_few_slots_at_a_time() -> None:
         require_whole(workers, ps)
 
     made.require_whole = noted  # type: ignore[method-assign]
-    solution = whole_plan(made, {}, Budget(), PrimalParams(slots_at_once=3), [], 0.0, range(4))
+    solution = whole_plan(made, {}, Budget(), PlanLimits(slots_at_once=3), [], 0.0, range(4))
     assert steps == [(range(3), range(3)), (range(4), range(4))]
     assert solution.objective == pytest.approx(10.0)
     for slot in range(4):
@@ -142,25 +140,25 @@ def test_relax_and_fix_ends_with_a_step_that_finds_nothing(
         calls += 1
         return Solution(Status.TIME_LIMIT, None, 9.0, float("inf"), {})
 
-    monkeypatch.setattr(plans, "close_plan", nothing)
+    monkeypatch.setattr(module, "close_plan", nothing)
     made = model(*THREE, horizon=4)
-    found = whole_plan(made, {}, Budget(), PrimalParams(slots_at_once=1), [], 0.0, range(4))
+    found = whole_plan(made, {}, Budget(), PlanLimits(slots_at_once=1), [], 0.0, range(4))
     assert found.status is Status.TIME_LIMIT
     assert calls == 1
 
 
 def test_ctrl_c_while_planning_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: Any = SimpleNamespace(status=Status.INTERRUPTED, values={})
-    monkeypatch.setattr(plans.highs, "solve", lambda *_, **__: stopped)
+    monkeypatch.setattr(module.highs, "solve", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
-        close_plan(model(*THREE), {}, Budget(), PARAMS)
+        close_plan(model(*THREE), {}, Budget())
 
 
 def test_the_closest_plan_changes_no_more_than_its_rows_ask_for() -> None:
     """One of three equal jobs must join the one that runs: the others stay as they are."""
     made = model(*(job(f"j{k}", 1.0, 5.0) for k in range(3)))
     known = made.values_of({"j1": Schedule("j1", [[0, 0, 1]], [])})
-    solution = close_plan(made, {}, Budget(), PARAMS, [made.worth(10.0, 10.0)], known=known)
+    solution = close_plan(made, {}, Budget(), [made.worth(10.0, 10.0)], known=known)
     counts = made.counts(solution.values, "worker", 0)
     assert (counts.sum(), counts[1]) == (pytest.approx(2.0), pytest.approx(1.0))
 
@@ -186,7 +184,7 @@ def test_no_more_changes_than_the_radius_allows(radius: float, runs: list[int]) 
     made = model(*jobs)
     made.require(pulp.LpInteger, pulp.LpInteger)
     known = made.values_of({name: Schedule(name, [[0, 0, 1]], []) for name in ("j0", "j1")})
-    solution = close_plan(made, {}, Budget(), PARAMS, known=known, radius=radius)
+    solution = close_plan(made, {}, Budget(), known=known, radius=radius)
     assert np.flatnonzero(made.counts(solution.values, "worker", 0)).tolist() == runs
 
 
@@ -199,7 +197,7 @@ def test_counts_outside_of_the_slots_are_kept() -> None:
     made = CountModel(OfflineArrays.of(Instance(2, ONE, pair)))
     made.require(pulp.LpInteger, pulp.LpInteger)
     known = made.values_of({"a": Schedule("a", [[0, 0, 1]], [])})
-    solution = close_plan(made, made.fixed_outside(known, range(1, 2)), Budget(), PARAMS)
+    solution = close_plan(made, made.fixed_outside(known, range(1, 2)), Budget())
     assert [made.counts(solution.values, "worker", t).tolist() for t in (0, 1)] == [[1, 0], [0, 1]]
     assert solution.objective == pytest.approx(14.0)
 
@@ -330,7 +328,7 @@ def test_a_search_without_time_plans_nothing() -> None:
 def test_column_generation_encloses_the_optimum_of_the_three() -> None:
     """The optimum is 9; the configuration LP counts on servers as they are, so it sees that too."""
     problem = instance(*THREE)
-    result = solve_configuration(problem, work_limit=0.02)
+    result = solve(problem, "colgen", work_limit=0.02)
     assert result.objective == pytest.approx(9.0)
     assert result.upper_bound >= 9.0 - 1e-6
     assert verify(problem, result.schedules) == pytest.approx(9.0)
@@ -339,24 +337,14 @@ def test_column_generation_encloses_the_optimum_of_the_three() -> None:
 def test_column_generation_is_repeatable_by_work_and_keeps_a_better_start() -> None:
     jobs = [job(f"j{k}", 1.0 + k % 2, 3.0 + k, slots=1 + k % 3) for k in range(6)]
     problem = instance(*jobs, horizon=4)
-    first, second = (solve_configuration(problem, work_limit=0.05, seed=3) for _ in range(2))
+    first, second = (solve(problem, "colgen", work_limit=0.05, seed=3) for _ in range(2))
     assert first.schedules == second.schedules
     assert (first.objective, first.upper_bound) == (second.objective, second.upper_bound)
-    again = solve_configuration(problem, work_limit=0.0, warm_start=first.schedules)
+    again = solve(problem, "colgen", work_limit=0.0, warm_start=first.schedules)
     assert again.objective >= first.objective - 1e-9
-
-
-def test_the_method_says_what_it_is_and_needs() -> None:
-    assert (Configuration.name, Configuration.needs_prices) == ("colgen", True)
-    assert Configuration.kind is ConfigurationParams
-
-
-def test_an_option_of_the_method_reaches_it() -> None:
-    with pytest.raises(ValueError, match="bound_share"):
-        solve_configuration(instance(*THREE), work_limit=0.1, params={"bound_share": 2.0})
 
 
 def test_jobs_that_are_worth_nothing_are_left_out() -> None:
     idle = replace(job("idle", 1.0, 1.0), utility=Constant(0.0))
-    result = solve_configuration(instance(idle), work_limit=0.1)
+    result = solve(instance(idle), "colgen", work_limit=0.1)
     assert (result.objective, dict(result.schedules)) == (0.0, {})

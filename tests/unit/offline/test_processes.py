@@ -20,7 +20,7 @@ from oasis import Constant
 from oasis.model.errors import SolverError
 from oasis.solvers import Status
 from oasis.solvers.budget import Stopwatch
-from offline import BendersParams, solve_benders, solve_brute_force
+from offline import BendersParams, solve
 from offline import processes as helper
 from offline.benders import solve as benders
 from offline.benders.decomposition import Decomposition
@@ -32,9 +32,7 @@ from offline.state import Phase
 ROOT = Path(__file__).parents[3]
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 # Treated as a large instance; a search beside a master is short, as the instances are tiny.
-LARGE = BendersParams.from_dict(
-    {"master": {"whole_size": 0}, "process_limit": 0.0, "patch_limit": 0.1}
-)
+LARGE = BendersParams.from_dict({"whole_size": 0, "process_limit": 0.0, "patch_limit": 0.1})
 BUSY = oasis.generate("testbed", jobs=8, worker_servers=3, ps_servers=1, seed=2)  # takes over 20 s
 SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 
@@ -64,10 +62,10 @@ def said_by(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
 def test_bound_of_one_and_schedules_of_the_other_prove_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    optimum = solve_brute_force(TINY)
+    optimum = solve(TINY, "bruteforce")
     idle(monkeypatch)
     said_by(monkeypatch, f'{{"bound": {optimum.objective!r}}}')
-    result = solve_benders(TINY, time_limit=SECONDS, params=LARGE, warm_start=optimum.schedules)
+    result = solve(TINY, "benders", time_limit=SECONDS, params=LARGE, warm_start=optimum.schedules)
     assert result.status is Status.OPTIMAL
     assert (result.objective_by, result.bound_by) == (Phase.WARM_START, Phase.REPLANNING)
     assert result.upper_bound > result.objective == optimum.objective  # rounded outward
@@ -75,11 +73,11 @@ def test_bound_of_one_and_schedules_of_the_other_prove_each_other(
 
 @pytest.mark.usefixtures("two_cores")
 def test_a_bound_that_schedules_refute_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    optimum = solve_brute_force(TINY)
+    optimum = solve(TINY, "bruteforce")
     idle(monkeypatch)
     said_by(monkeypatch, f'{{"bound": {optimum.objective * 0.99!r}}}')
     with pytest.raises(SolverError, match=r"^plans close to the schedules claims the bound"):
-        solve_benders(TINY, time_limit=SECONDS, params=LARGE, warm_start=optimum.schedules)
+        solve(TINY, "benders", time_limit=SECONDS, params=LARGE, warm_start=optimum.schedules)
 
 
 @pytest.mark.usefixtures("two_cores")
@@ -89,7 +87,7 @@ def test_schedules_that_break_a_constraint_are_no_result(monkeypatch: pytest.Mon
     schedule = f'{{"job_id": "{job}", "workers": [[3, 0, 1000]], "ps": [[3, 0, 1000]]}}'
     said_by(monkeypatch, f'{{"schedules": [{schedule}]}}')
     with pytest.raises(SolverError, match="infeasible"):
-        solve_benders(TINY, time_limit=SECONDS, params=LARGE)
+        solve(TINY, "benders", time_limit=SECONDS, params=LARGE)
 
 
 @pytest.mark.usefixtures("two_cores")
@@ -123,7 +121,7 @@ def test_a_process_that_fails_is_reported_and_the_other_goes_on(
         return run(self, other)
 
     monkeypatch.setattr(Decomposition, "run", after)
-    result = solve_benders(TINY, time_limit=SECONDS, params=LARGE)
+    result = solve(TINY, "benders", time_limit=SECONDS, params=LARGE)
     assert result.status is Status.OPTIMAL
     assert failed == [reason]
     assert result.parameters["schedule_search_failed"] == reason
@@ -137,7 +135,7 @@ def test_a_utility_that_no_file_can_have_leaves_the_decomposition_alone() -> Non
 
     own = Own(5.0)
     jobs = (replace(TINY.jobs[0], utility=own), *TINY.jobs[1:])
-    result = solve_benders(replace(TINY, jobs=jobs), time_limit=SECONDS, params=LARGE)
+    result = solve(replace(TINY, jobs=jobs), "benders", time_limit=SECONDS, params=LARGE)
     assert result.status is Status.OPTIMAL
     assert "utility" in result.parameters["schedule_search_failed"]
 
@@ -151,7 +149,7 @@ def test_ctrl_c_leaves_the_interval_and_no_process(
             raise KeyboardInterrupt
 
     idle(monkeypatch, interrupt)
-    result = solve_benders(BUSY, time_limit=SECONDS, params=LARGE)
+    result = solve(BUSY, "benders", time_limit=SECONDS, params=LARGE)
     assert result.status is Status.INTERRUPTED
     assert 0 < result.objective <= result.upper_bound
     assert [process.returncode for process in started] == [-signal.SIGKILL]
@@ -164,7 +162,7 @@ def test_a_time_limit_ends_both(
     idle(monkeypatch)
     # The time passes once the process runs, however long a loaded machine takes to start it.
     monkeypatch.setattr(Stopwatch, "read", lambda _: 2 * SECONDS if started else 0.0)
-    result = solve_benders(BUSY, params=LARGE, time_limit=SECONDS)
+    result = solve(BUSY, "benders", params=LARGE, time_limit=SECONDS)
     assert result.status is Status.TIME_LIMIT
     assert [process.returncode for process in started] == [-signal.SIGKILL]
 
@@ -173,11 +171,11 @@ def test_a_time_limit_ends_both(
 def test_a_gap_that_the_other_process_reaches_ends_the_solve(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    optimum = solve_brute_force(TINY)
+    optimum = solve(TINY, "bruteforce")
     idle(monkeypatch)
     said_by(monkeypatch, f'{{"bound": {optimum.objective * 1.09!r}}}')
     start = optimum.schedules
-    result = solve_benders(TINY, time_limit=SECONDS, gap=0.1, params=LARGE, warm_start=start)
+    result = solve(TINY, "benders", time_limit=SECONDS, gap=0.1, params=LARGE, warm_start=start)
     assert result.status is Status.GAP_LIMIT
     assert result.gap == pytest.approx(0.09)
 
@@ -185,7 +183,7 @@ def test_a_gap_that_the_other_process_reaches_ends_the_solve(
 PROGRAM = """
 import sys, time
 import oasis
-from offline import BendersParams, solve_benders
+from offline import BendersParams, solve
 import offline.processes
 from offline.benders import solve as benders
 benders.has_second_core = lambda: True
@@ -197,7 +195,7 @@ def noted():
 offline.processes._started = noted
 instance = oasis.generate("testbed", jobs=60, seed=2)
 params = BendersParams.from_dict({"process_limit": 0.0})
-print(solve_benders(instance, time_limit=120.0, params=params).status, flush=True)
+print(solve(instance, "benders", time_limit=120.0, params=params).status, flush=True)
 """
 
 
@@ -240,7 +238,7 @@ def known(result: OfflineResult) -> dict[str, Any]:
 def test_a_limit_in_work_starts_no_process_and_repeats(
     started: list[subprocess.Popen[str]],
 ) -> None:
-    one, same = (solve_benders(BUSY, work_limit=0.5, params=LARGE) for _ in range(2))
+    one, same = (solve(BUSY, "benders", work_limit=0.5, params=LARGE) for _ in range(2))
     assert known(one) == known(same)
     assert one.status is Status.WORK_LIMIT
     assert not started
@@ -257,7 +255,7 @@ def test_one_core_and_workers_of_a_sweep_have_no_second_process(
     monkeypatch.undo()
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     assert not benders.has_second_core()
-    result = solve_benders(TINY, time_limit=SECONDS, params=LARGE)
+    result = solve(TINY, "benders", time_limit=SECONDS, params=LARGE)
     assert result.status is Status.OPTIMAL
     assert not started
 
@@ -267,7 +265,7 @@ def test_schedules_that_are_found_here_reach_the_other_process(
     monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
 ) -> None:
     """The process fails as soon as it is told of them."""
-    one = dict([next(iter(solve_brute_force(TINY).schedules.items()))])
+    one = dict([next(iter(solve(TINY, "bruteforce").schedules.items()))])
     says = "print(json.dumps({'error': f'told of {len(news)}'}), flush=True)"
     hears = "news = json.loads(sys.stdin.readline())['schedules']"
     child = f"import json, sys; sys.stdin.readline(); {hears}; {says}; sys.stdin.read()"
@@ -282,6 +280,6 @@ def test_schedules_that_are_found_here_reach_the_other_process(
         return self.budget.status
 
     monkeypatch.setattr(Decomposition, "run", find)
-    result = solve_benders(TINY, time_limit=SECONDS, params=LARGE, warm_start={})
+    result = solve(TINY, "benders", time_limit=SECONDS, params=LARGE, warm_start={})
     assert result.parameters["schedule_search_failed"] == "told of 1"
     assert result.objective_by == "somebody"

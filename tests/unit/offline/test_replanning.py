@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -15,18 +16,27 @@ from oasis.model.schedule import Schedule, placements
 from oasis.solvers import Solution, Status
 from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import WorkLimit
+from offline.benders import replanning
 from offline.benders.master import CountModel
-from offline.benders.params import BendersParams, ReplanningParams
 from offline.benders.primal import PrimalHeuristic
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
-from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.dual_values import DualValues
+from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
 from offline.model.arrays import OfflineArrays
+from offline.params import BendersParams
 from offline.state import SolveState
 from tests import builders
 
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 2.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
+
+
+PATCH = pytest.MonkeyPatch()  # of the constants of the search
+
+
+@pytest.fixture(autouse=True)
+def _undo() -> Iterator[None]:
+    yield
+    PATCH.undo()
 
 
 def job(name: str, work: int, due: int, value: float, arrival: int = 0, most: int = 2) -> Job:
@@ -35,11 +45,17 @@ def job(name: str, work: int, due: int, value: float, arrival: int = 0, most: in
 
 
 def search(
-    *jobs: Job, horizon: int, known: dict[str, Schedule] | None = None, **params: Any
+    *jobs: Job,
+    horizon: int,
+    known: dict[str, Schedule] | None = None,
+    span: int = BendersParams().span,
+    **constants: float,
 ) -> Replanning:
     """A search on two GPUs that starts from `known` schedules, prices of 0 behind it."""
     problem = Instance(horizon, CLUSTER, jobs)
-    arrays, params = OfflineArrays.of(problem), {"random_share": 0.0, **params}
+    arrays = OfflineArrays.of(problem)
+    for name, value in {"RANDOM_SHARE": 0.0, **constants}.items():
+        PATCH.setattr(replanning, name, value)
     model, state = CountModel(arrays), SolveState(WorkLimit(60.0).start())
     start = PartialSolution(arrays, known or {})
     best = BestSolution(start, state, partial(verify, problem))
@@ -47,9 +63,9 @@ def search(
     free = np.zeros((horizon, 1, 1))
     duals = DualValues.of(arrays, free, free)
     rng = np.random.default_rng(0)
-    separation = Separation(model, BendersParams().cuts)
-    primal = PrimalHeuristic(model, separation, best, duals, rng, BendersParams().primal)
-    return Replanning(model, separation, primal, best, duals, rng, ReplanningParams(**params))
+    separation = Separation(model)
+    primal = PrimalHeuristic(model, separation, best, duals, rng)
+    return Replanning(model, separation, primal, best, duals, rng, span)
 
 
 SMALL = tuple(job(f"s{k}", 1, 3, 1.0, most=1) for k in range(8))
@@ -103,7 +119,7 @@ def test_cuts_and_whole_counts_leave_what_lies_outside_of_the_window(
 ) -> None:
     known = {"a": Schedule("a", placements([(1, 0, 2)]), placements([]))}
     jobs = job("a", 2, 7, 1.0), job("b", 2, 7, 1.0, 3)
-    run = search(*jobs, horizon=8, known=known, span=3, failures=1)
+    run = search(*jobs, horizon=8, known=known, span=3, FAILURES=1)
     asked: list[Limits] = []
     monkeypatch.setattr(run.primal, "search", lambda near, *_: asked.append(near))
     run.begin(run._limits_around({1}, range(3, 6)), range(3, 6))
@@ -126,7 +142,7 @@ def test_steps_to_a_plan_ask_for_more_after_one_that_was_placed_and_for_less_aft
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From 8 to a plan worth 12: a quarter of the gain, then more of what is left, then less."""
-    run = search(*SMALL, BIG, horizon=4, known=FULL, failures=3, most_ambition=0.3)
+    run = search(*SMALL, BIG, horizon=4, known=FULL, FAILURES=3, MOST_AMBITION=0.3)
     run.begin({})
     asked: list[float] = []
 
@@ -143,7 +159,7 @@ def test_steps_to_a_plan_ask_for_more_after_one_that_was_placed_and_for_less_aft
 
 
 def test_a_walk_ends_where_too_little_is_left_to_gain(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = search(*SMALL, BIG, horizon=4, known=FULL, least_gain=0.5)
+    run = search(*SMALL, BIG, horizon=4, known=FULL, LEAST_GAIN=0.5)
     run.begin({})
     asked: list[float] = []
     monkeypatch.setattr(run.primal, "search", lambda *given: asked.append(given[2]))
@@ -158,7 +174,7 @@ def test_a_mix_lets_jobs_complete_as_they_do_or_close_to_the_plan(
 ) -> None:
     known = {"a": Schedule("a", placements([(1, 0, 2)]), placements([]))}
     jobs = (job("a", 2, 7, 1.0), job("b", 2, 7, 1.0), job("c", 2, 7, 1.0))
-    run = search(*jobs, horizon=8, known=known, window=1, radius=0.1, most_radius=0.5)
+    run = search(*jobs, horizon=8, known=known, WINDOW=1, RADIUS=0.1, MOST_RADIUS=0.5)
     run.begin({})
     asked: list[Limits] = []
     radii: list[float] = []
@@ -188,7 +204,7 @@ def test_a_plan_of_a_master_is_mixed_in_where_the_whole_horizon_is_open(
 def test_jobs_are_free_about_one_that_does_not_run() -> None:
     """Where half of four may be new, both of those outside are; of the others, the nearest."""
     new = [job(f"n{k}", 2, 5, 1.0, arrival=4) for k in range(2)]
-    run = search(*SMALL, *new, horizon=6, known=FULL, first_jobs=4, invited_share=0.5, spread=1)
+    run = search(*SMALL, *new, horizon=6, known=FULL, FIRST_JOBS=4, INVITED_SHARE=0.5, SPREAD=1)
     assert run._chosen() == ({6, 7, 8, 9}, range(6))
 
 
@@ -201,13 +217,13 @@ def test_jobs_are_free_about_one_that_does_not_run() -> None:
     ],
 )
 def test_fewer_jobs_are_free_after_a_plan_that_took_too_long(solution: Solution, size: int) -> None:
-    run = search(BIG, horizon=4, first_jobs=10, fewest_jobs=4)
+    run = search(BIG, horizon=4, FIRST_JOBS=10, FEWEST_JOBS=4)
     run._adapt(solution)
     assert run._size == size
 
 
 def test_no_fewer_jobs_than_the_fewest_are_free() -> None:
-    run = search(BIG, horizon=4, first_jobs=5, fewest_jobs=4)
+    run = search(BIG, horizon=4, FIRST_JOBS=5, FEWEST_JOBS=4)
     for _ in range(3):
         run._adapt(Solution(Status.WORK_LIMIT, None, 9.0, np.inf, {}))
     assert run._size == 4
@@ -226,7 +242,7 @@ def test_a_plan_in_fractions_is_approached_and_then_mixed(monkeypatch: pytest.Mo
 def test_each_try_has_a_new_neighbourhood_but_the_one_that_was_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = search(*SMALL, BIG, horizon=4, known=FULL, least_tries=3)
+    run = search(*SMALL, BIG, horizon=4, known=FULL, LEAST_TRIES=3)
     tried: list[Limits] = []
     monkeypatch.setattr(run, "_try", lambda _: tried.append(run._near))
     asked = run.model.completing({8: range(4)})
@@ -245,7 +261,7 @@ def test_it_gives_way_between_two_steps(
     monkeypatch: pytest.MonkeyPatch, after: int, expected: list[str]
 ) -> None:
     """The budget would allow more tries, and the neighbourhood that was given up comes again."""
-    run = search(*SMALL, BIG, horizon=4, known=FULL, least_tries=9)
+    run = search(*SMALL, BIG, horizon=4, known=FULL, LEAST_TRIES=9)
     steps: list[str] = []
     asked = 0
     plan = run._plan

@@ -6,14 +6,14 @@ import pytest
 
 import oasis
 from oasis.solvers.budget import Budget
-from offline import solve_brute_force
+from offline import solve
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel, ScheduleExchange
 from offline.state import Phase, SolveState
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 MODEL = CompactModel(OfflineArrays.of(TINY))
-OPTIMUM = solve_brute_force(TINY)
+OPTIMUM = solve(TINY, "bruteforce")
 ONE_OF_THEM = next(iter(OPTIMUM.schedules))
 
 

@@ -17,7 +17,7 @@ import oasis
 from oasis.model.instance_file import instance_to_dict
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline import ConfigurationParams, solve_brute_force, solve_configuration
+from offline import ConfigurationParams, solve
 from offline import processes as helper
 from offline.column_generation import solve as colgen
 from offline.column_generation import solve as searching
@@ -33,13 +33,7 @@ from offline.tasks import Child
 
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 HARD = oasis.generate("testbed", jobs=14, seed=2)  # colgen does not prove it
-PARAMS = ConfigurationParams.from_dict(
-    {
-        "process_limit": 0.0,
-        "start_share": 0.0,
-        "alternation": {"first_turn": 0.1},
-    }
-)
+PARAMS = ConfigurationParams(process_limit=0.0, start_share=0.0, first_turn=0.1)
 SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
@@ -50,7 +44,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
 def test_the_other_process_alone_finds_the_enumerated_optimum(
     monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
 ) -> None:
-    optimum = solve_brute_force(TINY).objective
+    optimum = solve(TINY, "bruteforce").objective
 
     def idle(_: Configuration, heuristics: Heuristics, __: OnlinePrices, *___: Helper) -> Status:
         heuristics.state.proved(optimum * (1 + 1e-9))
@@ -59,7 +53,7 @@ def test_the_other_process_alone_finds_the_enumerated_optimum(
         return heuristics.state.budget.status
 
     monkeypatch.setattr(Configuration, "_bound_and_improve", idle)
-    found = solve_configuration(TINY, time_limit=SECONDS, params=PARAMS, warm_start={})
+    found = solve(TINY, "colgen", time_limit=SECONDS, params=PARAMS, warm_start={})
     assert found.status is Status.OPTIMAL
     assert found.objective == pytest.approx(optimum, rel=1e-9)
     assert found.objective_by in set(Phase) - {Phase.ONLINE, Phase.WARM_START}
@@ -88,7 +82,7 @@ def test_heuristics_that_fail_are_reported_and_begun_here(
 
     monkeypatch.setattr(colgen, "cut_configuration_lp", after)
     monkeypatch.setattr(Heuristics, "start", start)
-    result = solve_configuration(HARD, time_limit=SECONDS, params=PARAMS)
+    result = solve(HARD, "colgen", time_limit=SECONDS, params=PARAMS)
     assert result.parameters["heuristics_failed"] == "its process ended with 7"
     assert result.status is Status.TIME_LIMIT
     assert len(started) == len(begun) == 1
@@ -119,10 +113,10 @@ def test_no_second_process(
         return heuristics.state.budget.status
 
     monkeypatch.setattr(Configuration, "_bound_and_improve", bound)
-    solve_configuration(TINY, params=PARAMS, time_limit=SECONDS)
+    solve(TINY, "colgen", params=PARAMS, time_limit=SECONDS)
     assert helped == [True]
     before = len(started)
-    solve_configuration(TINY, params=PARAMS.to_dict() | params, **limit)
+    solve(TINY, "colgen", params=PARAMS.to_dict() | params, **limit)
     assert helped == [True, False]
     assert len(started) == before
 
@@ -154,7 +148,7 @@ def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(
 
 
 def test_the_process_tells_of_schedules(capsys: pytest.CaptureFixture[str]) -> None:
-    optimum = solve_brute_force(TINY)
+    optimum = solve(TINY, "bruteforce")
     problem = {
         "task": "heuristics",
         "instance": instance_to_dict(TINY),

@@ -18,16 +18,14 @@ import oasis
 from oasis.model.instance_file import instance_to_dict
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget
-from offline import BendersParams, solve_benders, solve_brute_force
+from offline import BendersParams, solve
 from offline import processes as helper
-from offline.benders.decomposition import UNFINISHED, Decomposition
+from offline.benders.decomposition import UNFINISHED, Decomposition, Parts
 from offline.benders.master import CountModel
-from offline.benders.parts import Parts
 from offline.benders.solve import Benders, ScheduleSearch
 from offline.benders.subproblem import Separation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
-from offline.patterns import CutParams
 from offline.problem import OfflineProblem
 from offline.processes import Message, Partner, line
 from offline.state import OnlinePrices, Phase, SolveState, WarmStart
@@ -36,9 +34,7 @@ from offline.tasks import Child
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
 HARD = oasis.generate("testbed", jobs=60, seed=2)  # a gap of 9 % after 20 s
 # Treated as a large instance; a search beside a master is short, as the instances are tiny.
-LARGE = BendersParams.from_dict(
-    {"master": {"whole_size": 0}, "process_limit": 0.0, "patch_limit": 0.1}
-)
+LARGE = BendersParams.from_dict({"whole_size": 0, "process_limit": 0.0, "patch_limit": 0.1})
 SECONDS = 60.0  # for a process to start on a loaded machine, and much more
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
@@ -61,9 +57,9 @@ def idle(monkeypatch: pytest.MonkeyPatch, bound: float) -> None:
 def test_the_other_process_alone_finds_the_enumerated_optimum(
     monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
 ) -> None:
-    optimum = solve_brute_force(TINY).objective
+    optimum = solve(TINY, "bruteforce").objective
     idle(monkeypatch, optimum * (1 + 1e-9))
-    found = solve_benders(TINY, time_limit=SECONDS, params=LARGE, warm_start={})
+    found = solve(TINY, "benders", time_limit=SECONDS, params=LARGE, warm_start={})
     assert found.objective == pytest.approx(optimum, rel=1e-9)
     assert found.objective_by in (Phase.REPLANNING, Phase.WINDOWS)
     assert found.parameters["processes"] == 2
@@ -92,7 +88,7 @@ def test_a_search_that_fails_is_reported_and_made_here(
 
     monkeypatch.setattr(Decomposition, "run", after)
     monkeypatch.setattr(Decomposition, "look_around", noted)
-    result = solve_benders(HARD, time_limit=SECONDS, params=LARGE)
+    result = solve(HARD, "benders", time_limit=SECONDS, params=LARGE)
     assert result.parameters["schedule_search_failed"] == "its process ended with 7"
     assert len(started) == 1
     assert searches
@@ -125,7 +121,7 @@ def test_a_search_that_ends_during_a_master_is_gone_on_with_here() -> None:
 def test_schedules_that_refute_a_bound_are_told_before_the_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    optimum = solve_brute_force(TINY).objective
+    optimum = solve(TINY, "bruteforce").objective
     Child(problem() | {"bound": 0.6 * optimum}).run()
     said = [next(iter(json.loads(text))) for text in capsys.readouterr().out.splitlines()]
     assert said == ["schedules", "error"]
@@ -144,7 +140,7 @@ def test_no_second_process(
     started: list[subprocess.Popen[str]], params: dict[str, Any], limit: dict[str, Any]
 ) -> None:
     given = LARGE.to_dict() | params
-    result = solve_benders(TINY, params=given, **limit)
+    result = solve(TINY, "benders", params=given, **limit)
     assert result.status is (Status.WORK_LIMIT if "work_limit" in limit else Status.OPTIMAL)
     assert not started
     assert "processes" not in result.parameters
@@ -183,7 +179,7 @@ def problem() -> dict[str, Any]:
 def test_the_process_tells_of_schedules_until_they_meet_the_bound(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    optimum = solve_brute_force(TINY)
+    optimum = solve(TINY, "bruteforce")
     search = Child(problem())
     search.news.put(line({"bound": optimum.objective * (1 + 1e-9)}))
     number = {job.id: k for k, job in enumerate(TINY.jobs)}
@@ -233,7 +229,7 @@ def test_messages_wait_for_who_takes_them() -> None:
 
 def test_a_cut_of_one_side_is_one_of_the_other() -> None:
     arrays = OfflineArrays.of(TINY)
-    one, other = (Separation(CountModel(arrays), CutParams()) for _ in range(2))
+    one, other = (Separation(CountModel(arrays)) for _ in range(2))
     hears = Partner(lambda _: None)
     other.share(hears)
     one.share(Partner(lambda text: hears.pass_on(json.loads(text))))

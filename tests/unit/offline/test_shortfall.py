@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,22 @@ import pytest
 from oasis import Cluster, Deadline, Instance, Job, Server
 from oasis.model.utility import Sigmoid
 from oasis.solvers.budget import Budget, WorkLimit
+from offline.benders import slot_model
 from offline.benders.master import CountModel
-from offline.benders.params import ShortfallParams
 from offline.benders.slot_model import Fill, Shortfall, SlotModel
 from offline.model.arrays import OfflineArrays
-from offline.patterns import CutParams
 from tests import builders
 
 CLUSTER = Cluster(("gpu",), (Server("w", {"gpu": 3.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
+
+
+PATCH = pytest.MonkeyPatch()  # of the constants of the search
+
+
+@pytest.fixture(autouse=True)
+def _undo() -> Iterator[None]:
+    yield
+    PATCH.undo()
 
 
 def work() -> Budget:
@@ -30,10 +39,11 @@ def job(name: str, gpus: float, work: int, value: float, due: int, most: int = 1
     return builders.job(name, 0, work // most, value, float(due), most, gpus=gpus)
 
 
-def search(*jobs: Job, horizon: int, cluster: Cluster = CLUSTER, **params: float) -> Shortfall:
+def search(*jobs: Job, horizon: int, cluster: Cluster = CLUSTER, **constants: float) -> Shortfall:
+    for name, value in constants.items():
+        PATCH.setattr(slot_model, name, value)
     model = CountModel(OfflineArrays.of(Instance(horizon, cluster, jobs)))
-    slots = SlotModel(model, CutParams())
-    return Shortfall(model, slots, np.random.default_rng(0), ShortfallParams(**params))
+    return Shortfall(model, SlotModel(model), np.random.default_rng(0))
 
 
 def fill(run: Shortfall, due: list[int], *workers: list[int]) -> Fill:
@@ -105,7 +115,7 @@ def test_the_fill_with_the_worthiest_finished_jobs_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One slot for two: b replaces a as its weight grows, and is worth less."""
-    run = search(job("a", 3.0, 1, 5.0, due=0), job("b", 3.0, 1, 4.0, due=0), horizon=1, patience=99)
+    run = search(job("a", 3.0, 1, 5.0, due=0), job("b", 3.0, 1, 4.0, due=0), horizon=1, PATIENCE=99)
     seen: list[list[int]] = []
     one_round = run._round
 
@@ -120,7 +130,7 @@ def test_the_fill_with_the_worthiest_finished_jobs_is_kept(
 
 
 def test_what_the_last_round_finds_counts() -> None:
-    run = search(*PAIR, horizon=2, rounds=1)
+    run = search(*PAIR, horizon=2, ROUNDS=1)
     found = run.search(fill(run, [1, 1, 1], [1, 0, 1], [0, 0, 1]), 0.0, work())
     assert not found.shortfall(run.work).any()
 
@@ -143,7 +153,7 @@ def test_a_job_that_lacks_work_weighs_more_until_others_give_way(
         Job(f"j{k}", 0, 1, 1, 1, 1.0, 0.0, worker, {}, Deadline(5.0, float(due)))
         for k, (worker, due) in enumerate(shares)
     )
-    run = search(*jobs, horizon=2, cluster=cluster, growth=growth, rounds=rounds)
+    run = search(*jobs, horizon=2, cluster=cluster, GROWTH=growth, ROUNDS=rounds)
     found = run.search(fill(run, [0, 1, 1], [0, 1, 1], [0, 0, 0]), 0.0, work())
     assert found.shortfall(run.work).any() != is_whole
 
@@ -164,7 +174,7 @@ def test_values_are_those_of_jobs_that_are_due_and_of_those_that_lack_nothing() 
 
 
 def test_a_search_that_gets_nowhere_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = search(*PAIR, horizon=2, hopeless=3, concession=0.0)
+    run = search(*PAIR, horizon=2, HOPELESS=3, CONCESSION=0.0)
     rounds: list[int] = []
     monkeypatch.setattr(run, "_round", lambda *_: rounds.append(1))
     run.search(fill(run, [0, 0, 1], [1, 0, 1], [0, 0, 1]), 0.0, work())
@@ -172,7 +182,7 @@ def test_a_search_that_gets_nowhere_ends(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_jobs_may_give_in_after_every_third_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = search(*PAIR, horizon=2, rounds=7, hopeless=99, patience=3)
+    run = search(*PAIR, horizon=2, ROUNDS=7, HOPELESS=99, PATIENCE=3)
     calls: list[str] = []
     monkeypatch.setattr(run, "_round", lambda *_: calls.append("round"))
     monkeypatch.setattr(run, "_relent", lambda *_: calls.append("relent"))

@@ -16,13 +16,17 @@ import oasis
 from oasis.model import rounding
 from oasis.model.rounding import FloatArray
 from oasis.solvers.budget import Budget
-from offline import configuration_bound, solve_brute_force, solve_configuration
+from offline import configuration_bound, solve
 from offline.column_generation.bound import ConfigurationBound
 from offline.column_generation.cutting import CutSearch, cut_configuration_lp
-from offline.column_generation.params import CuttingParams
 from offline.column_generation.pricing import merged, price
-from offline.column_generation.restricted_master import Grouping, RestrictedMaster
-from offline.column_generation.slot_cuts import SlotCut, SlotCuts, workers_by_slot
+from offline.column_generation.restricted_master import (
+    Grouping,
+    RestrictedMaster,
+    SlotCut,
+    SlotCuts,
+    workers_by_slot,
+)
 from offline.enumeration import fitting_counts
 from offline.model.arrays import OfflineArrays
 from offline.patterns import Cut
@@ -30,7 +34,6 @@ from offline.state import SolveState
 from tests.oracle.tiny import on_one_server, seeded, tiny_instance
 
 SEEDS = range(20)
-PARAMS = CuttingParams()
 
 
 def two_for_one(jobs: int = 2) -> oasis.Instance:
@@ -72,7 +75,7 @@ def cut(instance: oasis.Instance) -> tuple[ConfigurationBound, SolveState, SlotC
     bound = configuration_bound(instance)
     state = SolveState(Budget())
     state.proved(bound.bound)
-    return bound, state, cut_configuration_lp(arrays, bound, state, state.budget, PARAMS)
+    return bound, state, cut_configuration_lp(arrays, bound, state, state.budget)
 
 
 def heaviest(instance: oasis.Instance, weights: SlotCut) -> float:
@@ -98,7 +101,7 @@ def weighed(instances: Iterable[oasis.Instance]) -> tuple[list[float], int]:
     weights, lowered = [], 0
     for instance in instances:
         bound, state, cuts = cut(instance)
-        best = solve_brute_force(instance).objective
+        best = solve(instance, "bruteforce").objective
         assert best * (1 - 1e-9) <= state.bound <= bound.bound * (1 + 1e-9)
         lowered += state.bound < bound.bound * (1 - 1e-3)
         weights += [heaviest(instance, found) for found in cuts.cuts]
@@ -231,7 +234,7 @@ def test_workers_of_a_slot_are_added_up() -> None:
 
 
 def test_the_method_says_how_many_cuts_there_were() -> None:
-    result = solve_configuration(two_for_one(), work_limit=5.0)
+    result = solve(two_for_one(), "colgen", work_limit=5.0)
     assert result.parameters["cuts"] == 1
     assert result.objective == pytest.approx(10.0)
     assert result.bound_by == "cuts on single slots"

@@ -14,7 +14,6 @@ from offline.benders.master import CountModel
 from offline.benders.slot_model import SlotModel, Units
 from offline.enumeration import fitting_counts
 from offline.model.arrays import GROUPS, OfflineArrays
-from offline.patterns import CutParams
 from tests.strategies import fewer
 
 RESOURCES = ("gpu", "bandwidth_gbps")
@@ -38,7 +37,7 @@ def slots_of(jobs: list[Job], servers: list[float], hosts: list[float]) -> SlotM
     )
     cluster = Cluster(RESOURCES, *groups, 1.0)
     arrays = OfflineArrays.of(Instance(9, cluster, tuple(jobs)))
-    return SlotModel(CountModel(arrays), CutParams())
+    return SlotModel(CountModel(arrays))
 
 
 def best(slots: SlotModel, most: list[int], weights: list[float], known: Units | None) -> Units:

@@ -10,9 +10,9 @@ from hypothesis import given
 
 import oasis
 from oasis.solvers.budget import Budget, WorkCounter
-from offline import solve_milp
+from offline import solve
+from offline.heuristics import window_search
 from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.params import WindowParams
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
@@ -21,12 +21,10 @@ from tests.strategies import fewer, small_instances
 INSTANCE = oasis.generate("calibrated", jobs=30, worker_servers=4, ps_servers=4, horizon=30, seed=3)
 
 
-def search_of(
-    instance: oasis.Instance, seed: int = 0, params: WindowParams | None = None
-) -> WindowSearch:
+def search_of(instance: oasis.Instance, seed: int = 0) -> WindowSearch:
     arrays, state = OfflineArrays.of(instance), SolveState(Budget())
     best = BestSolution(PartialSolution(arrays), state, partial(oasis.verify, instance))
-    return WindowSearch(arrays, best, np.random.default_rng(seed), params or WindowParams())
+    return WindowSearch(arrays, best, np.random.default_rng(seed))
 
 
 def started(instance: oasis.Instance, work: float) -> WindowSearch:
@@ -51,14 +49,17 @@ def test_a_search_improves_on_insertion_and_does_the_same_again() -> None:
 @given(small_instances())
 @fewer(4)
 def test_it_never_exceeds_the_optimum(instance: oasis.Instance) -> None:
-    optimum = solve_milp(instance, time_limit=None).objective
+    optimum = solve(instance, "milp", time_limit=None).objective
     found = started(instance, 0.05).best
     assert oasis.verify(instance, found.solution.by_id) <= optimum * (1 + 1e-6) + 1e-9
 
 
-def test_a_better_solution_of_another_search_is_where_it_goes_on() -> None:
+def test_a_better_solution_of_another_search_is_where_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     better = started(INSTANCE, 0.3).best.solution
-    search = search_of(INSTANCE, params=WindowParams(temperature=0.0))
+    monkeypatch.setattr(window_search, "TEMPERATURE", 0.0)
+    search = search_of(INSTANCE)
     search.insert_by_density(Budget())
     assert search.best.value < better.value
     search.best.offer(better)

@@ -29,7 +29,6 @@ TAKE_AN_INSTANCE: dict[str, Callable[[Any], object]] = {
     "Recourse": oasis.Recourse.from_instance,
     "PriceBounds": oasis.PriceBounds.from_instance,
     "solve": offline.solve,
-    "solve_milp": offline.solve_milp,
     "configuration_bound": offline.configuration_bound,
     "competitive_ratio": competitive_ratio,
     "compare": lambda given: compare(given, {"fifo": FIFO}),

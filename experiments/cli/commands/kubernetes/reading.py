@@ -46,12 +46,12 @@ from oasis.kubernetes.objects.conditions import decision_message, reason_word, t
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
+from oasis.scheduling.capabilities import Planner
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from oasis.kubernetes.api.resources import Objects
-    from oasis.online.rolling_oasis import RollingOASiS
 
 
 STATUS_COLUMNS = (
@@ -396,7 +396,7 @@ def read_object(file: Path) -> dict[str, Any]:
     return found
 
 
-def planner_of(memory: dict[str, Any]) -> RollingOASiS | oasis.Recourse:
+def planner_of(memory: dict[str, Any]) -> Planner:
     """Restore the policy of the controller's checkpoint, for queries.
 
     Raises

@@ -82,6 +82,7 @@ from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, job_items, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
+from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.solvers import TRUST
 
 if TYPE_CHECKING:
@@ -354,16 +355,16 @@ def _instance(
 def _jobs_seen(
     objects: Objects, namespaces: tuple[str | None, ...]
 ) -> dict[str, list[dict[str, Any]]]:
-    """The jobs of all kinds, by plural of their kind."""
-    from oasis.kubernetes.api.resources import OASIS_JOBS  # noqa: PLC0415 (needs an extra)
+    """The jobs of all kinds, by plural of their kind, and the utility classes."""
+    from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS  # noqa: PLC0415 (an extra)
 
-    seen: dict[str, list[dict[str, Any]]] = {}
+    seen = {CLASSES.plural: objects.list_if_served(CLASSES)}
     for namespace in namespaces:
         seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
         for existing in EXISTING:
             found = objects.list_if_served(existing.where, namespace, SELECTOR)
             seen.setdefault(existing.where.plural, []).extend(found)
-    return seen
+    return with_defaults(seen)
 
 
 def _jobs_there(

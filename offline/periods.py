@@ -1,4 +1,10 @@
-"""The master in fractions, cut into periods: rows of single periods, and a few links between them.
+"""A bound from periods: prices for the links between them, then each period as a MILP.
+
+The links are relaxed (Lagrange). Their prices are the dual values of the linear relaxation, at
+which the periods add up to its bound. As MILPs they add up to a lower one: branch and bound works
+on each of them by itself, and what it gains in one adds to what it gains in the others, where a
+tree of the whole horizon would have to branch on all of them at once. Solutions of periods break
+cuts on what fits in a slot, which then count in all slots, and the next round is better.
 
 A job that runs in several periods has a part in each. The part says by which slot of the period the
 job has completed, how many workers it has, whether it enters the period unfinished and how much
@@ -9,35 +15,39 @@ periods share. Parameter servers are what workers need of them at least, a fixed
 Everything here is wider than the problem (1)-(13), so that bounds hold for it: counts may be
 fractions, and completions with nearly the same utility count as one, at the last of their slots and
 with the utility of the first.
+
+References
+----------
+Geoffrion, Lagrangean relaxation for integer programming, Mathematical Programming Study 2, 1974.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 
 from oasis.model.rounding import CAPACITY_TOLERANCE, FloatArray
+from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import ArrayModel, RowArrays
+from oasis.solvers.budget import Budget
+from oasis.solvers.lp import Relaxation
 from offline.benders.master import CountModel
+from offline.benders.subproblem import Separation
+from offline.heuristics.best_solution import BestSolution
 from offline.model.arrays import GROUPS
 from offline.model.constraints import ps_ratio
 from offline.model.variables import JobVariables
+from offline.state import Phase
 
 
 class Row(NamedTuple):
-    """``lower <= sum of coefficient times variable <= upper``.
-
-    Parameters
-    ----------
-    terms : mapping of int to float
-        Coefficients by the number of the variable.
-    lower, upper : float
-        Limits, infinite where there is none.
-    """
+    """``lower <= sum of coefficient times variable <= upper``."""
 
     terms: Mapping[int, float]
     lower: float
@@ -69,25 +79,7 @@ def as_arrays(rows: Sequence[Row], first: int = 0) -> RowArrays:
 
 @dataclass(frozen=True, slots=True)
 class PeriodPart:
-    """The variables of a job in one period, by number.
-
-    Parameters
-    ----------
-    job : int
-        Index into the jobs of the master.
-    done : mapping of int to int
-        Whether the job has completed in this period by the end of a slot; by slot, in order.
-    workers : mapping of int to int
-        Its workers, by slot.
-    enters, brought : int or None
-        Whether it enters the period unfinished, and the worker-slots that it brings along; None in
-        the period of its arrival.
-    leaves, taken : int or None
-        Whether it leaves the period unfinished, and the worker-slots that it takes along; None in
-        the last period in which it can be worth something.
-    most_brought : float
-        Most worker-slots that it can bring along.
-    """
+    """The variables of a job in one period, by number."""
 
     job: int
     done: Mapping[int, int]
@@ -115,15 +107,7 @@ class PeriodPart:
 
 
 def utility_steps(utility: Mapping[int, float], step: float) -> dict[int, float]:
-    """Utilities of completions that count as one: the last slot of each, and the first's utility.
-
-    Utilities that count as one differ by `step` times the best one at most.
-
-    Examples
-    --------
-    >>> utility_steps({4: 10.0, 5: 10.0, 6: 9.5, 7: 1.0}, 0.05)
-    {6: 10.0, 7: 1.0}
-    """
+    """Completions that count as one, within `step` of the best: last slot and first utility."""
     steps: dict[int, float] = {}
     allowed, value = step * max(utility.values()), 0.0
     last = None
@@ -176,26 +160,7 @@ BROKEN = 1e-6  # relative excess from which a cut counts as broken
 
 
 class PeriodModel:
-    """The variables and rows of all periods, and the links between them.
-
-    Parameters
-    ----------
-    master : CountModel
-        The jobs, and the cuts on what fits in a slot.
-    periods : sequence of range
-        Slots of each period, in order, all of the horizon.
-    step : float
-        Share of a job's best utility by which utilities of completions that count as one differ.
-
-    Attributes
-    ----------
-    parts : list of list of PeriodPart
-        Parts of jobs in each period.
-    links : list of (int, int)
-        Pairs of variables, the first of which is at most the second.
-    new : list of Row
-        Rows that were added since the list was cleared last; the caller does that.
-    """
+    """The variables and rows of all periods, and the links between them."""
 
     def __init__(self, master: CountModel, periods: list[range], step: float) -> None:
         self.master, self.periods = master, periods
@@ -241,11 +206,7 @@ class PeriodModel:
         return self._model(0, self.size, np.array(self._costs), rows)
 
     def period(self, number: int, prices: FloatArray) -> ArrayModel:
-        """Model of one period: jobs pay for work they bring in and are paid for work they take out.
-
-        `prices` (L,) are those of the links. At any prices, the best values of all periods add up
-        to a bound on the best value of the `whole`.
-        """
+        """Model of one period: jobs pay for work they bring in and are paid for what they take."""
         costs = np.array(self._costs)
         for (later, earlier), price in zip(self.links, prices.tolist(), strict=True):
             costs[later] -= price
@@ -432,3 +393,142 @@ def rate_row(c: JobVariables, part: PeriodPart, slot: int, values: FloatArray) -
             if before is not None:
                 terms[before] = terms.get(before, 0.0) - c.parallel
     return at_least(terms)
+
+
+# Share of a job's best utility: completions whose utilities differ by no more count as one.
+STEP = 2e-3
+# Rounds of cuts of the relaxation over which the bound must fall, and by how much, relatively.
+PATIENCE = 2
+LEAST_PROGRESS = 3e-4
+LIMIT = 40.0  # for one period in a round; seconds or units of work
+# Shares of the difference of bound and incumbent: at which the solutions of all periods together
+# are good enough, and by which a round must lower the bound for another one.
+GAP = 0.02
+SLOW = 0.01
+
+SOLVED = (Status.OPTIMAL, Status.GAP_LIMIT)
+SAFETY = 1e-9  # relative, on top of bounds, for rounding in sums
+
+
+class PeriodBound:
+    """Lowers the bound of a long horizon, round by round."""
+
+    def __init__(
+        self,
+        master: CountModel,
+        separation: Separation,
+        best: BestSolution,
+        slots: int,
+    ) -> None:
+        self.separation, self.best = separation, best
+        self.model = PeriodModel(master, split(master.arrays.horizon, slots), STEP)
+        self.is_settled = False
+        self._relaxation = Relaxation(self.model.whole())
+        self._relaxed_bound = math.inf
+        self.model.new.clear()
+        self.prices = np.zeros(len(self.model.links))
+        self._found = np.zeros(self.model.size)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Reset the bounds of the periods, which hold at the prices of before."""
+        self._bounds = [math.inf] * len(self.model.periods)
+        self._has_news = [True] * len(self.model.periods)  # since the period was solved
+
+    def relax(self, budget: Budget) -> None:
+        """Solve the linear relaxation repeatedly, and cut off violated rows and cuts."""
+        self.best.state.enter(Phase.CUTTING_PLANES)
+        bounds = list[float]()
+        slots = range(self.model.master.arrays.horizon)
+        while not (budget.passed or self.best.is_proven):
+            values = self._relaxed(budget)
+            if values is None:
+                break
+            bounds.append(self._relaxed_bound)
+            if len(bounds) > PATIENCE:
+                progress = bounds[-1 - PATIENCE] - bounds[-1]
+                if progress <= LEAST_PROGRESS * bounds[-1]:
+                    break
+            rates = keep_rates(self.model, values)
+            if self._cut(values, slots, budget) + rates == 0:
+                break
+        self._begin()
+
+    def round(self, budget: Budget) -> None:
+        """Solve each period at the prices of the links, and cut off what does not fit."""
+        state = self.best.state
+        state.enter(Phase.PERIODS)
+        before, left = state.bound, max(0.0, state.bound - self.best.value)
+        for number in range(len(self.model.periods)):
+            # At the same prices the same rows give the same bound.
+            if self._has_news[number]:
+                solution = self._solved(number, budget)
+                # A bound of fewer rows at the same prices holds as well.
+                self._bounds[number] = min(self._bounds[number], solution.bound)
+                if solution.objective is not None:
+                    self._keep(number, solution)
+                    self._has_news[number] = solution.status not in SOLVED
+                if budget.passed or self.best.is_proven:
+                    break
+        state.proved(math.fsum(self._bounds) * (1 + SAFETY))
+        for number, slots in enumerate(self.model.periods):
+            self._has_news[number] |= self._cut(self._found, slots, budget) > 0
+        is_worth_it = state.bound < before - SLOW * left
+        self.is_settled = not (is_worth_it and any(self._has_news))
+
+    def _keep(self, number: int, solution: Solution) -> None:
+        """Record the values of a period."""
+        first, end = self.model.columns(number)
+        self._found[first:end] = list(solution.values.values())
+
+    def _solved(self, number: int, budget: Budget) -> Solution:
+        """One period as a MILP; the values of a solution are in the order of the variables."""
+        left = max(0.0, self.best.state.bound - self.best.value)
+        solution = highs.solve(
+            self.model.period(number, self.prices),
+            budget=budget.within(LIMIT),
+            # The gaps of all periods add up in the bound.
+            gap=GAP * left / len(self.model.periods),
+            proof=False,
+            is_relaxation=True,
+        )
+        if solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return solution
+
+    def _relaxed(self, budget: Budget) -> FloatArray | None:
+        """A solution of the linear relaxation that keeps all known cuts; None without time."""
+        while True:
+            rows = as_arrays(self.model.new)
+            self.model.new.clear()
+            self._relaxation.add(rows)
+            solution = self._relaxation.solve(budget)
+            if solution is None:
+                return None
+            self._relaxed_bound = solution.bound * (1 + SAFETY)
+            self.best.state.proved(self._relaxed_bound)
+            # Optimal for the linear relaxation, so that the periods begin with its bound.
+            self.prices = self._relaxation.duals[: len(self.model.links)]
+            values = np.array(list(solution.values.values()))
+            if not self.model.keep_cuts(values):
+                return values
+
+    def _cut(self, values: FloatArray, slots: Collection[int], budget: Budget) -> int:
+        """Look for cuts that a solution breaks in these slots; return how many it breaks."""
+        counts = self.model.counts(values)
+        cuts = self.model.master.cuts
+        broken = 0
+        for slot, group in product(slots, GROUPS):
+            here = self.model.units(group, counts[:, slot])
+            # A known cut costs one product, a new one a search.
+            is_known = any(cut.is_violated(here) for cut in cuts[group])
+            broken += is_known or self.separation.cut_off(group, here, (), budget)
+        self.model.keep_cuts(values)
+        return broken
+
+
+def split(horizon: int, slots: int) -> list[range]:
+    """Split into periods of about this number of slots, as equal as possible, at least two."""
+    number = max(2, round(horizon / slots))
+    ends = [round(k * horizon / number) for k in range(number + 1)]
+    return [range(*pair) for pair in pairwise(ends) if pair[0] < pair[1]]

@@ -1,0 +1,58 @@
+"""``install`` prints what a controller needs, and refuses what the controller would refuse."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+import oasis
+from experiments.cli.commands.kubernetes import installing
+
+
+def test_what_one_controller_has_of_its_own_is_printed_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    installing.install()
+    whole = list(yaml.safe_load_all(capsys.readouterr().out))
+    installing.install(own=True, spaces="team-a", monitored=True)
+    made = list(yaml.safe_load_all(capsys.readouterr().out))
+    kinds = {each["kind"] for each in made}
+    assert kinds >= {"Namespace", "Deployment", "RoleBinding", "ServiceMonitor"}
+    shared = {each["kind"] for each in whole if each not in made}
+    assert shared >= {"CustomResourceDefinition", "ValidatingAdmissionPolicy"}
+    assert not kinds & {"CustomResourceDefinition", "ValidatingAdmissionPolicy"}
+    args = made[-3]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert args[-1] == "--namespaced=team-a"
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--slotseconds=10", "No such option: --slotseconds; did you mean '--slot-seconds'?"),
+        ("--slot-seconds=ten", "--slot-seconds: expected a number, got 'ten'"),
+        ("--slot-seconds 10", "expected --name=value, got '--slot-seconds 10'"),
+        ("slot-seconds=10", "Got unexpected extra argument(s) (slot-seconds=10)"),
+        ("--policy=recours", "--policy: expected one of "),
+        ("--set=fifo.sed=3", "--set fifo.sed: no such option; fifo has seed"),
+        ("--policy=oasis", "--bounds: expected a file with U and L"),
+        ("--metrics-port=0", "expected none of "),
+    ],
+)
+def test_an_argument_that_the_controller_would_refuse_is_refused(
+    argument: str, message: str
+) -> None:
+    with pytest.raises(oasis.InputError) as caught:
+        installing.install(arguments=["--policy=fifo", argument])
+    assert str(caught.value).startswith(f"--argument: {message}")
+
+
+def test_arguments_of_the_pages_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--policy=oasis", "--bounds=/etc/oasis/bounds.json", "--set", "oasis.scale=2"]
+    installing.install(arguments=given)  # the file is in the controller's container alone
+    assert "- --bounds=/etc/oasis/bounds.json\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("image", ["", "a b"])
+def test_an_image_has_a_name_without_blanks(image: str) -> None:
+    with pytest.raises(oasis.InputError, match="--image: expected a name without blanks, got "):
+        installing.install(image=image)
