@@ -675,7 +675,7 @@ class Reconciler:
     def state(self) -> dict[str, Any]:
         """Plain data for `oasis.kubernetes.control.memory.restored`."""
         driver = self.driver
-        is_planner = isinstance(driver.policy, Planner)
+        planner = driver.policy if isinstance(driver.policy, Planner) else None
         return {
             "format": FORMAT,
             "epoch": self.clock.wall(self.clock.epoch),
@@ -684,8 +684,8 @@ class Reconciler:
             "policy": driver.policy.name,
             # JSON turns tuples into lists, and a takeover compares these with what it reads back.
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
-            "making": driver.policy.making() if is_planner else None,
-            "cluster": cluster_to_dict(cluster_of(self.site)) if is_planner else None,
+            "making": None if planner is None else planner.making(),
+            "cluster": None if planner is None else cluster_to_dict(cluster_of(self.site)),
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,

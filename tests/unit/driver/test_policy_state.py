@@ -23,6 +23,7 @@ from oasis.driver.driver import Driver
 from oasis.driver.policy_state import _StateReader, policy_state, restore_policy
 from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.objects.oasis_job import as_it_was
+from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
 from oasis.model.errors import OasisError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling import BasePolicy, Plan, PolicyJob, policy_job
@@ -218,6 +219,12 @@ def test_what_a_policy_holds_is_of_the_same_kind_when_it_is_read_back(held: Any)
         assert found["new"] == held.default_factory()
     if isinstance(held, deque):
         assert found.maxlen == held.maxlen
+
+
+def test_what_never_changes_is_not_filled_in_place_for_others_may_hold_it() -> None:
+    held = Calendar((CalendarEntry("w", 2, 5, {0: None}),))
+    assert read_back(held, fresh=EVER_OPEN) == held
+    assert not EVER_OPEN
 
 
 @pytest.mark.parametrize("name", ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"])
