@@ -16,7 +16,7 @@ from oasis.online.best_schedule import decide
 from oasis.online.completions import completions_by_form
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.live_job import LiveJob, grid_of, on_grid
+from oasis.online.recourse.live_job import LiveJob, crowded_by, grid_of, on_grid
 from oasis.online.search import RemainingWork, Search
 
 
@@ -118,21 +118,11 @@ class Commitments:
         # out: no schedule may meet one of them.
         return [key for key, live in hit.items() if not self._place(live, self._find(live))]
 
-    def keep(self, calendar: Calendar) -> None:
-        """Reserve the capacity in `calendar`; existing schedules stay."""
-        held = [(e.job, e.schedule) for e in self.live.values() if e.schedule is not None]
-        self.ledger.keep(calendar, self.bounds, held)
-
     def plan_around(self, calendar: Calendar) -> list[int]:
         """Plan around `calendar`; return keys of the jobs for which no schedule pays any more."""
         if calendar == self.ledger.calendar:
             return []
-        self.keep(calendar)
-        hit = [
-            live
-            for live in self.live.values()
-            if live.schedule is not None and self.ledger.crowded(live.job, live.schedule)
-        ]
+        hit = crowded_by(calendar, self.ledger, self.bounds, self.live.values())
         for live in hit:
             self._release(live)
         return [live.key for live in hit if not self._place(live, self._find(live))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import ceil
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from oasis.model.calendar import Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
@@ -17,6 +18,8 @@ from oasis.model.resources import as_array
 from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.completions import Completions
+from oasis.online.ledger import Ledger
+from oasis.online.prices import PriceBounds
 from oasis.online.search import RemainingWork
 
 MANTISSA = 53  # bits of a float
@@ -228,6 +231,15 @@ class LiveJob:
         self.forms = ()  # once it has run, it stays in its form
         self.remaining = max(0, self.remaining - work)  # a minimum may do more than is left
         return work
+
+
+def crowded_by(
+    calendar: Calendar, ledger: Ledger, bounds: PriceBounds | None, jobs: Iterable[LiveJob]
+) -> list[LiveJob]:
+    """Reserve the capacity in `calendar`; return the jobs that are planned where less is left."""
+    planned = [(live, live.schedule) for live in jobs if live.schedule is not None]
+    ledger.keep(calendar, bounds, [(live.job, schedule) for live, schedule in planned])
+    return [live for live, schedule in planned if ledger.crowded(live.job, schedule)]
 
 
 def dominant_share(job: Job, cluster: Cluster) -> float:

@@ -15,7 +15,7 @@ from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.online.recourse.admission import AdmissionRule
 from oasis.online.recourse.futures import SampledFutures
-from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
+from oasis.online.recourse.live_job import LiveJob, PromiseRecord, crowded_by, grid_of
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
 from oasis.online.recourse.staying import goes_on, in_the_way
 from oasis.online.recourse.working_plan import WorkingPlan
@@ -212,23 +212,12 @@ class Replanner:
         else:
             servers.lose(server)
 
-    def keep(self, calendar: Calendar) -> None:
-        """Reserve the capacity in `calendar`; existing schedules stay."""
-        held = [(e.job, e.schedule) for e in self.plan.planned() if e.schedule is not None]
-        self.plan.ledger.keep(calendar, self.plan.bounds, held)
-
     def plan_around(self, calendar: Calendar) -> bool:
         """Plan around `calendar`; those planned where less is left now leave until `replan`."""
-        ledger = self.plan.ledger
-        if calendar == ledger.calendar:
+        plan = self.plan
+        if calendar == plan.ledger.calendar:
             return False
-        self.keep(calendar)
-        crowded = [
-            live
-            for live in self.plan.planned()
-            if live.schedule is not None and ledger.crowded(live.job, live.schedule)
-        ]
-        for live in crowded:
+        for live in crowded_by(calendar, plan.ledger, plan.bounds, plan.planned()):
             self.plan.remove(live)
         return True
 
