@@ -253,6 +253,7 @@ def _parts(
     found = {} if found is None else found
     is_new = all(value is not other for other in found.values())
     is_part = not found or _found(name_of(type(value), own), own) is type(value)
+    is_part |= hasattr(type(value), "REMADE")  # such as a rule of admission of another module
     if is_new and is_part and not isinstance(value, (PolicyJob, Site)) and not _is_frozen(value):
         found[path] = value
         for name, item in sorted(attributes(value).items()):

@@ -33,6 +33,7 @@ class AdmissionRule:
         would be late takes room from others that would not; refusing it early is cheap.
     """
 
+    REMADE: tuple[str, ...] = ()  # what a fresh rule of the same making has: no state holds it
     promise_share: float | None = None  # promised is the last slot with so much of what is planned
 
     def __init__(self, min_utility_fraction: float = DEFAULT_FLOOR) -> None:
