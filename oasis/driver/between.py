@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic
 
 from oasis.driver.driver import Driver
@@ -14,19 +14,6 @@ from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import BasePolicy
 
 
-@dataclass(slots=True)
-class _Over(Generic[Spec]):
-    """A completed job that the policy still plans, because it does not know of the early start."""
-
-    spec: Spec
-    done: float  # worker-slots that it would have done by now
-    until: float  # worker-slots at which it would be complete
-
-    def is_due(self, done: float) -> bool:
-        """Return whether `done` worker-slots complete the job."""
-        return done >= self.until - TOLERANCE * max(1.0, self.until)
-
-
 class EarlyStarts(Generic[Spec]):
     """Jobs that run before the policy knows of them, in what its plan leaves free.
 
@@ -34,44 +21,25 @@ class EarlyStarts(Generic[Spec]):
     decide at the next boundary if nothing else happened (`rehearsal`). A new job that gets machines
     there, and finds as many free now, begins at once (`take`).
 
-    The policy never learns of it (`begin`): what a job did before it arrived at the policy is not
-    told. Every decision is the one that it would have been without early starts, so that no job
-    completes later. A job that completes early stays on the books of the policy for as long as it
-    would have taken.
-
-    Parameters
-    ----------
-    driver : Driver
-        Its boundaries are those of a world that tells it what `begin` says.
-
-    Attributes
-    ----------
-    held : dict of str to Entry
-        Jobs that run before they arrive at the policy, by uid, with what they hold.
-    staying : set of str
-        Those of them that the next plan leaves where they are, and those that have ended.
-    early : dict of str to float
-        Worker-slots that jobs had done when they arrived at the policy, which it is not told.
+    What a job did before it arrived at the policy is not told (`begin`): every decision is the one
+    that it would have been without early starts, until a job completes by its early start. The
+    policy is told so at the boundary.
     """
 
     def __init__(self, driver: Driver[Spec]) -> None:
         self._driver = driver
+        # Jobs that run before they arrive at the policy, by uid, with what they hold.
         self.held: dict[str, Entry[Spec]] = {}
+        # Those that the next plan leaves where they are, and those that have ended.
         self.staying: set[str] = set()
         self._ended: set[str] = set()
+        # Worker-slots that jobs had done when they arrived at the policy, which it is not told.
         self.early: dict[str, float] = {}
-        self._over: dict[str, _Over[Spec]] = {}
 
     @property
     def live(self) -> dict[str, Entry[Spec]]:
         """Unfinished jobs by uid: those of the driver, and those that it does not know yet."""
-        return self.planned | self.held
-
-    @property
-    def planned(self) -> dict[str, Entry[Spec]]:
-        """Unfinished jobs of the driver by uid."""
-        live = self._driver.by_uid
-        return {uid: entry for uid, entry in live.items() if uid not in self._over}
+        return self._driver.by_uid | self.held
 
     def rehearsal(
         self, specs: Mapping[str, Spec], ended: Set[str] = frozenset()
@@ -92,14 +60,15 @@ class EarlyStarts(Generic[Spec]):
         copied, slot = driver.copied(driver.policy.rehearsed()), driver.slot + 1
         live = driver.by_uid
         known = {uid: entry.spec for uid, entry in live.items()}
+        known |= {uid: s for uid, s in specs.items() if uid not in known.keys() | self._ended}
         # Gangs work on until then, as planned.
         done = {uid: e.done + e.allocation.worker_count for uid, e in live.items()}
-        due = {uid for uid, over in self._over.items() if over.is_due(done.get(uid, 0.0))}
+        all_done = {uid: done[uid] + early for uid, early in self.early.items() if uid in live}
+        now = Facts(known, all_done, ended=frozenset(ended & live.keys()))
         facts = Facts(
-            known | {uid: spec for uid, spec in specs.items() if uid not in known},
+            known,
             done,
-            # Of those that began early the policy is told later that they ended.
-            ended=frozenset((due | ended - self._over.keys() - self.early.keys()) & live.keys()),
+            ended=now.ended | {uid for uid in all_done if self._is_complete(uid, now)},
             down=frozenset(driver.away),
             calendar=driver.closures.calendar,
         )
@@ -160,54 +129,36 @@ class EarlyStarts(Generic[Spec]):
         """End the early start of a job, so that its machines are free at the boundary."""
         del self.held[uid]
 
-    def begin(self, slot: int, facts: Facts[Spec]) -> tuple[Facts[Spec], dict[str, Entry[Spec]]]:
-        """Events for the policy at the boundary before `slot`, and completed jobs.
+    def begin(self, facts: Facts[Spec]) -> tuple[Facts[Spec], list[Entry[Spec]]]:
+        """Events for the policy at a boundary, and complete jobs that it never hears of.
 
-        `facts` are those that the world sees, with all the work that was done. Complete are those
-        of which the policy is told that they are not.
+        `facts` are those that the world sees, with all the work that was done.
         """
         driver = self._driver
-        known, passed = driver.by_uid, slot - (driver.slot or 0)
+        known = driver.by_uid
         # What was done before the policy knows a job is hidden from it: it plans the job's whole
-        # work, as it did in the rehearsal, and its decisions are those of a run without early
-        # starts.
-        for uid in facts.specs.keys() - known.keys() - self._over.keys() - driver.arriving_again:
+        # work, as it did in the rehearsal.
+        for uid in facts.specs.keys() - known.keys() - driver.arriving_again:
             done = facts.done.get(uid, 0.0)
             if done or uid in facts.ended:
                 self.early[uid] = done
-        for uid, over in self._over.items():
-            if uid in known:
-                over.done += known[uid].allocation.worker_count * passed
-        complete = self._completed(facts, passed)
+        complete = {uid for uid in self.early if self._is_complete(uid, facts)}
+        unheard = complete & self.held.keys() - known.keys()
+        over = [replace(self.held[uid], done=facts.done.get(uid, 0.0)) for uid in unheard]
         self.held, self._ended = {}, set()
-        specs, done_by = dict(facts.specs), dict(facts.done)
-        ended = set(facts.ended - self._over.keys())
-        for uid, early in self.early.items():
-            done_by[uid] = max(0.0, facts.done.get(uid, 0.0) - early)
-        for uid, over in self._over.items():
-            specs[uid], done_by[uid] = over.spec, over.done
-            # To the policy, the job ends when it would have ended without the early start.
-            if over.spec.ends_itself and over.is_due(over.done):
-                ended.add(uid)
-        return replace(facts, specs=specs, done=done_by, ended=frozenset(ended)), complete
+        specs = {uid: spec for uid, spec in facts.specs.items() if uid not in unheard}
+        told = {uid: facts.done.get(uid, 0.0) - early for uid, early in self.early.items()}
+        done_by = {**facts.done, **{uid: max(0.0, done) for uid, done in told.items()}}
+        return replace(facts, specs=specs, done=done_by, ended=facts.ended | complete), over
 
-    def _completed(self, facts: Facts[Spec], passed: int) -> dict[str, Entry[Spec]]:
-        """Return completed jobs that the policy still plans: it does not know of early starts."""
-        complete = {}
-        for uid, entry in self.live.items():
-            spec = facts.specs.get(uid)
-            if spec is None or uid not in self.early:
-                continue
-            done = facts.done.get(uid, 0.0)
-            work = self._work(entry, spec)
-            by_work = work - done <= TOLERANCE * max(1.0, work)
-            if uid in facts.ended or (by_work and not spec.ends_itself):
-                complete[uid] = replace(entry, done=done)
-                # It would have worked to the end of the slot, had it not been complete before.
-                would = 0.0 if uid in self.held else entry.done
-                would += 0.0 if uid in self.held else entry.allocation.worker_count * passed
-                self._over[uid] = _Over(spec, would, done)
-        return complete
+    def _is_complete(self, uid: str, facts: Facts[Spec]) -> bool:
+        """Whether a job has done its work with what it did early."""
+        entry, spec = self.live.get(uid), facts.specs.get(uid)
+        if entry is None or spec is None:
+            return False
+        work, done = self._work(entry, spec), facts.done.get(uid, 0.0)
+        by_work = work - done <= TOLERANCE * max(1.0, work)
+        return uid in facts.ended or (by_work and not spec.ends_itself)
 
     def _work(self, entry: Entry[Spec], spec: Spec) -> float:
         """Work of a job, by its present amount if that was edited."""
@@ -219,11 +170,10 @@ class EarlyStarts(Generic[Spec]):
             return math.inf
 
     def after(self, outcome: Decided[Spec]) -> None:
-        """Drop decisions on jobs that are already complete, and forget jobs that are gone."""
-        driver = self._driver
-        outcome.forget(self._over)
-        there = driver.by_uid.keys() | driver.retries.keys()
-        self._over = {uid: over for uid, over in self._over.items() if uid in there}
+        """Forget jobs that are gone; what completed has done its early work, too."""
+        for uid, entry in outcome.entries.items():
+            entry.done += self.early.get(uid, 0.0)
+        there = self._driver.by_uid.keys() | self._driver.retries.keys()
         self.early = {uid: early for uid, early in self.early.items() if uid in there}
 
     def state(self) -> dict[str, Any]:
@@ -232,7 +182,6 @@ class EarlyStarts(Generic[Spec]):
             "early": self.early,
             "held": [entry.state() for entry in self.held.values()],
             "staying": sorted(self.staying),
-            "over": {uid: [over.done, over.until] for uid, over in self._over.items()},
         }
 
     def restore(
@@ -242,13 +191,9 @@ class EarlyStarts(Generic[Spec]):
         as_it_was: Callable[[Mapping[str, Any], Spec | None], Spec],
     ) -> None:
         """Go on from `state`, beside a driver that goes on; the others are as for its `restore`."""
-        driver, known = self._driver, self._driver.by_uid
-        held = (driver.restored(found, specs, as_it_was) for found in state.get("held", ()))
+        held = (self._driver.restored(found, specs, as_it_was) for found in state.get("held", ()))
         self.held = {entry.spec.uid: entry for entry in held}
         self.staying = set(state.get("staying", ()))
-        for uid, (done, until) in state.get("over", {}).items():
-            if uid in known:
-                self._over[uid] = _Over(known[uid].spec, done, until)
 
     def forget(self, uid: str) -> None:
         """Drop the early start of a job that arrives again: the policy now counts its work."""

@@ -25,6 +25,7 @@ from oasis.driver.events import (
     plain_event,
 )
 from oasis.driver.journal import Contents, Journal, JournalLock, read_journal
+from oasis.driver.policy_state import restore_policy
 from oasis.driver.service import Answer, Service
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
@@ -61,12 +62,13 @@ KNOWN: dict[str, type[Recourse] | type[RollingOASiS]] = {
 
 
 def remembered(
-    name: str, making: Mapping[str, Any], state: Mapping[str, Any]
+    name: str, making: Mapping[str, Any], cluster: Mapping[str, Any], state: str
 ) -> RollingOASiS | Recourse:
     """Restore OASiS or recourse from the checkpoint of a cluster, for queries (`foresee`)."""
     policy = KNOWN[name].made(making)
-    policy.reset(site_of(cluster_from_dict(state["cluster"])))
-    policy.restore(state)
+    site = site_of(cluster_from_dict(cluster))
+    policy.reset(site)
+    restore_policy(policy, state, {}, site)
     return policy
 
 

@@ -16,20 +16,19 @@ import zlib
 from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
 import numpy as np
 
+from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError, OasisError, located_at
-from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import in_words
-from oasis.scheduling.site import Site
+from oasis.scheduling.site import Site, cluster_of
 
-PACKAGES = ("oasis.model.", "oasis.scheduling.", "baselines.")
+PACKAGES = ("oasis.model.", "oasis.online.", "oasis.scheduling.", "baselines.")
 GIVEN = "_given"  # what a policy was made with, which a fresh one has
 _PLAIN = {
     "builtins": ("bool", "dict", "float", "int", "list", "set", "str", "tuple"),
@@ -41,28 +40,8 @@ _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")  # of num
 _FORBIDDEN = frozenset(("BUILD", "PUT", "BINPUT", "LONG_BINPUT"))
 
 
-def policy_state(policy: Policy, live: Container[int]) -> Any:
-    """The state of a policy for JSON: its own way of writing it, or `encode`.
-
-    What the policy does afterwards does not change it.
-    """
-    if not isinstance(policy, Planner):
-        return encode(policy, live)
-    # A policy may hand out its own lists: without a copy they would go on changing.
-    # For plain data this is many times faster than `deepcopy`.
-    return pickle.loads(pickle.dumps(policy.state()))
-
-
-def restore_policy(policy: Policy, state: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
-    """Bring a policy that has just been reset on `site` into the state of `policy_state`."""
-    if isinstance(policy, Planner):
-        policy.restore(state)
-    else:
-        decode(state, policy, jobs, site)
-
-
-def encode(policy: Any, live: Container[int]) -> str:
-    """The state of `policy`; whoever reads it has the live jobs, and others are written out."""
+def policy_state(policy: Any, live: Container[int]) -> str:
+    """The state of `policy` for JSON; who reads it has the live jobs, others are written out."""
     content = io.BytesIO()
     writer = _StateWriter(content, policy, live)
     with located_at("policy"):
@@ -82,8 +61,8 @@ def encode(policy: Any, live: Container[int]) -> str:
     return base64.b64encode(zlib.compress(content.getvalue())).decode("ascii")
 
 
-def decode(text: Any, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
-    """Bring `fresh`, of the same making and machines, into the state that `encode` wrote."""
+def restore_policy(fresh: Any, text: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
+    """Bring a policy that has just been reset on `site` into the state of `policy_state`."""
     try:
         content = zlib.decompress(base64.b64decode(text, validate=True))
         _StateReader(content, fresh, jobs, site).bring()
@@ -108,8 +87,8 @@ class _StateWriter(pickle.Pickler):
 
     def persistent_id(self, value: Any) -> Any:
         # Live jobs and machines are the driver's: they are named.
-        if isinstance(value, Site):
-            return "site"
+        if isinstance(value, (Cluster, Site)):
+            return "site" if isinstance(value, Site) else "cluster"
         is_live = isinstance(value, PolicyJob) and value.index in self._live
         return value.index if is_live else None
 
@@ -145,7 +124,8 @@ class _StateWriter(pickle.Pickler):
         if isinstance(value, tuple):
             return _StateReader.made, (name, None, *value)
         found = attributes(value)
-        found.pop(GIVEN, None)
+        for known in (GIVEN, *getattr(kind, "REMADE", ())):  # what a fresh one has, too
+            found.pop(known, None)
         functions = {key: _called(f) for key, f in found.items() if isinstance(f, _FUNCTIONS)}
         if path is None and functions:
             raise _unwritable(*functions.values())
@@ -179,7 +159,13 @@ class _StateReader(pickle.Unpickler):
                 raise OasisError(f"policy state: the function {function} is of a part that is gone")
 
     def persistent_load(self, name: Any) -> Any:
+        if name == "cluster":
+            return self._cluster
         return self._site if name == "site" else self._jobs[name]
+
+    @cached_property
+    def _cluster(self) -> Cluster:
+        return cluster_of(self._site)
 
     def find_class(self, module: str, name: str) -> Any:
         if name in _PLAIN.get(module, ()):
@@ -256,7 +242,7 @@ def _held(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 if isinstance(function, partial):
                     held += [*function.args, *function.keywords.values()]
                 for value in held:
-                    if not isinstance(value, (*_FUNCTIONS, Enum, frozenset, str, tuple)):
+                    if not (isinstance(value, _FUNCTIONS) or _is_frozen(value)):
                         yield _called(function), value
 
 
@@ -267,11 +253,18 @@ def _parts(
     found = {} if found is None else found
     is_new = all(value is not other for other in found.values())
     is_part = not found or _found(name_of(type(value), own), own) is type(value)
-    if is_new and is_part and not isinstance(value, (Enum, PolicyJob, Site, tuple)):
+    is_part |= hasattr(type(value), "REMADE")  # such as a rule of admission of another module
+    if is_new and is_part and not isinstance(value, (PolicyJob, Site)) and not _is_frozen(value):
         found[path] = value
         for name, item in sorted(attributes(value).items()):
             _parts(item, own, f"{path}.{name}", found)
     return found
+
+
+def _is_frozen(value: Any) -> bool:
+    """Whether `value` never changes: it may be shared, so that none is filled with others."""
+    kind = getattr(type(value), "__dataclass_params__", None)
+    return isinstance(value, (Enum, frozenset, str, tuple)) or (kind is not None and kind.frozen)
 
 
 def attributes(value: Any) -> dict[str, Any]:

@@ -246,24 +246,7 @@ def change_between(
     gone: Iterable[str] = (),
     broken: Iterable[str] = (),
 ) -> Change:
-    """Compare two plans: the changes of all jobs but `own`.
-
-    Parameters
-    ----------
-    before, after : mapping of str to (Schedule or None, float)
-        Schedule and planned utility of each live job, by its id.
-    own : str or None
-        The job in question.
-    completed : iterable of Completion
-        Jobs that left with what they earned.
-    gone, broken : iterable of str
-        Jobs that were given up, and jobs whose promise was broken.
-
-    Examples
-    --------
-    >>> change_between({"a": (None, 2.0)}, {"a": (None, 0.5)}, None).utility
-    -1.5
-    """
+    """Compare two plans, schedule and planned utility by job: what became of all jobs but `own`."""
     found: dict[str, list[Any]] = {name: [] for name in ("moved", "delayed", "displaced", "placed")}
     for name, (old, _) in before.items():
         if name == own or name not in after:

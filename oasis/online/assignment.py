@@ -8,34 +8,10 @@ from oasis.model.rounding import FloatArray, IntArray
 
 
 def largest_assignment(weight: IntArray) -> IntArray:
-    """Assign a different column to each row such that the sum of the weights is largest.
+    """Assign a different column to each row of (n, n) weights such that their sum is largest.
 
-    Row k gets column k where nothing is larger than that.
-
-    Parameters
-    ----------
-    weight : (n, n) int array
-        Weight of each row in each column.
-
-    Returns
-    -------
-    (n,) int array
-        A permutation.
-
-    Notes
-    -----
-    `import oasis` needs NumPy alone, so this is no call of SciPy, with which the tests compare it.
-
-    Shortest augmenting paths: Jonker and Volgenant, *A shortest augmenting path algorithm for
-    dense and sparse linear assignment problems*, Computing 38, 1987. Rows whose own column is
-    their best begin assigned, so that a matrix that is nearly in order costs little.
-
-    Examples
-    --------
-    >>> largest_assignment(np.array([[2, 2], [2, 0]]))
-    array([1, 0])
-    >>> largest_assignment(np.array([[1, 1], [1, 1]]))
-    array([0, 1])
+    Row k gets column k where nothing is larger than that. By shortest augmenting paths: Jonker and
+    Volgenant, Computing 38, 1987. `import oasis` needs NumPy alone, so this is no call of SciPy.
     """
     n, cost = len(weight), -weight.astype(np.float64)
     of_row, of_column = np.full(n, -1), np.full(n, -1)

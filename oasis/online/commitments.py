@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from oasis.model.calendar import Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError
 from oasis.model.groups import TaskGroup
-from oasis.model.instance_file import cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.schedule import SERVER, Schedule
 from oasis.model.validation import LARGEST_SIZE, integer
-from oasis.online import rolling
 from oasis.online.best_schedule import decide
 from oasis.online.completions import completions_by_form
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.live_job import LiveJob, grid_of, on_grid
+from oasis.online.recourse.live_job import LiveJob, crowded_by, grid_of, on_grid
 from oasis.online.search import RemainingWork, Search
 
 
@@ -30,24 +27,6 @@ class Commitments:
     its schedule is lost or its work turns out to be another, Algorithm 2 places the rest of the
     work at the prices of the moment. Demands are rounded to multiples of a small power of two, so
     that a cancelled job leaves no trace in the ledger.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Servers and the length of a slot.
-    lookahead : int
-        Slots that the plan reaches ahead; the present one is the first.
-    bounds : PriceBounds
-        U and L, such as those of past jobs (`PriceBounds.from_jobs` with the horizon `lookahead`).
-    patience : int, optional
-        Number of slots after the arrival in which a completion counts. Default: twice `lookahead`.
-
-    Attributes
-    ----------
-    live : dict of int to LiveJob
-        Admitted jobs by key, in order of arrival.
-    broken : list of int
-        Keys of the jobs whose promise could not be kept since this was last emptied.
     """
 
     def __init__(
@@ -63,7 +42,6 @@ class Commitments:
         self.live: dict[int, LiveJob] = {}
         self.broken: list[int] = []
         self._grid = grid_of(cluster)
-        self._lost: set[tuple[TaskGroup, int]] = set()
 
     @property
     def now(self) -> int:
@@ -77,10 +55,7 @@ class Commitments:
         self.ledger.roll(now, self.bounds)
 
     def submit(self, key: int, job: Job, form: int = 0) -> Decision:
-        """Decide on a job that arrives in the present slot (Alg. 1, l. 5-12).
-
-        What is left of a job that has run is a job of one form: that with the index `form`.
-        """
+        """Decide on a job that arrives now, in its forms from `form` on (Alg. 1, l. 5-12)."""
         floor, seconds = self.bounds.min_utility_fraction, self.cluster.slot_seconds
         # Completions count up to where the plan reaches now, which moves on, not up to a fixed T.
         ends = completions_by_form(job, self.cluster, self.ledger.end, floor)
@@ -112,10 +87,7 @@ class Commitments:
             self._release(live)
 
     def revise(self, key: int, work: int) -> bool:
-        """Replan a job whose remaining work has changed; False if no schedule pays any more.
-
-        Less work than was planned changes nothing, unless it then completes no later.
-        """
+        """Replan a job whose remaining work has changed; False if no schedule pays any more."""
         live = self.live[key]
         before = live.schedule
         # The job's own commitments must not compete with its new
@@ -141,37 +113,22 @@ class Commitments:
                     # Also its part on servers that are left goes: what is left
                     # of the job is searched for as a whole.
                     self._release(live)
-            self._lost.add((group, index))
             group.of(self.ledger).lose(index)
         # Placed in order of arrival, and only when all servers are
         # out: no schedule may meet one of them.
         return [key for key, live in hit.items() if not self._place(live, self._find(live))]
 
-    def keep(self, calendar: Calendar) -> None:
-        """Reserve the capacity in `calendar`; existing schedules stay."""
-        held = [(e.job, e.schedule) for e in self.live.values() if e.schedule is not None]
-        self.ledger.keep(calendar, self.bounds, held)
-
     def plan_around(self, calendar: Calendar) -> list[int]:
-        """Plan around `calendar`; return keys of the jobs for which no schedule pays any more.
-
-        Only what is planned where less is left now is planned anew, in order of arrival.
-        """
+        """Plan around `calendar`; return keys of the jobs for which no schedule pays any more."""
         if calendar == self.ledger.calendar:
             return []
-        self.keep(calendar)
-        hit = [
-            live
-            for live in self.live.values()
-            if live.schedule is not None and self.ledger.crowded(live.job, live.schedule)
-        ]
+        hit = crowded_by(calendar, self.ledger, self.bounds, self.live.values())
         for live in hit:
             self._release(live)
         return [live.key for live in hit if not self._place(live, self._find(live))]
 
     def restore_server(self, group: TaskGroup, index: int) -> None:
         """Plan with a server again."""
-        self._lost.discard((group, index))  # it may only hold more than before
         capacity = group.capacity(self.cluster)[index]
         group.of(self.ledger).set_capacity(index, capacity, group.of(self.bounds))
 
@@ -209,31 +166,6 @@ class Commitments:
             return False
         self._commit(live, found[1])
         return True
-
-    def state(self) -> dict[str, Any]:
-        """Return plain data that `restore` accepts."""
-        return {
-            "cluster": cluster_to_dict(self.cluster),
-            "now": self.now,
-            "lost": sorted(self._lost),
-            "live": [rolling.live_to_dict(live) for live in self.live.values()],
-            "arrays": rolling.arrays_to_text(self.ledger.arrays()),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from the data of `state`, on the same cluster."""
-        arrays = rolling.arrays_from_text(state["arrays"])
-        self.ledger = Ledger.restored(self.cluster, arrays, state["now"])
-        # The saved arrays hold what is used and its prices; which machines are gone is told apart.
-        for name, index in state["lost"]:
-            group = TaskGroup(name)
-            self._lost.add((group, index))
-            group.of(self.ledger).lose(index)
-        floor = self.bounds.min_utility_fraction
-        for entry in state["live"]:
-            end = entry["job"]["arrival"] + self.patience
-            live = rolling.live_from_dict(entry, self.cluster, end, self._grid, floor)
-            self.live[live.key] = live
 
 
 def _uses(live: LiveJob, group: TaskGroup, server: int) -> bool:

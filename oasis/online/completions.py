@@ -19,35 +19,15 @@ FAR = 1e-9  # relative; more than all rounding of a logarithm of a utility
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """The slots in which a job can complete if it has the cluster to itself.
+    """The slots in which a job can complete if it has the cluster to itself, N_i workers at a time.
 
-    It then runs N_i workers in every slot. A completion *counts* if its utility is positive and not
-    below the floor; all others are treated as worthless.
-
-    Parameters
-    ----------
-    first : int
-        Earliest completion slot.
-    utility : (n,) float array
-        f_i at completion in slots ``first, first + 1, .., T - 1``; 0 where the completion does
-        not count.
-    log_utility : (n,) float array
-        The logarithm of the same, exact where the utility itself is too small for a float; -inf
-        where the completion does not count.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.online.completions import completions
-    >>> job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
-    >>> ends = completions(job, horizon=10, slot_seconds=1200.0, min_utility_fraction=0.0)
-    >>> ends.first, ends.utility.round(1)
-    (8, array([28. , 23.5]))
+    A completion *counts* if its utility is positive and not below the floor; all others are treated
+    as worthless.
     """
 
-    first: int
-    utility: FloatArray
-    log_utility: FloatArray
+    first: int  # earliest completion slot
+    utility: FloatArray  # (n,): f_i at completion in `first` and later; 0 where it does not count
+    log_utility: FloatArray  # (n,): exact where the utility is too small for a float; else -inf
 
     @property
     def counted(self) -> npt.NDArray[np.bool_]:
@@ -75,18 +55,8 @@ def completions(
 ) -> Completions:
     """Completion slots of `job`, which has one form, and their utility under the floor.
 
-    A completion worth less than `min_utility_fraction` times the utility of the earliest possible
-    one counts as worthless; with 0 (the printed form) every positive utility counts. The earliest
-    possible one is after `shortest` slots, if another form of the job is faster.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.online.completions import completions
-    >>> job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
-    >>> ends = completions(job, horizon=10, slot_seconds=1200.0, min_utility_fraction=0.9)
-    >>> ends.counted  # the last is worth less than 90 % of the first
-    array([ True, False])
+    The floor is a share of the utility of the earliest possible completion, which is after
+    `shortest` slots if another form of the job is faster.
     """
     # A job that completes in the slot of its arrival has no delay.
     first = job.arrival + job.shortest_duration(slot_seconds) - 1
@@ -116,21 +86,7 @@ def completions(
 def completions_by_form(
     job: Job, cluster: Cluster, horizon: int, min_utility_fraction: float
 ) -> list[Completions]:
-    """Completions of `job` by form; the utility floor is a share of the best over all forms.
-
-    In a form that no machine admits it completes in no slot.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from dataclasses import replace
-    >>> from oasis.online.completions import completions_by_form
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> forms = oasis.Form(), oasis.Form(chunks=5), oasis.Form(requires={"gpu": ["h100"]})
-    >>> job = replace(instance.jobs[0], forms=forms)
-    >>> [len(ends.utility) for ends in completions_by_form(job, instance.cluster, 20, 0.0)]
-    [12, 12, 0]
-    """
+    """Completions of `job` by form; the floor is a share of the best over all forms."""
     seconds, forms = cluster.slot_seconds, job.in_forms
     durations = [None if cluster.unmet(form) else form.shortest_duration(seconds) for form in forms]
     shortest = min((slots for slots in durations if slots is not None), default=None)
@@ -145,11 +101,7 @@ def completions_by_form(
 def _logs_of_head(
     job: Job, delay: int, n: int, min_utility_fraction: float, known: float | None
 ) -> FloatArray:
-    """Logarithms of the utility at delays from `delay` on, `n` or fewer.
-
-    Those at the delays that are left out are below the floor, which is `known` if the best is not
-    among them.
-    """
+    """Logarithms of the utility at the first of `n` delays; those left out are below the floor."""
     if n > HEAD:
         # No utility grows with time: once one is below the floor by more than
         # rounding, all later ones are, and need not be computed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,40 +25,14 @@ _COLUMNS = ("used", "price", "server", "copies")
 
 @dataclass(slots=True)
 class Ledger:
-    """Commitments and prices of both server groups over the horizon.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        The servers.
-    worker, ps : ServerGroup
-        g and p of the worker servers, v and q of the hosts of parameter servers.
-    changes : (T,) bool array
-        Whether commitments in a slot differ from those in the slot before it. The slots from one
-        change to the next form a run: they need to be looked at only once.
-    origin : int
-        The slot that the first row of every array stands for: 0, unless the ledger was rolled.
-    calendar : Calendar
-        What is kept from all jobs, by machine: first the worker servers, then the others.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> scheduler = oasis.OASiS.from_instance(instance)
-    >>> ledger = scheduler.ledger
-    >>> before = ledger.worker_prices[4, 0, 1]  # slot 4, server 0, CPU
-    >>> decision = scheduler.submit(instance.jobs[0])
-    >>> bool(ledger.worker_prices[4, 0, 1] > before)
-    True
-    """
+    """Commitments and prices of both server groups over the horizon."""
 
     cluster: Cluster
     worker: ServerGroup
     ps: ServerGroup
-    changes: npt.NDArray[np.bool_]
-    origin: int = 0
-    calendar: Calendar = EVER_OPEN
+    changes: BoolArray  # (T,): slots that differ from the one before; between them, runs
+    origin: int = 0  # the slot of the first row of every array: 0, unless the ledger was rolled
+    calendar: Calendar = EVER_OPEN  # what is kept from all jobs, by machine: worker servers first
 
     @classmethod
     def idle(cls, cluster: Cluster, horizon: int, bounds: PriceBounds) -> Ledger:
@@ -125,7 +99,8 @@ class Ledger:
     @property
     def nbytes(self) -> int:
         """Memory of everything that persists between jobs."""
-        return sum(array.nbytes for array in self.arrays().values())
+        arrays = [getattr(group.of(self), name) for group in GROUPS for name in _COLUMNS]
+        return sum(array.nbytes for array in (self.changes, *arrays))
 
     def runs(self, first: int, end: int) -> tuple[IntArray, IntArray]:
         """First row and length of each run of equal slots among ``first .. end - 1``."""
@@ -137,18 +112,13 @@ class Ledger:
         return row + starts, lengths
 
     def commit(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
-        """Charge the schedule of `job` and reprice what it touches (Alg. 1, l. 9-12).
-
-        A job of several forms is charged for the form that runs. Without `bounds` prices do not
-        follow usage and stay as they are.
-        """
+        """Charge the schedule of `job`; without `bounds` prices stay (Alg. 1, l. 9-12)."""
         self._add(job, schedule, bounds, 1)
 
     def release(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
         """Take back what `commit` of the same arguments charged, and reprice what it touches.
 
-        It restores the committed amounts to the last bit, in any order of commits and releases,
-        if sums of the demands are exact in floats (`oasis.online.recourse.live_job`).
+        Amounts come back to the last bit if sums of the demands are exact (`live_job.grid_of`).
         """
         self._add(job, schedule, bounds, -1)
 
@@ -193,11 +163,9 @@ class Ledger:
         bounds: PriceBounds | None,
         committed: Iterable[tuple[Job, Schedule]] | None = None,
     ) -> None:
-        """Reserve the capacity in `calendar`, in place of earlier reservations.
+        """Reserve the capacity in `calendar`, in place of earlier reservations; commitments stay.
 
-        What is committed stays, even where less is left now (`crowded`). Without `bounds` prices
-        stay as they are. All that is `committed` tells what jobs have of what is kept for them;
-        it is not needed where only the slots are others.
+        All that is `committed` tells what jobs have of what is kept for them.
         """
         self.calendar = calendar
         first_ps = len(self.cluster.worker_ids)
@@ -213,10 +181,7 @@ class Ledger:
         self._compare(1, self.horizon)
 
     def _count_shares(self, committed: Iterable[tuple[Job, Schedule]]) -> None:
-        """Recount what jobs use of capacity reserved for them: their share may have changed.
-
-        The share of a job that two windows are for changes where the first of them ends.
-        """
+        """Recount what jobs use of capacity reserved for them: their share may have changed."""
         for group in GROUPS:
             for share in group.of(self).shares.values():
                 share.used[:] = 0.0
@@ -230,10 +195,7 @@ class Ledger:
     def _rows_of(
         self, group: TaskGroup, offset: int
     ) -> tuple[dict[int, FloatArray], dict[int, BoolArray], dict[tuple[str, ...], Any]]:
-        """Read the calendar for a group: amounts kept from all, closed slots, amounts of shares.
-
-        The servers are machines of the calendar from the one with the index `offset` on.
-        """
+        """Read the calendar for a group: amounts kept from all, closed slots, amounts of shares."""
         capacity = group.capacity(self.cluster)
         kept: dict[int, FloatArray] = {}
         closed: dict[int, BoolArray] = {}
@@ -270,14 +232,7 @@ class Ledger:
     def roll(self, origin: int, bounds: PriceBounds | None) -> None:
         """Begin the ledger at slot `origin`: drop earlier slots, append as many idle ones.
 
-        The ledger keeps its size. New slots have the prices of idle servers under `bounds`.
-        Without `bounds` prices do not follow usage: they then belong to rows, not to slots, and
-        stay where they are.
-
-        Raises
-        ------
-        ValueError
-            For a slot before the first one that the ledger still has.
+        Without `bounds` prices belong to rows, not to slots, and stay where they are.
         """
         if origin < self.origin:
             raise InputError("origin", f"expected slot {self.origin} or a later one", origin)
@@ -302,33 +257,9 @@ class Ledger:
         if self.calendar:
             self.keep(self.calendar, bounds)
 
-    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Everything that persists, by name, for a checkpoint."""
-        named: dict[str, npt.NDArray[np.generic]] = {"changes": self.changes}
-        for group in GROUPS:
-            for name in _COLUMNS:
-                named[f"{group}_{name}"] = getattr(group.of(self), name)
-        return named
-
-    @classmethod
-    def restored(
-        cls, cluster: Cluster, arrays: Mapping[str, npt.NDArray[np.generic]], origin: int = 0
-    ) -> Ledger:
-        """Build the ledger of these `arrays`, equal bit for bit."""
-        worker, ps = (_restored(group.capacity(cluster), arrays, group) for group in GROUPS)
-        return cls(cluster, worker, ps, np.asarray(arrays["changes"], dtype=bool), origin)
-
 
 def run_lengths(marks: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
-    """Begins and lengths of runs, from a mask that marks the begin of each, the first included.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from oasis.online.ledger import run_lengths
-    >>> run_lengths(np.array([True, False, False, True]))
-    (array([0, 3]), array([3, 1]))
-    """
+    """Begins and lengths of runs, from a mask that marks the begin of each, the first included."""
     starts = marks.nonzero()[0]
     lengths = np.empty_like(starts)
     np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
@@ -336,50 +267,11 @@ def run_lengths(marks: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     return starts, lengths
 
 
-def _restored(
-    capacity: FloatArray, arrays: Mapping[str, npt.NDArray[np.generic]], group: str
-) -> ServerGroup:
-    columns: dict[str, Any] = {name: arrays[f"{group}_{name}"] for name in _COLUMNS}
-    restored = ServerGroup(np.ascontiguousarray(capacity[columns["server"]].T), **columns)
-    # Servers that were alike share a column; since then some of them may have got other amounts.
-    alike = np.repeat(columns["server"], columns["copies"])
-    for server in (capacity != capacity[alike]).any(axis=1).nonzero()[0]:
-        restored.set_capacity(int(server), capacity[server])
-    # What is spare is only a bound, so it need not be the saved one to the last bit.
-    restored.count_spare()
-    return restored
-
-
 class LedgerHistory:
     """A ledger with its earlier states.
 
     The same commits in the same order give the same ledger, to the last bit. So no copies are kept:
-    a second ledger repeats the commits up to the requested one. Requests in order of time repeat
-    each commit once.
-
-    Parameters
-    ----------
-    begin : callable
-        Builds the initial ledger, a new one at each call.
-    bounds : PriceBounds
-        Bounds of the prices.
-
-    Attributes
-    ----------
-    present : Ledger
-        With all commits.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.online.ledger import Ledger
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> job, bounds = instance.jobs[0], oasis.PriceBounds.from_instance(instance)
-    >>> begin = lambda: Ledger.idle(instance.cluster, instance.horizon, bounds)
-    >>> history = LedgerHistory(begin, bounds)
-    >>> history.commit(job, oasis.OASiS.from_instance(instance).quote(job).schedule)
-    >>> history.commits, history.present.worker_used.any(), history.after(0).worker_used.any()
-    (1, np.True_, np.False_)
+    a second ledger repeats the commits up to the requested one.
     """
 
     def __init__(self, begin: Callable[[], Ledger], bounds: PriceBounds) -> None:
@@ -405,10 +297,7 @@ class LedgerHistory:
         self._committed.append((job, schedule))
 
     def after(self, commits: int) -> Ledger:
-        """The ledger after the first `commits` commits; only to be read, and only until the next.
-
-        It is the present one if nothing was committed since.
-        """
+        """The ledger after the first `commits` commits; only to be read, until the next."""
         if commits == self.commits:
             return self.present
         # Sums of floats cannot be taken back to the last bit, so an

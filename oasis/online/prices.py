@@ -101,7 +101,7 @@ class PriceFunction(Summarised):
             data, "log_lower", document.list_of(document.optional(document.real))
         )
         ratio = document.entry(data, "log_ratio", document.list_of(lambda v: number(v, "")))
-        eta = document.entry(data, "eta", document.optional(document.real))
+        eta = document.entry(data, "eta", document.optional(lambda v: number(v, "")))
         if len(ratio) != len(lower):
             raise InstanceError("log_ratio", f"expected {len(lower)} numbers", list(ratio))
         known = np.array([-np.inf if v is None else v for v in lower])
@@ -270,7 +270,7 @@ class PriceBounds(Summarised):
 
 def _fraction(value: Any) -> Any:
     if not (isinstance(value, Real) and 0 <= float(value) < 1):
-        raise InputError("", "expected 0 <= phi < 1", value)
+        raise InstanceError("", "expected 0 <= phi < 1", value)
     return value
 
 

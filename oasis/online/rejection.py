@@ -23,15 +23,7 @@ from oasis.online.search import Search
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of a schedule at given prices, split by slot, server and resource.
-
-    Parameters
-    ----------
-    workers : (P, R) float array
-        Cost of each row of ``Schedule.workers`` and resource, in units of utility.
-    ps : (Q, R) float array
-        The same for ``Schedule.ps``.
-    """
+    """Cost of a schedule by row of its workers (P, R) and parameter servers (Q, R)."""
 
     workers: FloatArray
     ps: FloatArray
@@ -64,10 +56,7 @@ class Reason(StrEnum):
 
 
 def explanation(forms: Sequence[Search]) -> Explanation:
-    """Explain why the searches of a job found no schedule of positive payoff, and what would help.
-
-    The reason is that of the form that came nearest to one.
-    """
+    """Why the searches of a job found no schedule that pays, in the form that came nearest."""
     rejections = [explain_rejection(search) for search in forms]
     reasons = [reason_of(*told) for told in zip(forms, rejections, strict=True)]
     # Reasons go from the most basic to the most particular one.
@@ -144,8 +133,7 @@ def why_none(search: Search, rejection: Rejection | None) -> str:
 def scarcest_resource(search: Search, last: int) -> str:
     """Resource and server group with the least free capacity from arrival to `last`.
 
-    Room is the number of workers (or parameter servers) that would fit if this resource were the
-    only one. It is divided by the number that the job can use at once, and averaged over the slots.
+    Room is what would fit if this resource were the only one, by what the job can use at once.
     """
     job, ledger = search.job, search.ledger
     rows, lengths = ledger.runs(search.start, last + 1)
@@ -170,9 +158,7 @@ def scarcest_resource(search: Search, last: int) -> str:
 def explain_rejection(search: Search) -> Rejection | None:
     """Return the utility that would have admitted a job; None if no capacity is left for it.
 
-    The payoff is positive at completion t if and only if f(t) > cost(t). So a utility that does not
-    depend on time must exceed the smallest cost, and a factor on the job's own f must exceed the
-    smallest cost(t) / f(t).
+    The payoff is positive at completion t if and only if f(t) > cost(t).
     """
     # All slots up to the horizon are searched, also those whose completion counts for
     # nothing: a utility that does not fall could use them.

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from oasis.model import rounding
 from oasis.model.calendar import EVER_OPEN, Calendar
-from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.model.instance_file import job_from_dict, job_to_dict
 from oasis.model.job import Job
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.answers import Planned
@@ -30,7 +25,6 @@ from oasis.scheduling.site import Site, allocations
 # The utility of what is left of a job is tabulated by delay: far
 # enough for any plan, and short enough to keep.
 LEAST_REACH = 1000  # slots
-Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 
 def servers_of(site: Site) -> list[tuple[TaskGroup, int]]:
@@ -39,13 +33,7 @@ def servers_of(site: Site) -> list[tuple[TaskGroup, int]]:
 
 
 def source_of(job: PolicyJob, policy: str) -> Job:
-    """The job of the model that `job` is, as a policy of the model needs it.
-
-    Raises
-    ------
-    InputError
-        If it is a job of a trace, which has none.
-    """
+    """The job of the model that `job` is; `InputError` for a job of a trace, which has none."""
     if job.source is None:
         raise InputError("", f"policy {policy} needs jobs of an instance, not plain ones")
     return job.source
@@ -71,6 +59,7 @@ class LivePlanner(Planner):
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
         self._calendar = EVER_OPEN
+        self.rounds_given = None
 
     @property
     def live(self) -> dict[int, LiveJob]:
@@ -135,8 +124,7 @@ def reach_of(lookahead: int) -> int:
 def differs(live: LiveJob, left: int) -> bool:
     """Return whether a job must be replanned because `left` differs from its planned work.
 
-    A plan of a gang may do more than that, because its last slot runs the whole minimum; so may one
-    that counts what changes cost.
+    A plan of a gang may do more than that, because its last slot runs the whole minimum.
     """
     spare = 0
     has_cost = live.held is not None and live.held.cost > 0
@@ -151,47 +139,3 @@ def work_left(job: PolicyJob, view: View) -> int:
     # A job that has not finished has something left, however
     # little; rounding forgives what is no work.
     return max(1, int(rounding.ceil(view.remaining(job))))
-
-
-def live_to_dict(live: LiveJob) -> dict[str, Any]:
-    """Plain data of a live job; its table and its demands on the grid follow from the job."""
-    return {
-        "key": live.key,
-        "job": job_to_dict(live.whole),
-        "remaining": live.remaining,
-        "done": live.done,
-        "promise": live.promise,
-        "value": live.value,
-        "schedule": live.schedule.to_dict() if live.schedule is not None else None,
-        **({"form": live.form} if live.form else {}),
-    }
-
-
-def live_from_dict(
-    entry: Mapping[str, Any], cluster: Cluster, end: int, grid: dict[str, float], floor: float
-) -> LiveJob:
-    """The inverse of `live_to_dict`; `end` and `floor` are those that the job was made with."""
-    job, form = job_from_dict(entry["job"]), entry.get("form", 0)
-    several = len(job.in_forms) > 1  # of what is left of a job that had several, `form` is the one
-    live = LiveJob.of(entry["key"], job, cluster, end, grid, floor, 0 if several else form)
-    live.be_in(form)
-    if entry["done"]:
-        live.forms = ()
-    for name in ("remaining", "done", "promise", "value"):
-        setattr(live, name, entry[name])
-    if entry["schedule"]:
-        live.schedule = Schedule.from_dict(entry["schedule"])
-    return live
-
-
-def arrays_to_text(arrays: Arrays) -> str:
-    """Arrays as text for JSON, to the last bit; the ledger's are mostly zeros, which shrink."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **dict(arrays))
-    return base64.b64encode(buffer.getvalue()).decode("ascii")
-
-
-def arrays_from_text(text: str) -> dict[str, npt.NDArray[np.generic]]:
-    """The inverse of `arrays_to_text`."""
-    with np.load(io.BytesIO(base64.b64decode(text)), allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-from oasis.model.calendar import Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError, describe
 from oasis.model.job import Job
@@ -53,7 +52,7 @@ class RollingOASiS(rolling.LivePlanner):
     >>> import oasis
     >>> instance = oasis.generate("testbed", jobs=3, seed=1)
     >>> bounds = oasis.PriceBounds.from_instance(instance)
-    >>> run = oasis.simulate(instance, OASiS.rolling(instance.horizon, bounds))
+    >>> run = oasis.simulate(instance, oasis.OASiS.rolling(instance.horizon, bounds))
     >>> run.admitted, run.bounds is bounds
     (3, True)
     """
@@ -194,10 +193,7 @@ class RollingOASiS(rolling.LivePlanner):
                 plan.changes[job.index] = wanted
 
     def _leftover(self, job: PolicyJob, view: View, room: Room) -> Allocation:
-        """Find a gang beside the plan of this slot; tasks that are held stay where they fit.
-
-        It is in the form of the job, or in the first that fits if it has not begun in any.
-        """
+        """Find a gang beside the plan of this slot; tasks that are held stay where they fit."""
         held, form = view.allocation(job), self._overdue[job.index]
         # A job that may stay where it is need not be started again.
         if held.workers and room.hold(job.in_form(held.form), held):
@@ -246,24 +242,6 @@ class RollingOASiS(rolling.LivePlanner):
     def made(cls, making: Mapping[str, Any]) -> Self:
         """A policy as it was made; the inverse of `making`."""
         return cls(**{**making, "bounds": PriceBounds.from_dict(making["bounds"])})
-
-    def state(self) -> dict[str, Any]:
-        """Return plain data that `restore` accepts."""
-        late, forms = list(self._overdue), list(self._overdue.values())
-        told: dict[str, Any] = {"overdue_forms": forms} if any(form != 0 for form in forms) else {}
-        if calendar := self.held.ledger.calendar:
-            told["calendar"] = calendar.to_dict()
-        return {**self.held.state(), "overdue": late, **told}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from the data of `state`, on the same machines."""
-        self.held.restore(state)
-        if "calendar" in state:
-            self.plan_around(Calendar.from_dict(state["calendar"]))
-            self.held.keep(self._calendar)
-        late = state["overdue"]
-        forms = state.get("overdue_forms", [0] * len(late))
-        self._overdue = dict(zip(late, forms, strict=True))
 
     def _arriving(self, job: Job, now: int) -> Job:
         """`job` as it arrives now; completions from slot `end` on are worth nothing."""

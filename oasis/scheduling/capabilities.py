@@ -120,11 +120,3 @@ class Planner(BasePolicy):
     def making(self) -> dict[str, Any] | None:
         """Plain data from which its class builds the same policy; None if there are none."""
         return None
-
-    def state(self) -> dict[str, Any]:
-        """Return plain data that `restore` accepts."""
-        raise NotImplementedError
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the policy from the data of `state`, on the same machines."""
-        raise NotImplementedError

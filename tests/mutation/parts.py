@@ -79,9 +79,8 @@ PARTS = (
     ),
     Part(
         "engine",
-        ("oasis/simulator/engine.py", "oasis/simulator/execution.py"),
+        ("oasis/driver/loop.py", "oasis/simulator/engine.py", "oasis/simulator/execution.py"),
         (
-            U + "simulator/test_execution.py",
             U + "simulator/test_simulator_engine*.py",
             U + "simulator/test_simulate.py",
             P + "test_simulator.py",

@@ -184,7 +184,7 @@ def test_a_saved_scheduler_goes_on_with_the_same_forms(tmp_path: Path) -> None:
 
 
 def test_machines_are_told_apart_however_a_ledger_came_about() -> None:
-    """Shared columns, opened ones, arrays, a saved ledger; rolled on, and with a machine lost."""
+    """Shared columns, opened ones, arrays; rolled on, and with a machine lost."""
     placed = 0
     for seed in CASES:
         small = kinds.instance(seed)
@@ -202,13 +202,12 @@ def test_machines_are_told_apart_however_a_ledger_came_about() -> None:
             (ledger.worker_used, ledger.ps_used),
         )
         flat = replace(Ledger.of_arrays(cluster, *prices, *used), origin=1)
-        saved = Ledger.restored(cluster, ledger.arrays(), origin=1)
         found = []
-        for each in (ledger, flat, saved):
+        for each in (ledger, flat):
             each.worker.lose(seed % 3)
             found.append(found_by(searches(probe, each)))
         schedules = [None if best is None else best.schedule for best in found]
-        assert schedules[0] == schedules[1] == schedules[2], seed
+        assert schedules[0] == schedules[1], seed
         if schedules[0] is not None:
             placed += 1
             alone = replace(given, jobs=(probe,), horizon=ledger.end)

@@ -52,9 +52,10 @@ from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
+from oasis.model.instance_file import cluster_to_dict
 from oasis.scheduling.capabilities import Planner, state_of
 from oasis.scheduling.policy import Policy
-from oasis.scheduling.site import Site
+from oasis.scheduling.site import Site, cluster_of
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -233,9 +234,9 @@ class Reconciler:
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
-        facts, complete = self.between.begin(slot, facts)
-        for uid, entry in complete.items():
-            with self.handling(uid, "telling of", now):
+        facts, over = self.between.begin(facts)
+        for entry in over:
+            with self.handling(uid := entry.spec.uid, "telling of", now):
                 self._tell_completed(entry, max(slot - 1, entry.arrived), now)
             self.reader.specs.pop(uid, None)  # nothing runs for it any more
         self.rehearsals.known = frozenset(self.statuses)
@@ -456,11 +457,11 @@ class Reconciler:
             for uid, amount in worked.items():
                 if uid not in self._telling:  # then nothing is work before it is reported
                     self.done[uid] = self.done.get(uid, 0.0) + amount
-            for uid, entry in self.between.planned.items():
+            for uid, entry in self.driver.by_uid.items():
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
             # What began early counts from its first boundary on: less than it held, never more.
-            self.tenants.held(self.between.planned.values())
+            self.tenants.held(self.driver.entries.values())
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             with self.handling(uid, "following", now):
@@ -684,6 +685,7 @@ class Reconciler:
     def state(self) -> dict[str, Any]:
         """Plain data for `oasis.kubernetes.control.memory.restored`."""
         driver = self.driver
+        planner = driver.policy if isinstance(driver.policy, Planner) else None
         return {
             "format": FORMAT,
             "epoch": self.clock.wall(self.clock.epoch),
@@ -692,7 +694,8 @@ class Reconciler:
             "policy": driver.policy.name,
             # JSON turns tuples into lists, and a takeover compares these with what it reads back.
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
-            "making": driver.policy.making() if isinstance(driver.policy, Planner) else None,
+            "making": None if planner is None else planner.making(),
+            "cluster": None if planner is None else cluster_to_dict(cluster_of(self.site)),
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,

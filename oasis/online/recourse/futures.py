@@ -13,7 +13,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
-from oasis.online.recourse.admission import DEFAULT_FLOOR
+from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule
 from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.recourse.live_job import LiveJob, grid_of
 from oasis.online.recourse.working_plan import WorkingPlan
@@ -28,57 +28,27 @@ DEFAULT_PROMISE_SHARE = 0.8  # chosen on training seeds: docs/recourse
 FIRST_KEY = 2**62  # beyond every key of a job that has arrived
 
 
-class SampledFutures:
+class SampledFutures(AdmissionRule):
     """A job is promised a completion if it earns more than it takes from sampled futures.
 
     A future is a list of jobs that could arrive until the job completes. Each is planned twice by
     the same insertion in order of density: beside the promised jobs and the newcomer, and beside
     the promised jobs alone. The newcomer is admitted if it is worth at least what the futures lose
-    by it on average. Both plans see the same futures, so that what they have in common cancels.
+    by it on average.
 
     While fewer than ten jobs are known, futures are copies of very few, and an equal trade is
     refused: better jobs may come. From ten known jobs on, equal trades are accepted: otherwise a
     cluster with identical jobs would never admit one.
 
-    Numbers of arrivals are drawn from Poisson distributions, jobs evenly from those known.
+    Jobs are drawn from those of past days or the last `memory` arrivals, their numbers from
+    Poisson distributions. A job is promised the last slot in which it is worth `promise_share` of
+    what it is worth at its planned completion, so that it can give way to jobs in more of a hurry.
 
-    Parameters
-    ----------
-    learned : LearnedPrices, optional
-        The jobs of past days, and how many of them came in each slot of the day. Default: the
-        jobs that have arrived so far, the deciding one included, at their mean rate since the
-        first of them.
-    samples : int
-        Futures for each decision.
-    min_utility_fraction : float
-        phi: only completions worth at least this much of a job's best are promised.
-    promise_share : float or None
-        A job is promised the last slot in which it is worth at least so much of what it is worth at
-        its planned completion, so that it can give way to jobs that are in more of a hurry. None
-        promises the planned completion.
-    memory : int
-        Number of last arrivals that are drawn from.
-    most_jobs : int
-        Number of jobs after which a future ends.
-    seed : int
-        Of the futures. Those of a decision depend on it and on the number of jobs that have
-        arrived, on nothing else.
-
-    References
-    ----------
     Van Hentenryck and Bent, Online Stochastic Combinatorial Optimization, MIT Press 2006: the
     algorithms Expectation and Regret.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.online.recourse import SampledFutures
-    >>> instance = oasis.generate("testbed", jobs=12, seed=2)
-    >>> rule = SampledFutures(samples=4)
-    >>> run = oasis.simulate(instance, oasis.Recourse("arrival", admission=rule))
-    >>> run.report["broken_promises"]
-    []
     """
+
+    REMADE = ("_learned", "_past")
 
     def __init__(
         self,
@@ -94,14 +64,12 @@ class SampledFutures:
         for name, value in (("samples", samples), ("memory", memory), ("most_jobs", most_jobs)):
             if type(value) is not int or value < 1:
                 raise InputError(name, "expected an integer >= 1", value)
-        if not 0 <= min_utility_fraction < 1:
-            expected = "expected 0 <= phi < 1"
-            raise InputError("min_utility_fraction", f"{expected}", min_utility_fraction)
+        super().__init__(min_utility_fraction)
         if promise_share is not None and not 0 < promise_share <= 1:
             raise InputError("promise_share", "expected 0 < share <= 1", promise_share)
         if learned is not None and not learned.jobs:
             raise InputError("prices", "expected at least one past job to sample futures from")
-        self.min_utility_fraction, self.promise_share = min_utility_fraction, promise_share
+        self.promise_share = promise_share
         self._learned, self._samples = learned, samples
         self._memory, self._most_jobs, self._seed = memory, most_jobs, seed
 
@@ -119,43 +87,24 @@ class SampledFutures:
         }
 
     @property
-    def seen(self) -> tuple[Job, ...]:
-        """The last arrivals; none where past jobs are known."""
-        return tuple(replace(live.whole, arrival=slot) for slot, live in self._known)
-
-    @property
     def shared(self) -> Iterable[object]:
         """Immutable parts that a copy may share with the original."""
         return [self._learned, self._past, *(live for _, live in self._known)]
 
-    @property
-    def arrived(self) -> int:
-        """Number of jobs that have arrived in this run."""
-        return self._arrived
-
-    def reset(
-        self,
-        cluster: Cluster,
-        horizon: int,
-        patience: int | None = None,
-        seen: Iterable[Job] = (),
-        arrived: int = 0,
-    ) -> None:
-        """Start a run, or resume one after `arrived` arrivals, the last of them `seen`."""
+    def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         if self._learned is not None:
             self._learned.check_resources(cluster.resources, cluster.slot_seconds)
-        self._cluster, self._horizon, self._patience = cluster, horizon, patience
+        super().reset(cluster, horizon, patience)
         self._grid = grid_of(cluster)
         self._known: deque[tuple[int, LiveJob]] = deque(maxlen=self._memory)
-        for job in seen:
-            self._remember(job)
-        self._arrived = arrived
+        self._arrived = 0
         past = () if self._learned is None else self._learned.jobs
         self._past = [self._template(job) for job in past]
 
     def learn(self, job: Job) -> None:
         """Record an arriving job; prices stay negligible."""
-        self._remember(job)
+        if self._learned is None:
+            self._known.append((job.arrival, self._template(job)))
         self._arrived += 1
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
@@ -187,11 +136,9 @@ class SampledFutures:
         return is_gain(total if abs(total) > TIE * utility else 0.0, takes_ties)
 
     def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
-        """Return keys of the newcomers that at least half of the sampled futures plan.
+        """Keys of the newcomers that at least half of the sampled futures plan (Consensus).
 
-        In each future its jobs and all newcomers are planned beside the promised jobs, in order of
-        density: the algorithm Consensus of the same book. All newcomers together cost no more plans
-        than one.
+        All newcomers together cost no more plans than one.
         """
         if not newcomers:
             return set()
@@ -215,10 +162,7 @@ class SampledFutures:
         return {key for key, count in votes.items() if 2 * count >= sampled}
 
     def rates(self, now: int, end: int) -> FloatArray:
-        """Jobs expected in the rest of slot `now` and in each slot after it, shape (end - now,).
-
-        Half of the present slot's jobs are taken to have come.
-        """
+        """Jobs expected in each of the slots `now`, of which half is over, to ``end - 1``."""
         if self._learned is not None:
             rates = self._learned.rates(now, end)
         else:
@@ -244,10 +188,6 @@ class SampledFutures:
                 future.append(live)
         # Greedy by density stands in for the optimum of the future, as in `by_density`.
         return sorted(future, key=lambda live: (-plan.density(live), live.key))
-
-    def _remember(self, job: Job) -> None:
-        if self._learned is None:
-            self._known.append((job.arrival, self._template(job)))
 
     def _template(self, job: Job) -> LiveJob:
         """`job` as if it arrived in slot 0."""

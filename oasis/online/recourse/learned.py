@@ -13,7 +13,8 @@ import numpy as np
 
 from oasis.model import rounding
 from oasis.model.cluster import Cluster
-from oasis.model.errors import InputError, InstanceError, located_at, readable
+from oasis.model.document import entry, list_of, text
+from oasis.model.errors import InstanceError, located_at, readable
 from oasis.model.file_kinds import PRICES
 from oasis.model.files import write_text
 from oasis.model.groups import GROUPS, TaskGroup
@@ -26,6 +27,7 @@ from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import LARGEST_SIZE, check_keys, check_list, integer, number
 from oasis.online.prices import PriceBounds
+from oasis.online.recourse.admission import AdmissionRule
 from oasis.online.recourse.live_job import LiveJob
 from oasis.online.recourse.working_plan import WorkingPlan
 
@@ -185,37 +187,26 @@ class LearnedPrices(Summarised):
         for name, value in (("format", FORMAT), ("version", VERSION)):
             Fixed(value).check(data[name], name)
         size = integer(data["slots_per_day"], "slots_per_day", minimum=1, maximum=LARGEST_SIZE)
-        resources = tuple(check_list(data["resources"], "resources"))
-        for k, name in enumerate(resources):
-            if not isinstance(name, str):
-                raise InstanceError(f"resources[{k}]", "expected text", name)
+        resources = entry(data, "resources", list_of(text))
         tables = {group: _table(data[group], group, (size, len(resources))) for group in GROUPS}
-        jobs = []
-        for k, entry in enumerate(check_list(data["jobs"], "jobs")):
-            with located_at(f"jobs[{k}]"):
-                jobs.append(job_from_dict(entry))
-        with located_at("bounds"):
-            bounds = _bounds(data["bounds"], len(resources))
+        bounds = entry(data, "bounds", PriceBounds.from_dict)
+        for group in GROUPS:
+            if len(group.of(bounds).log_lower) != len(resources):
+                raise InstanceError(f"bounds.{group}", f"expected {len(resources)} numbers each")
         return cls(
             resources,
             number(data["slot_seconds"], "slot_seconds", above=True),
             np.array(_row(data["days"], "days", size)),
             **tables,
             bounds=bounds,
-            jobs=tuple(jobs),
+            jobs=entry(data, "jobs", list_of(job_from_dict)),
         )
 
 
 def learned_from(
     prices: LearnedPrices | str | os.PathLike[str] | None, option: str
 ) -> LearnedPrices | None:
-    """Learned prices, read from their file where only that was given.
-
-    Raises
-    ------
-    InstanceError
-        If the file cannot be read or is no file of learned prices; names `option` and the file.
-    """
+    """Learned prices, read from their file where only that was given; errors name `option`."""
     if prices is None or isinstance(prices, LearnedPrices):
         return prices
     with readable(option), located_at(option):
@@ -236,65 +227,16 @@ def _row(value: Any, path: str, size: int) -> list[float]:
     return [number(entry, f"{path}[{k}]") for k, entry in enumerate(numbers)]
 
 
-def _bounds(data: Any, size: int) -> PriceBounds:
-    check_keys(data, (*GROUPS, "normalize", "min_utility_fraction", "scale"))
-    for group in GROUPS:
-        with located_at(group):
-            _check_price_function(data[group], size)
-    if not isinstance(data["normalize"], bool):
-        raise InstanceError("normalize", "expected true or false", data["normalize"])
-    fraction = number(data["min_utility_fraction"], "min_utility_fraction")
-    if fraction >= 1:
-        raise InstanceError("min_utility_fraction", f"expected less than 1, got {fraction:g}")
-    number(data["scale"], "scale", above=True)
-    return PriceBounds.from_dict(data)
-
-
-def _check_price_function(data: Any, size: int) -> None:
-    check_keys(data, ("log_lower", "log_ratio", "eta"))
-    lowers = check_list(data["log_lower"], "log_lower")
-    _row(data["log_ratio"], "log_ratio", size)
-    if len(lowers) != size:
-        raise InstanceError("log_lower", f"expected {size} numbers, got {len(lowers)}")
-    for k, lower in enumerate(lowers):
-        if lower is not None:
-            number(lower, f"log_lower[{k}]", minimum=-np.inf)
-    if data["eta"] is not None:
-        number(data["eta"], "eta")
-
-
-class AtLearnedPrices:
+class AtLearnedPrices(AdmissionRule):
     """A job is admitted if it is worth more than its schedule costs at learned prices.
 
     Jobs complete as early as there is room; prices decide on admission alone.
-
-    Parameters
-    ----------
-    learned : LearnedPrices
-        Prices by slot of the day.
-    min_utility_fraction : float
-        phi: only completions worth at least this much of a job's best are promised.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.online.recourse import AtLearnedPrices
-    >>> from offline import learn_prices
-    >>> past = [oasis.generate("testbed", jobs=6, seed=seed) for seed in (1, 2)]
-    >>> rule = AtLearnedPrices(learn_prices(past), min_utility_fraction=0.3)
-    >>> instance = oasis.generate("testbed", jobs=6, seed=3)
-    >>> run = oasis.simulate(instance, oasis.Recourse("arrival", admission=rule))
-    >>> run.report["broken_promises"]
-    []
     """
 
-    promise_share: float | None = None
+    REMADE = ("_learned",)
 
     def __init__(self, learned: LearnedPrices, min_utility_fraction: float) -> None:
-        if not 0 <= min_utility_fraction < 1:
-            expected = "expected 0 <= phi < 1"
-            raise InputError("min_utility_fraction", f"{expected}", min_utility_fraction)
-        self.min_utility_fraction = min_utility_fraction
+        super().__init__(min_utility_fraction)
         self._learned = learned
 
     @property
@@ -306,35 +248,13 @@ class AtLearnedPrices:
         }
 
     @property
-    def seen(self) -> tuple[Job, ...]:
-        """Nothing: decisions do not depend on earlier arrivals."""
-        return ()
-
-    @property
-    def arrived(self) -> int:
-        """Number of jobs that have arrived in this run."""
-        return self._arrived
-
-    @property
     def shared(self) -> Iterable[object]:
         """Immutable parts that a copy may share with the original."""
         return [self._learned]
 
-    def reset(
-        self,
-        cluster: Cluster,
-        horizon: int,
-        patience: int | None = None,
-        seen: Iterable[Job] = (),
-        arrived: int = 0,
-    ) -> None:
-        """Start a run, or resume one after `arrived` arrivals."""
+    def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         self._learned.check_resources(cluster.resources, cluster.slot_seconds)
-        self._cluster, self._arrived = cluster, arrived
-
-    def learn(self, job: Job) -> None:
-        """Count an arriving job; prices of the plan stay negligible."""
-        self._arrived += 1
+        super().reset(cluster, horizon, patience)
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:
         """Return whether the planned completion is worth more than the schedule costs."""

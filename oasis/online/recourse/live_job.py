@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import ceil
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from oasis.model.calendar import Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
@@ -17,6 +18,8 @@ from oasis.model.resources import as_array
 from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.completions import Completions
+from oasis.online.ledger import Ledger
+from oasis.online.prices import PriceBounds
 from oasis.online.search import RemainingWork
 
 MANTISSA = 53  # bits of a float
@@ -24,15 +27,9 @@ MANTISSA = 53  # bits of a float
 
 @dataclass(frozen=True, slots=True)
 class GridJob(Job):
-    """A job with demands in multiples of a small power of two per resource.
+    """A job with demands in multiples of a small power of two per resource."""
 
-    Parameters
-    ----------
-    original : Job
-        The job as it was given; its ratio of bandwidths decides on the parameter servers (6).
-    """
-
-    original: Job = field(kw_only=True)
+    original: Job = field(kw_only=True)  # its ratio of bandwidths decides on servers (6)
 
     def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
         return self.original.ps_needed(workers)
@@ -41,9 +38,8 @@ class GridJob(Job):
 def grid_of(cluster: Cluster) -> dict[str, float]:
     """For each resource, the spacing of floats at twice the largest capacity.
 
-    Sums of multiples of it that fit a server are exact; it changes an amount by no more than
-    2^-51 of the largest server. Counts are rounded with a tolerance of 1e-9 (see `rounding`)
-    of their own server, so that this loses no task unless servers differ by a factor of millions.
+    Sums of multiples of it that fit a server are exact, and no task is lost unless servers differ
+    by a factor of millions: it changes an amount by at most 2^-51 of the largest server.
     """
     largest = np.concatenate([group.capacity(cluster) for group in GROUPS]).max(axis=0)
     # Without the floor, a capacity near the smallest float would give a grid of 0 to divide by.
@@ -70,22 +66,12 @@ LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay fin
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The allocation of a job before a decision, and the cost of changing it.
+    """The allocation of a job before a decision, and the cost of changing it."""
 
-    Parameters
-    ----------
-    workers, ps : (n, 2) int array
-        Servers and how many tasks of the job each has, by server.
-    until : int
-        No change begins before this slot.
-    cost : float
-        Slots without work that a change takes.
-    """
-
-    workers: IntArray
+    workers: IntArray  # (n, 2): servers, and how many tasks of the job each has, by server
     ps: IntArray
-    until: int = 0
-    cost: float = 0.0
+    until: int = 0  # no change begins before this slot
+    cost: float = 0.0  # slots without work that a change takes
 
     @property
     def count(self) -> int:
@@ -106,55 +92,23 @@ class Held:
 
 @dataclass(slots=True, eq=False)
 class LiveJob:
-    """An unfinished job that has arrived and was not given up; or one that may arrive.
+    """An unfinished job that has arrived and was not given up; or one that may arrive."""
 
-    Parameters
-    ----------
-    key : int
-        Its place in the order of arrival.
-    job : GridJob
-        The job in its form, with demands on the planner's grid.
-    table : (T - a,) float array
-        f(d) by delay d; 0 where a completion counts as worthless.
-    last : int
-        The last slot in which a completion is worth anything; `NEVER` if there is none.
-    size : float
-        Dominant share of one worker with its part of the parameter servers.
-    remaining : int
-        Worker-slots left.
-    done : int
-        Worker-slots that were run.
-    promise : int or None
-        The slot by which it must be complete.
-    schedule : Schedule or None
-        Where it is planned, from the present slot on.
-    value : float
-        What the planned completion adds to the value of the plan; 0 if it is not planned.
-    form : int
-        Index of the form that `job` is in, in `Job.in_forms` of the job that arrived.
-    whole : Job
-        The job that arrived, with all its forms.
-    forms : tuple of LiveJob
-        It in each form that it may still be planned in, of which nothing changes; empty for a job
-        of one form, and once it has run.
-    held : Held or None
-        Its allocation; None if it does not run.
-    """
-
-    key: int
-    job: GridJob
-    table: FloatArray
-    last: int
-    size: float
-    remaining: int
-    whole: Job
-    done: int = 0
-    promise: int | None = None
-    schedule: Schedule | None = None
-    value: float = 0.0
-    form: int = 0
+    key: int  # its place in the order of arrival
+    job: GridJob  # in its form
+    table: FloatArray  # (T - a,): f(d) by delay d; 0 where a completion counts as worthless
+    last: int  # slot in which a completion is worth anything; `NEVER` if there is none
+    size: float  # dominant share of one worker with its part of the parameter servers
+    remaining: int  # worker-slots
+    whole: Job  # with all its forms
+    done: int = 0  # worker-slots
+    promise: int | None = None  # the slot by which it must be complete
+    schedule: Schedule | None = None  # from the present slot on
+    value: float = 0.0  # what the planned completion adds to the value of the plan
+    form: int = 0  # index in `whole.in_forms`
+    # It in each form that it may still be planned in; empty once it has run, or with one form.
     forms: tuple[LiveJob, ...] = ()
-    held: Held | None = None
+    held: Held | None = None  # None if it does not run
 
     @classmethod
     def of(
@@ -222,10 +176,7 @@ class LiveJob:
         return self.last if self.promise is None else min(self.last, self.promise)
 
     def arriving(self, key: int, slot: int, end: int) -> LiveJob:
-        """A job that arrived in slot 0 and has not run, as one that arrives in `slot`.
-
-        Completions from slot `end` on are worth nothing.
-        """
+        """A job that arrived in slot 0 and has not run, as one that arrives in `slot`."""
         table = self.table[: end - slot]
         counted = np.flatnonzero(table)
         last = slot + int(counted[-1]) if len(counted) else NEVER
@@ -258,10 +209,7 @@ class LiveJob:
     def remaining_work(
         self, now: int, until: int, lift: float = 0.0, work: int | None = None
     ) -> RemainingWork:
-        """Remaining work of a job of one form, or `work`, with completions up to `until`.
-
-        Each is worth `lift` more than it is.
-        """
+        """What is left of a job of one form, or `work`; each completion is worth `lift` more."""
         work = self.remaining if work is None else work
         # As in `earliest`: no completion is possible before.
         first = self.begin(now) - 1 - (-work // self.job.chunks)
@@ -285,6 +233,15 @@ class LiveJob:
         return work
 
 
+def crowded_by(
+    calendar: Calendar, ledger: Ledger, bounds: PriceBounds | None, jobs: Iterable[LiveJob]
+) -> list[LiveJob]:
+    """Reserve the capacity in `calendar`; return the jobs that are planned where less is left."""
+    planned = [(live, live.schedule) for live in jobs if live.schedule is not None]
+    ledger.keep(calendar, bounds, [(live.job, schedule) for live, schedule in planned])
+    return [live for live, schedule in planned if ledger.crowded(live.job, schedule)]
+
+
 def dominant_share(job: Job, cluster: Cluster) -> float:
     """The largest share of a group's resource that one worker, with its part of the PSs, takes."""
     largest = 0.0
@@ -299,27 +256,13 @@ def dominant_share(job: Job, cluster: Cluster) -> float:
 
 @dataclass(slots=True)
 class PromiseRecord:
-    """Counts over one run.
+    """Counts over one run."""
 
-    Parameters
-    ----------
-    given_up : list of str
-        Jobs that were given up after they had run.
-    wasted : int
-        Worker-slots that they had run.
-    done : int
-        Worker-slots run by all jobs that have left.
-    broken : list of str
-        Jobs whose promise could not be kept, because a server was lost or work turned out longer.
-    cut_short : int
-        Decisions in which the limit in seconds left rounds undone.
-    """
-
-    given_up: list[str] = field(default_factory=list)
-    wasted: int = 0
-    done: int = 0
-    broken: list[str] = field(default_factory=list)
-    cut_short: int = 0
+    given_up: list[str] = field(default_factory=list)  # after they had run
+    wasted: int = 0  # worker-slots that those had run
+    done: int = 0  # worker-slots of all jobs that have left
+    broken: list[str] = field(default_factory=list)  # whose promise could not be kept
+    cut_short: int = 0  # decisions in which the limit in seconds left rounds undone
 
     def leave(self, live: LiveJob, completed: bool) -> None:
         """Count a job that is complete or will never run again."""

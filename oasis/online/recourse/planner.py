@@ -13,9 +13,9 @@ from oasis.model.calendar import Calendar
 from oasis.model.cluster import Cluster
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
-from oasis.online.recourse.admission import AcceptingTogether, AdmissionRule
+from oasis.online.recourse.admission import AdmissionRule
 from oasis.online.recourse.futures import SampledFutures
-from oasis.online.recourse.live_job import LiveJob, PromiseRecord, grid_of
+from oasis.online.recourse.live_job import LiveJob, PromiseRecord, crowded_by, grid_of
 from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
 from oasis.online.recourse.staying import goes_on, in_the_way
 from oasis.online.recourse.working_plan import WorkingPlan
@@ -29,10 +29,7 @@ def by_density(plan: WorkingPlan, jobs: Iterable[LiveJob]) -> list[LiveJob]:
 
 
 def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -> bool:
-    """Replan all live jobs in order of density; restore the old plan if it is better.
-
-    `is_over` is asked before each job; once it is true, the other jobs stay unplanned.
-    """
+    """Replan all live jobs in order of density, until `is_over`; undone if that is worse."""
     # Plans that grew job by job favour the jobs that came first; this
     # one does not depend on the order of arrival.
     before, mark = plan.standing, plan.mark
@@ -46,10 +43,7 @@ def start_over(plan: WorkingPlan, is_over: Callable[[], bool] = lambda: False) -
 
 
 def ruin_and_recreate(plan: WorkingPlan, rng: np.random.Generator) -> bool:
-    """Remove some planned jobs, then insert them and some others in noisy order of density.
-
-    Undone if the plan is then worse. Plans as good are kept: they lead on to others.
-    """
+    """Replan some planned jobs and some others in noisy order of density; undone if worse."""
     params = plan.params
     planned, others = plan.movable(), plan.unplanned()
     before, mark = plan.standing, plan.mark
@@ -101,42 +95,11 @@ LATE = "can no longer complete in time to be worth anything"
 class Replanner:
     """The plan of all live jobs, recomputed at each event.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Servers and the length of a slot.
-    horizon : int
-        Number of slots T; with `patience`, the number of slots that the plan reaches ahead.
-    commitment : {"arrival", "start", "none"}
-        What is promised: an admitted job completes by the slot planned at its arrival; a job that
-        has run completes by the slot planned when it first ran; nothing.
-    params : RecourseParams
-        Parameters of the search for plans.
-    seed : int
-        Of the rounds.
-    seconds : float, optional
-        No new round begins so long after a decision began. Which plan comes out then depends on
-        the machine; `record.cut_short` counts the decisions in which that happened.
-    admission : AdmissionRule
-        Used under commitment on arrival. Default: `SampledFutures`.
-    patience : int, optional
-        Makes the horizon roll: there is no last slot, and the plan always reaches `horizon` slots
-        ahead. A completion then counts in this number of slots after the arrival.
-
-    Attributes
-    ----------
-    plan : WorkingPlan
-        Live jobs with their schedules from the present slot on.
-    record : PromiseRecord
-        Counts of broken promises and of wasted work.
-    grid : dict of str to float
-        Step by resource to which demands are rounded up.
-    rounds_done : int
-        Rounds of ruin and recreate in the last decision.
-    rounds_given : int or None
-        Exact number of rounds of the next decisions, whatever time they take: it repeats a
-        decision that was made under a limit in seconds.
+    With `patience` the horizon rolls: there is no last slot, the plan always reaches `horizon`
+    slots ahead, and a completion counts in this number of slots after the arrival.
     """
+
+    REMADE = ("_clock", "rounds_given")  # the latter is asked of the next decision
 
     def __init__(
         self,
@@ -217,10 +180,7 @@ class Replanner:
         live.remaining = remaining
 
     def keep_running(self) -> bool:
-        """Move others off the servers of jobs that must go on; return whether a plan changed.
-
-        One that would then be worth nothing may change all the same.
-        """
+        """Move others off the servers of jobs that must go on; whether a plan changed."""
         plan = self.plan
         kept = [live for live in plan.live.values() if live.is_kept(plan.now)]
         late = [live for live in kept if not goes_on(plan, live)]
@@ -252,36 +212,19 @@ class Replanner:
         else:
             servers.lose(server)
 
-    def keep(self, calendar: Calendar) -> None:
-        """Reserve the capacity in `calendar`; existing schedules stay."""
-        held = [(e.job, e.schedule) for e in self.plan.planned() if e.schedule is not None]
-        self.plan.ledger.keep(calendar, self.plan.bounds, held)
-
     def plan_around(self, calendar: Calendar) -> bool:
-        """Plan around `calendar`; return whether it differs from the one before.
-
-        Jobs that are planned where less is left now leave the plan until `replan`.
-        """
-        ledger = self.plan.ledger
-        if calendar == ledger.calendar:
+        """Plan around `calendar`; those planned where less is left now leave until `replan`."""
+        plan = self.plan
+        if calendar == plan.ledger.calendar:
             return False
-        self.keep(calendar)
-        crowded = [
-            live
-            for live in self.plan.planned()
-            if live.schedule is not None and ledger.crowded(live.job, live.schedule)
-        ]
-        for live in crowded:
+        for live in crowded_by(calendar, plan.ledger, plan.bounds, plan.planned()):
             self.plan.remove(live)
         return True
 
     def replan(
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int] | None = None
     ) -> dict[int, str]:
-        """Replan all jobs with new ones by key; return rejected and abandoned jobs with reasons.
-
-        What is left of a job that ran in one of several forms has the index of it in `forms`.
-        """
+        """Replan all jobs with new ones by key; return rejected and abandoned jobs with reasons."""
         begin = self._clock()
         plan, forms = self.plan, forms or {}
         gone = {key: why for key, job in arrivals.items() if (why := self._unmet(job))}
@@ -397,10 +340,7 @@ class Replanner:
     def _admit_together(
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int], rule: AdmissionRule
     ) -> dict[int, str]:
-        """As `_admit`, for many newcomers: the densest choose first, on the same sampled futures.
-
-        The time that it takes grows with the number of newcomers once, not for each of them.
-        """
+        """As `_admit`, for many: the densest choose first, on the same futures."""
         plan, bounds = self.plan, None
         for job in arrivals.values():
             bounds = rule.learn(job)
@@ -415,10 +355,7 @@ class Replanner:
                 _, used = self._make_room(live, min(tries, self.params.tries))
                 tries -= used
         found = [live for live in fresh if live.schedule is not None]
-        if isinstance(rule, AcceptingTogether):
-            accepted = rule.accepts_of(found, plan)
-        else:
-            accepted = {live.key for live in found if rule.accepts(live, plan)}
+        accepted = rule.accepts_of(found, plan)
         refused = {}
         for live in fresh:
             is_planned = live.schedule is not None
@@ -438,10 +375,7 @@ class Replanner:
         return refused
 
     def _make_room(self, newcomer: LiveJob, tries: int) -> tuple[bool, int]:
-        """Plan `newcomer` where planned jobs can move out of its way within their promises.
-
-        Returns whether it is planned, and how often that was tried.
-        """
+        """Plan `newcomer` where others can move within their promises; whether, and tries."""
         plan = self.plan
         # Not even an idle cluster would do: no promised job needs to move.
         if newcomer.earliest(plan.now) > newcomer.deadline:

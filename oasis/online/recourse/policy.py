@@ -9,23 +9,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from oasis.model.calendar import Calendar
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError
-from oasis.model.groups import GROUPS, TaskGroup
+from oasis.model.groups import TaskGroup
 from oasis.model.instance import Instance, expect_instance
-from oasis.model.instance_file import (
-    cluster_to_dict,
-    job_from_dict,
-    job_to_dict,
-)
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.summary import called
 from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online import rolling
 from oasis.online.answers import WAITS, Quote, change_between
-from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
@@ -108,6 +101,7 @@ class Recourse(rolling.LivePlanner):
 
     name = "recourse"
     keeps_run_times = True
+    REMADE = ("_bounds", "_learned")
 
     def __init__(
         self,
@@ -157,12 +151,6 @@ class Recourse(rolling.LivePlanner):
         self.patience: int | None = None
         self.keep_admitted = self.slotted = False
         self._forget()
-
-    def _forget(self) -> None:
-        """Reset all decisions."""
-        super()._forget()
-        self._lost: set[tuple[TaskGroup, int]] = set()
-        self.rounds_given = None
 
     @classmethod
     def rolling(
@@ -304,7 +292,6 @@ class Recourse(rolling.LivePlanner):
         for machines, holds in ((view.lost, False), (view.returned, True)):
             for machine in machines:
                 server = self._servers[machine]
-                (self._lost.discard if holds else self._lost.add)(server)
                 planner.set_capacity(*server, holds)
         changed |= planner.plan_around(self._calendar)
         # Work that turned out other than planned is corrected before anything is planned on it.
@@ -329,6 +316,7 @@ class Recourse(rolling.LivePlanner):
         if weigh(planner.plan):
             stay(planner.plan, self._kinds)
         self._carry_out(view, planner, answer)
+        planner.plan.keep()
         return answer
 
     def _pass(self, now: int, finished: list[int]) -> bool:
@@ -387,11 +375,7 @@ class Recourse(rolling.LivePlanner):
     def _renewed(
         self, view: View, planner: Replanner, forms: dict[int, int]
     ) -> tuple[dict[int, Job], set[int]]:
-        """Remaining work of jobs that have waited long enough, as new arrivals, by index.
-
-        Also those among them that were still promised a completion. Notes in `forms` in which form
-        they are.
-        """
+        """What is left of jobs that have waited long enough, as arrivals; who was promised."""
         assert self.lookahead is not None
         reach, now = rolling.reach_of(self.lookahead), planner.now
         promised = {key for key, live in planner.plan.live.items() if live.promise is not None}
@@ -535,54 +519,3 @@ class Recourse(rolling.LivePlanner):
             return cls.rolling(given.pop("lookahead"), **given)
         del given["lookahead"], given["patience"], given["keep_admitted"]
         return cls(**given)
-
-    def state(self) -> dict[str, Any]:
-        """Return plain data that `restore` accepts."""
-        planner, plan, rule = self._planner, self._planner.plan, self._planner.admission
-        return {
-            "cluster": cluster_to_dict(self._cluster),
-            "now": plan.now,
-            "origin": plan.ledger.origin,
-            "lost": sorted(self._lost),
-            "live": [rolling.live_to_dict(live) for live in plan.live.values()],
-            "random": planner.rng.bit_generator.state,
-            "seen": [] if rule is None else [job_to_dict(job) for job in rule.seen],
-            "arrived": 0 if rule is None else rule.arrived,
-            "bounds": None if plan.bounds is None else plan.bounds.to_dict(),
-            "record": asdict(planner.record),
-            "arrays": rolling.arrays_to_text(plan.ledger.arrays()),
-            **({"calendar": calendar.to_dict()} if (calendar := plan.ledger.calendar) else {}),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from the data of `state`, on the same machines."""
-        planner, plan, rule = self._planner, self._planner.plan, self._planner.admission
-        # The generator goes on where it was: the rounds to come draw what they would have drawn.
-        planner.rng.bit_generator.state = state["random"]
-        planner.record = PromiseRecord(**state["record"])
-        floor = self.params.min_utility_fraction
-        horizon = plan.horizon
-        if rule is not None:
-            floor = rule.min_utility_fraction
-            seen = [job_from_dict(entry) for entry in state["seen"]]
-            rule.reset(self._cluster, horizon, self.patience, seen, state["arrived"])
-        if state["bounds"] is not None:
-            given = rule.given if isinstance(rule, AtPrices) else None
-            plan.bounds = given or PriceBounds.from_dict(state["bounds"])  # compared by identity
-        plan.now = state["now"]
-        arrays = rolling.arrays_from_text(state["arrays"])
-        plan.ledger = Ledger.restored(self._cluster, arrays, state["origin"])
-        for group in GROUPS:
-            group.of(plan.ledger).is_even = plan.bounds is None
-        for name, index in state["lost"]:
-            group = TaskGroup(name)
-            self._lost.add((group, index))
-            planner.set_capacity(group, index, holds=False)
-        for entry in state["live"]:
-            arrival = entry["job"]["arrival"]
-            end = horizon if self.patience is None else arrival + self.patience
-            live = rolling.live_from_dict(entry, self._cluster, end, planner.grid, floor)
-            plan.live[live.key] = live
-        if "calendar" in state:
-            self._calendar = Calendar.from_dict(state["calendar"])
-            planner.keep(self._calendar)

@@ -22,25 +22,7 @@ def admission_rule(
     min_utility_fraction: float = DEFAULT_FLOOR,
     seed: int = 0,
 ) -> AdmissionRule:
-    """Make the admission rule of this name.
-
-    Parameters
-    ----------
-    admission : {"futures", "learned", "oasis"}
-        `SampledFutures`, `AtLearnedPrices` or `AtPrices`.
-    prices : LearnedPrices, optional
-        What past days teach: their jobs for ``futures``, their prices for ``learned``, their U and
-        L for ``oasis``. ``learned`` needs it; the others otherwise learn from the jobs so far.
-    bounds : PriceBounds, optional
-        U and L for ``oasis``, in place of `prices`.
-    samples, min_utility_fraction, seed
-        As for the rules.
-
-    Raises
-    ------
-    ValueError
-        Naming the argument that does not go with the rule.
-    """
+    """Make the admission rule of this name; errors name the argument that does not go with it."""
     check_rule_name(admission)
     # Two sources for U and L, or one that the rule never reads: either would be ignored in silence.
     if bounds is not None and (admission != "oasis" or prices is not None):

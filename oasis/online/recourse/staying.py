@@ -43,8 +43,7 @@ def kinds_of(cluster: Cluster) -> dict[TaskGroup, IntArray]:
 def stay(plan: WorkingPlan, kinds: Mapping[TaskGroup, IntArray]) -> None:
     """Change `plan` so that as many tasks as possible stay where jobs hold them now.
 
-    Equal servers are relabelled, from the present slot on. Each job keeps its tasks where the plan
-    has room for them all the same. No completion and no number of workers changes.
+    No completion and no number of workers changes.
     """
     if max(map(len, kinds.values())) > LARGE:
         return
@@ -84,11 +83,7 @@ def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
 
 
 def weigh(plan: WorkingPlan) -> bool:
-    """Replan the jobs that change in this slot; return whether a plan changed.
-
-    A change may cost more than it gains, and `WorkingPlan.insert` knows what it costs. The plan
-    before may be older than that knowledge. Other jobs keep their plans.
-    """
+    """Replan the jobs that change in this slot, knowing what that costs; whether a plan changed."""
     changed = False
     for live in plan.movable():
         before = live.schedule
@@ -231,13 +226,7 @@ def _with_most_kept(
 def _most_kept(
     planned: Mapping[int, int], held: Mapping[int, int], room: Mapping[int, int]
 ) -> dict[int, int] | None:
-    """Move planned tasks to servers where the job holds tasks now; None: nothing can move.
-
-    Examples
-    --------
-    >>> _most_kept({2: 3}, {0: 2}, {0: 1, 2: 3})
-    {0: 1, 2: 2}
-    """
+    """Move planned tasks to servers where the job holds tasks now; None: nothing can move."""
     kept = {server: min(count, planned.get(server, 0)) for server, count in held.items()}
     spare = {s: count - kept.get(s, 0) for s, count in planned.items() if count > kept.get(s, 0)}
     chosen = dict(planned)

@@ -26,29 +26,7 @@ NEXT_TO_NOTHING = 1e-100  # below the rounding error of any utility
 class WorkingPlan:
     """Schedules of live jobs from the present slot on, and the ledger that they are charged to.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        The servers.
-    horizon : int
-        Number of slots T.
-    params : RecourseParams
-        Parameters of the search and of the value of completions.
-    bounds : PriceBounds, optional
-        Prices of resources. Without them prices are next to nothing: a job then completes as
-        early as it can, and works as early as it can.
-    rolling : bool
-        Whether the plan always reaches `horizon` slots ahead of the present slot. Otherwise it
-        ends at `horizon`.
-
-    Attributes
-    ----------
-    now : int
-        The present slot.
-    live : dict of int to LiveJob
-        Live jobs by key, in order of arrival.
-    insertions : int
-        Runs of Algorithm 2.
+    Without `bounds` prices are next to nothing: a job completes and works as early as it can.
     """
 
     def __init__(
@@ -123,10 +101,7 @@ class WorkingPlan:
         return live.utility_at(completion) * bonus * self.params.discount**ahead
 
     def density(self, live: LiveJob) -> float:
-        """Utility of the earliest possible completion per worker-slot and share of a worker.
-
-        Of several forms that counts in which this is most.
-        """
+        """Utility of the earliest possible completion per worker-slot and share of a worker."""
         densities = []
         for form in live.in_forms:
             first = form.earliest(self.now)
@@ -202,7 +177,7 @@ class WorkingPlan:
         return len(self._journal)
 
     def keep(self) -> None:
-        """Make all changes final; earlier marks become invalid."""
+        """Make all changes final, so that no state holds them; earlier marks become invalid."""
         self._journal.clear()
 
     def undo(self, mark: int) -> None:

@@ -139,9 +139,6 @@ class Ignoring(Fixed, Planner):
     def plan_around(self, calendar: Calendar) -> None:
         pass
 
-    def state(self) -> dict[str, Any]:
-        return {}
-
     def decide(self, view: Any) -> Plan:
         return Plan() if view.now else super().decide(view)
 
@@ -199,10 +196,6 @@ def test_nothing_is_planned_on_a_closed_server_not_even_what_asks_for_nothing() 
     ((schedule, _),) = policy.planned().values()
     if schedule is not None:
         assert not np.isin(schedule.workers[:, SLOT], (2, 3, 4)).any()
-    copied = policy.rehearsed()
-    copied.restore(policy.state())
-    assert copied.state() == policy.state()
-    assert "calendar" in policy.state()
 
 
 def test_what_is_left_of_machines_is_compared_with_the_slot_before() -> None:

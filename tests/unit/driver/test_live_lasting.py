@@ -205,9 +205,12 @@ def test_a_journal_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:
 def test_a_rule_of_admission_of_ones_own_serves_and_goes_on(tmp_path: Path) -> None:
     """Whoever goes on brings the policy, as with any policy of his own."""
 
+    class Own(AtPrices):
+        pass
+
     def make() -> Recourse:
         bounds = PriceBounds.from_jobs([job("past", 0, 1, 5.0)], CLUSTER, 8)
-        return Recourse.rolling(8, "arrival", admission=AtPrices(bounds, 0.1))
+        return Recourse.rolling(8, "arrival", admission=Own(bounds, 0.1))
 
     calls = LiveScheduler(make(), CLUSTER)
     calls.open_journal(tmp_path / "journal")

@@ -20,9 +20,10 @@ import pytest
 import oasis
 from experiments.evaluation.policies import POLICIES
 from oasis.driver.driver import Driver
-from oasis.driver.policy_state import _StateReader, decode, encode
+from oasis.driver.policy_state import _StateReader, policy_state, restore_policy
 from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.objects.oasis_job import as_it_was
+from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
 from oasis.model.errors import OasisError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling import BasePolicy, Plan, PolicyJob, policy_job
@@ -41,16 +42,12 @@ def fresh(name: str, instance: oasis.Instance) -> Any:
 
 def reborn(driver: Driver, policy: Any, specs: dict[str, Any]) -> Driver:
     """A driver as a new process makes it from what the old one wrote."""
-    own = getattr(driver.policy, "state", None)
-    saved = encode(driver.policy, driver.entries) if own is None else own()
+    saved = policy_state(driver.policy, driver.entries)
     written = json.loads(json.dumps({"driver": driver.state(), "policy": saved}))
     made = Driver(policy, driver.site)
     made.restore(written["driver"], specs, as_it_was)
-    if own is None:
-        jobs = {index: entry.job for index, entry in made.entries.items()}
-        decode(written["policy"], policy, jobs, driver.site)
-    else:
-        policy.restore(written["policy"])
+    jobs = {index: entry.job for index, entry in made.entries.items()}
+    restore_policy(policy, written["policy"], jobs, driver.site)
     return made
 
 
@@ -116,7 +113,7 @@ def test_what_no_policy_wrote_is_refused_and_calls_nothing(text: Any) -> None:
     policy = Holding()
     policy.reset(SITE)
     with pytest.raises(OasisError, match=r"^policy state: expected [^\n]+$"):
-        decode(text, policy, {}, SITE)
+        restore_policy(policy, text, {}, SITE)
 
 
 @pytest.mark.parametrize("target", ["site", 0])
@@ -127,7 +124,7 @@ def test_a_state_changes_neither_machines_nor_live_jobs(target: Any) -> None:
     filled = pickle.dumps(_StateReader.filled, 4)[:-1]
     for content in (by_name + b"}b.", filled + by_name + b"}\x86R."):
         with pytest.raises(OasisError, match=r"BUILD|undamaged: KeyError"):
-            decode(text_of(content), policy, live, SITE)
+            restore_policy(policy, text_of(content), live, SITE)
 
 
 @pytest.mark.parametrize("inner", [True, False])
@@ -138,7 +135,7 @@ def test_a_damaged_state_is_refused_or_read(inner: bool) -> None:
         [*held, np.random.default_rng(1), policy_job(oasis.read(EXAMPLE).jobs[0], SITE, 3)]
     )
     policy.reset(SITE)
-    text = encode(policy, ())
+    text = policy_state(policy, ())
     whole = zlib.decompress(base64.b64decode(text)) if inner else text.encode()
     said = []
     for _ in range(300):
@@ -148,7 +145,7 @@ def test_a_damaged_state_is_refused_or_read(inner: bool) -> None:
         fresh.reset(SITE)
         damaged = text_of(bytes(content)) if inner else content.decode("latin-1")
         try:
-            decode(damaged, fresh, {}, SITE)
+            restore_policy(fresh, damaged, {}, SITE)
         except OasisError as error:
             said.append(str(error))
     assert len(said) >= (100 if inner else 290)
@@ -193,7 +190,7 @@ def called_twice() -> Counting:
 def read_back(held: Any, live: dict[int, PolicyJob] | None = None, fresh: Any = None) -> Any:
     one, other, jobs = Holding(held), Holding(fresh), live or {}
     one.reset(SITE), other.reset(SITE)
-    decode(json.loads(json.dumps(encode(one, jobs))), other, jobs, SITE)
+    restore_policy(other, json.loads(json.dumps(policy_state(one, jobs))), jobs, SITE)
     return other.held
 
 
@@ -222,6 +219,12 @@ def test_what_a_policy_holds_is_of_the_same_kind_when_it_is_read_back(held: Any)
         assert found["new"] == held.default_factory()
     if isinstance(held, deque):
         assert found.maxlen == held.maxlen
+
+
+def test_what_never_changes_is_not_filled_in_place_for_others_may_hold_it() -> None:
+    held = Calendar((CalendarEntry("w", 2, 5, {0: None}),))
+    assert read_back(held, fresh=EVER_OPEN) == held
+    assert not EVER_OPEN
 
 
 @pytest.mark.parametrize("name", ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"])
@@ -306,4 +309,4 @@ class Outer:
 )
 def test_what_cannot_be_read_back_is_not_written(make: Callable[[], Any]) -> None:
     with pytest.raises(OasisError, match=r"^policy[.\w]*: expected plain data, got "):
-        encode(Holding(make()), ())
+        policy_state(Holding(make()), ())

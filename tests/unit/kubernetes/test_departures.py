@@ -13,7 +13,7 @@ from baselines import registry
 from baselines.queues import Queued
 from experiments.evaluation.live import cluster_policy
 from oasis.driver.driver import Driver
-from oasis.driver.policy_state import decode, encode
+from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.scheduling import Plan, PolicyJob
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 
@@ -164,7 +164,7 @@ def test_a_policy_that_is_read_back_knows_who_left() -> None:
     fresh = cluster_policy("fifo", {}, lookahead=SLOTS)()
     fresh.reset(cluster.driver.site)
     jobs: dict[int, PolicyJob] = {k: entry.job for k, entry in cluster.driver.entries.items()}
-    decode(encode(policy.policy, jobs), fresh, jobs, cluster.driver.site)
+    restore_policy(fresh, policy_state(policy.policy, jobs), jobs, cluster.driver.site)
     policy.policy = fresh
     for slot in range(7, SLOTS):
         cluster.step(slot)

@@ -53,22 +53,6 @@ def test_all_losses_come_before_anything_is_placed_again() -> None:
     assert held.broken == [0]
 
 
-def test_what_was_saved_goes_on() -> None:
-    held = commitments()
-    held.submit(0, job("a", 3))
-    held.advance(1)
-    held.lose([(TaskGroup.WORKER, 1)])
-    again = commitments()
-    again.restore(held.state())
-    assert again.state() == held.state()
-    assert again.now == 1
-    again.restore_server(TaskGroup.WORKER, 1)
-    assert again.state() != held.state()
-    on_both = replace(job("b", 1), arrival=1, min_workers=4)
-    assert not held.submit(1, on_both).admitted
-    assert again.submit(1, on_both).admitted
-
-
 @pytest.mark.parametrize("patience", [LOOKAHEAD + 1, LOOKAHEAD, 6])
 def test_work_that_grows_may_end_in_the_last_slot_that_counts(patience: int) -> None:
     for more, fits in ((0, True), (1, False)):
@@ -118,17 +102,13 @@ def test_what_is_left_of_a_job_keeps_its_form() -> None:
     assert decision.schedule is not None
     assert (decision.schedule.form, decision.completion) == (1, 1)
     held.advance(1)
-    again = two_kinds()[0]
-    again.restore(held.state())
-    for each in (held, again):
-        at = decision.schedule.workers[0, 1]
-        assert each.lose([(TaskGroup.WORKER, int(at))]) == []
-        schedule = each.live[7].schedule
-        assert schedule is not None
-        assert schedule.form == 1
-        assert set(schedule.workers[:, 1].tolist()) == {3 - at}
-        assert restricted(schedule, 2).form == 1  # type: ignore[union-attr]
-    assert again.state() == held.state()
+    at = decision.schedule.workers[0, 1]
+    assert held.lose([(TaskGroup.WORKER, int(at))]) == []
+    schedule = held.live[7].schedule
+    assert schedule is not None
+    assert schedule.form == 1
+    assert set(schedule.workers[:, 1].tolist()) == {3 - at}
+    assert restricted(schedule, 2).form == 1  # type: ignore[union-attr]
     # There is no fast server any more, and it has begun on one.
     assert held.lose([(TaskGroup.WORKER, int(3 - at))]) == [7]
 
@@ -199,7 +179,7 @@ def test_only_what_a_window_displaces_is_planned_anew() -> None:
         hit = [k for k in range(2) if kept + places[k][0] > 4 and closed & places[k][1]]
         for k in hit:
             anew.leave(k)
-        anew.keep(calendar)
+        assert anew.plan_around(calendar) == []
         for k in hit:
             expected[k] = anew.submit(k, jobs[k]).schedule
         given_up = [k for k, schedule in enumerate(expected) if schedule is None]

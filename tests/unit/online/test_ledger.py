@@ -134,22 +134,6 @@ def test_idle_ledger_has_the_lower_prices_and_nothing_used() -> None:
         np.testing.assert_allclose(prices, np.broadcast_to([1.0, 2.0], prices.shape))
 
 
-def test_restored_ledger_is_the_one_that_was_stored() -> None:
-    ledger = Ledger.idle(CLUSTER, HORIZON, BOUNDS)
-    ledger.commit(JOB, Schedule("a", [[1, 0, 2], [2, 2, 1]], [[1, 1, 1]]), BOUNDS)
-    again = Ledger.restored(
-        CLUSTER, {name: array.copy() for name, array in ledger.arrays().items()}
-    )
-    assert set(again.arrays()) == set(ledger.arrays())
-    for name, array in ledger.arrays().items():
-        np.testing.assert_array_equal(again.arrays()[name], array)
-    for group in ("worker", "ps"):
-        np.testing.assert_array_equal(
-            getattr(again, group).capacity, getattr(ledger, group).capacity
-        )
-    assert again.nbytes == ledger.nbytes == sum(a.nbytes for a in ledger.arrays().values()) > 0
-
-
 def test_copies_of_what_is_used_do_not_change_the_ledger() -> None:
     ledger = Ledger.idle(CLUSTER, HORIZON, BOUNDS)
     for array in (ledger.worker_used, ledger.ps_used, ledger.worker_prices, ledger.ps_prices):

@@ -115,10 +115,3 @@ def test_without_bounds_prices_stay_with_their_rows() -> None:
     for prices in (ledger.worker_prices, ledger.ps_prices):
         assert (prices == np.arange(HORIZON)[:, None, None]).all()
     assert by_calendar(ledger) == {3: ([2.0, 2.0, 0.0], [0.0, 3.0])}
-
-
-def test_restored_ledger_begins_where_it_is_told_and_else_at_slot_zero() -> None:
-    ledger = rolled(2)
-    assert Ledger.restored(CLUSTER, ledger.arrays()).origin == 0
-    again = Ledger.restored(CLUSTER, ledger.arrays(), ledger.origin)
-    assert by_calendar(again) == by_calendar(ledger)

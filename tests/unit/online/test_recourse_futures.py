@@ -47,7 +47,6 @@ def test_rates_of_arrival_are_those_so_far_and_half_of_the_present_slot_is_left(
     for arrival in (2, 2, 3):
         rule.learn(job(f"j{arrival}", arrival, 1.0))
     assert rule.rates(3, 6).tolist() == [0.75, 1.5, 1.5]
-    assert [seen.arrival for seen in rule.seen] == [2, 2, 3]
 
 
 def test_rates_of_arrival_are_those_of_past_days_where_they_are_known() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.driver.books import BooksView
-from oasis.model.errors import PolicyError
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.outcome import MachineUse
-from oasis.simulator.state import Checkpoints, JobProgress, State
+from oasis.simulator.state import JobProgress, State
 from tests.builders import gang as job
 
 MACHINES = (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0)))
@@ -28,13 +26,6 @@ def started(state: State, made: PolicyJob, held: Allocation = NOTHING) -> JobPro
 
 
 # -- holding ---------------------------------------------------------------------------------------
-
-
-def test_an_empty_site_is_free() -> None:
-    state = State(SITE)
-    assert state.free == [(4, 8), (4, 8)]
-    assert state.used == [0, 0, 0, 0]
-    assert (state.now, state.jobs, state.down) == (0.0, {}, set())
 
 
 def test_what_a_job_holds_is_not_free_and_in_use_by_kind_of_task() -> None:
@@ -154,22 +145,6 @@ def test_changes_of_one_instant_leave_one_note_or_none() -> None:
 # -- the view --------------------------------------------------------------------------------------
 
 
-def test_a_view_tells_who_runs_and_who_waits_since_when() -> None:
-    state = State(SITE)
-    started(state, job("runs", 0), TWO_AND_ONE)
-    started(state, job("waits", 1, arrival=2.0))
-    state.now = 7.0
-    view = BooksView(state, "mine", told_remaining=False)
-    assert view.now == 7.0
-    assert [made.id for made in view.jobs()] == ["runs", "waits"]
-    assert [made.id for made in view.running()] == ["runs"]
-    assert [made.id for made in view.waiting()] == ["waits"]
-    runs, waits = view.jobs()
-    assert (view.waiting_since(runs), view.waiting_since(waits)) == (None, 2.0)
-    assert (view.allocation(runs), view.allocation(waits)) == (TWO_AND_ONE, NOTHING)
-    assert (view.attained(runs), view.attained(waits)) == (7.0, 0.0)
-
-
 def test_free_and_capacity_are_copies_to_plan_on() -> None:
     state = State(SITE)
     started(state, job(), TWO_AND_ONE)
@@ -180,19 +155,6 @@ def test_free_and_capacity_are_copies_to_plan_on() -> None:
     view.free()[0] = (99, 99)
     view.capacity()[0] = (99, 99)
     assert state.free[0] == (2, 4)
-
-
-def test_work_left_is_told_only_to_those_who_declare_it() -> None:
-    state = State(SITE)
-    progress = started(state, job("a"), TWO_AND_ONE)
-    progress.rate = 2.0
-    state.now = 10.0
-    assert BooksView(state, "told", told_remaining=True).remaining(progress.job) == 40.0
-    with pytest.raises(PolicyError) as caught:
-        BooksView(state, "mine", told_remaining=False).remaining(progress.job)
-    assert str(caught.value) == (
-        "policy mine [job a]: asked for the work left without declaring told_remaining"
-    )
 
 
 def test_nobody_looks_at_a_job_without_an_observation() -> None:
@@ -244,27 +206,3 @@ def test_looking_ahead_changes_nothing() -> None:
     assert progress.remaining_at(2.0) == 60.0
     assert progress.remaining_at(6.0) == 56.0
     assert (progress.since, progress.remaining, progress.running) == (0.0, 60.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("lost_at", "left", "lost"),
-    [(3.0, 60.0, 6.0), (5.0, 50.0, 0.0), (12.0, 40.0, 4.0), (14.5, 40.0, 9.0)],
-)
-def test_a_job_goes_back_to_the_last_multiple_of_the_interval(
-    lost_at: float, left: float, lost: float
-) -> None:
-    """A checkpoint every five time units at work, at two units of work each."""
-    progress = working(checkpoints=Checkpoints(5.0, 60.0))
-    progress.advance(lost_at)
-    progress.roll_back()
-    assert (progress.remaining, progress.lost) == (left, lost)
-
-
-def test_a_written_checkpoint_starts_the_interval_anew() -> None:
-    checkpoints = Checkpoints(5.0, 60.0)
-    checkpoints.advance(4.0, 52.0, 2.0)
-    checkpoints.write(52.0)
-    checkpoints.advance(4.0, 44.0, 2.0)
-    assert checkpoints.restore() == 52.0
-    checkpoints.advance(6.0, 40.0, 2.0)  # from 52 on: at 5 of 6 time units 42 were left
-    assert checkpoints.restore() == 42.0

@@ -317,7 +317,7 @@ def planner_of(memory: dict[str, Any]) -> Planner:
         raise oasis.InputError(silent, f"it does not plan ahead, as {expected}")
     if memory["state"] is None:  # it failed before it decided on anything
         raise oasis.InputError(silent, "the controller remembers no decision of it")
-    return remembered(memory["policy"], making, memory["state"])
+    return remembered(memory["policy"], making, memory["cluster"], memory["state"])
 
 
 def _show_quote(job_id: str, quote: Any, clock: SlotClock) -> None:
