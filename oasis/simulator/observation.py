@@ -46,15 +46,7 @@ class Observation:
 
 
 class Samples:
-    """The samples of one job so far, computed when they are read.
-
-    Parameters
-    ----------
-    job : PolicyJob
-        A job with a `curve`.
-    how : Observation
-        Times and precision of the samples.
-    """
+    """The samples of one job so far, which has a `curve`, computed when they are read."""
 
     __slots__ = ("_how", "_job", "_next", "_pieces", "_rng", "_values")
 

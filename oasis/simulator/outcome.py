@@ -133,13 +133,7 @@ MachineTimeline = tuple[tuple[float, Row], ...]
 
 
 class MachineUse:
-    """Amounts in use on each machine from each time on.
-
-    Parameters
-    ----------
-    state : State
-        State of the run.
-    """
+    """Amounts in use on each machine from each time on."""
 
     def __init__(self, state: State) -> None:
         self._state = state

@@ -18,22 +18,12 @@ POINTS = 64  # of a curve: more than the intervals in which anybody looks at a t
 
 @dataclass(frozen=True, slots=True)
 class TrainingLog:
-    """The content of the log of a training.
+    """The content of the log of a training."""
 
-    Parameters
-    ----------
-    curve : TrainingCurve
-        The values by the share of the way from the first row to the last.
-    length : float
-        From the first row to the last, in units of the column of steps or times.
-    rows, empty : int
-        Rows that were used, and rows that have no value.
-    """
-
-    curve: TrainingCurve
-    length: float
-    rows: int
-    empty: int
+    curve: TrainingCurve  # the values by the share of the way from the first row to the last
+    length: float  # of that way, in units of the column of steps or times
+    rows: int  # that were used
+    empty: int  # rows without a value
 
 
 def read_training_log(
@@ -45,26 +35,10 @@ def read_training_log(
 ) -> TrainingLog:
     r"""Read a CSV with a header, a row for each step that was logged.
 
-    Parameters
-    ----------
-    path : str or path
-        The file. Rows without a value are passed over.
-    position : str, optional
-        Name of the column of steps, epochs or times, which increase; the first column if left out.
-    value : str, optional
-        Name of the column of the evaluation function, such as a loss; the second column if left
-        out.
-    points : int
-        Pieces of the curve at most. Of a longer log, the curve has the values at even shares.
-
-    Returns
-    -------
-    TrainingLog
-
-    Raises
-    ------
-    InputError
-        If the file is no such log; names the line and what was expected there.
+    `position` is the column of steps, epochs or times, which increase, and `value` that of the
+    evaluation function, such as a loss; the first and the second if left out. Rows without a value
+    are passed over. The curve has at most `points` pieces: of a longer log, the values at even
+    shares.
 
     Examples
     --------
