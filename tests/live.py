@@ -143,7 +143,7 @@ class Drill:
     troubles : tuple of str
         Calls beside arrivals and the passing of time that may happen; ``reserve`` makes windows.
     leaps : tuple of int
-        Numbers of slots that may pass at once: 1 alone for a policy that does not plan ahead.
+        Numbers of slots that may pass without another call.
     """
 
     scheduler: LiveScheduler
@@ -193,10 +193,10 @@ class Drill:
                 trouble = self._trouble(str(rng.choice(self.troubles)))
                 if trouble is not None:
                     yield trouble
-            then = now + int(rng.choice(self.leaps))
-            self._execute(then - now)
-            now = then
-            yield "advance", {"now": now}
+            for _ in range(int(rng.choice(self.leaps))):
+                self._execute(1)
+                now += 1
+                yield "advance", {"now": now}
 
     def _trouble(self, call: str) -> tuple[str, dict[str, Any]] | None:
         rng, scheduler = self._rng, self.scheduler

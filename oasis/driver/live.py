@@ -87,7 +87,8 @@ class LiveScheduler:
     Parameters
     ----------
     policy : Policy
-        What decides. One that does not plan ahead is asked at every event.
+        What decides. It is asked at every event: a call, a completion, a slot with a live job if it
+        is `slotted`.
     cluster : Cluster
         Servers and the length of a slot.
 
@@ -406,7 +407,7 @@ class LiveScheduler:
                 answer = self.service.take(event)
                 # The rounds repeat a search that a clock cut short; the sum of the answer proves
                 # on reopening that the repeated call decided the same.
-                entry |= {"number": self.calls, "rounds": self.service.rounds_done}
+                entry |= {"number": self.calls, "rounds": self.service.rounds}
                 # On the disk before the caller has the answer: what was promised survives a crash.
                 # A call that is not on the disk was never answered.
                 self._journal.append(entry | {"answer": _sum_of(answer)})
@@ -566,17 +567,15 @@ class LiveScheduler:
         for entry in contents.entries:
             with located_at(f"call {entry['number']}"):
                 self._repeat(entry)
-        self.service.repeat_rounds(None)
 
     def _repeat(self, entry: Mapping[str, Any]) -> None:
         if entry.keys() != ENTRY or entry["event"] not in EVENTS:
             raise OasisError(f"expected a call and its answer, got {describe(entry)}")
         if entry["number"] <= self.calls:
             return
-        self.service.repeat_rounds(entry["rounds"])
         # Another answer than the recorded one means another program or another machine's
         # arithmetic: going on would break what callers were told.
-        if _sum_of(self.service.take(event_of(entry))) != entry["answer"]:
+        if _sum_of(self.service.take(event_of(entry), entry["rounds"])) != entry["answer"]:
             raise OasisError(f"call {entry['number']} does not give the recorded answer")
 
     def checkpoint(self) -> None:

@@ -29,7 +29,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
-from oasis.model.schedule import COUNT, SLOT, Schedule, placements
+from oasis.model.schedule import Schedule, placements
 from oasis.model.validation import integer, number, text
 from oasis.online.answers import (
     WAITS,
@@ -84,9 +84,8 @@ class Happened:
 class Service:
     """A policy, its machines, and jobs whose work is done as planned.
 
-    A policy that plans whole schedules (`Planner`) is asked at every call, and its plan runs
-    between them. Any other policy is asked at every event: a call, a completion, its own timer, or
-    every slot if it is `slotted`.
+    A policy is asked at every event: a call, a completion, its own timer, or every slot with a live
+    job if it is `slotted`.
 
     """
 
@@ -101,6 +100,8 @@ class Service:
         # Whether the policy failed at the last event: what was taken in is then not taken back.
         self.has_failed = False
         self._happened = Happened()
+        self.rounds: list[int] = []  # of the search in each decision of the last event
+        self._given: list[int] = []
         # What the world has, as the driver is told at each step; it is the service's own list.
         self._specs: dict[str, Submission] = {}
         self._lost: set[int] = set()
@@ -217,9 +218,13 @@ class Service:
 
     # -- what may happen ---------------------------------------------------------------------------
 
-    def take(self, event: Event) -> Answer:
-        """Take in an event and answer; an error in its arguments leaves everything as it was."""
+    def take(self, event: Event, rounds: Sequence[int] = ()) -> Answer:
+        """Take in an event and answer; an error in its arguments leaves everything as it was.
+
+        Its decisions search for exactly so many `rounds` each; by default as time allows.
+        """
         self._happened = happened = Happened()
+        self.rounds, self._given = [], list(rounds)
         # Taken before the event, and again after it: the difference is what it did to others.
         before = self.planned()
         decision, own = self._carry_out(event)
@@ -286,12 +291,8 @@ class Service:
 
     def _advance(self, until: int) -> None:
         """Let everything that is planned before slot `until` happen."""
-        if isinstance(self.policy, Planner):
-            # The plan holds until somebody calls, so that one step covers all slots in between.
-            self._step(until, ends=self._run_plan(until))
-            return
         while self.now < until:
-            # Any other policy is asked whenever something happens, as the simulator would ask it.
+            # The policy is asked whenever something happens, as the simulator would ask it.
             begin, end = self.now, self._next_event(until)
             ends = {}
             for entry in self.live:
@@ -300,22 +301,10 @@ class Service:
                     ends[entry.spec.uid] = end - 1
             self._step(end, ends=ends)
 
-    def _run_plan(self, until: int) -> dict[str, int]:
-        """Do what is planned before slot `until`; return the last slots of jobs that are done."""
-        plan, ends = self.schedules(), {}
-        for entry in self.live:
-            schedule = plan.get(entry.job.id)
-            if schedule is not None:
-                rows = schedule.workers
-                entry.done += int(rows[rows[:, SLOT] < until, COUNT].sum())
-                if entry.done and entry.has_hardly_any_left:
-                    ends[entry.spec.uid] = schedule.completion
-        return ends
-
     def _next_event(self, until: int) -> int:
         """Next slot at which the policy must be asked."""
         times = [until]
-        if self.policy.slotted:
+        if self.policy.slotted and self.live:
             times.append(self.now + 1)
         if self.driver.wake_at is not None:
             times.append(int(self.driver.wake_at))  # a later slot
@@ -401,8 +390,13 @@ class Service:
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
         self.has_failed = True
+        if isinstance(self.policy, Planner):
+            self.policy.rounds_given = self._given.pop(0) if self._given else None
         with naming_own_line(self.policy, "decide", slot):
             decided = self.driver.step(slot, facts, ask=ask)
+        if isinstance(self.policy, Planner):
+            self.rounds.append(self.policy.rounds_done)
+            self.policy.rounds_given = None
         self.has_failed = False
         events = self._happened
         events.cut_short += self._cut_short - cut
@@ -429,16 +423,6 @@ class Service:
     @property
     def _cut_short(self) -> int:
         return self.policy.cut_short if isinstance(self.policy, Planner) else 0
-
-    @property
-    def rounds_done(self) -> int:
-        """Rounds of the search in the last call."""
-        return self.policy.rounds_done if isinstance(self.policy, Planner) else 0
-
-    def repeat_rounds(self, rounds: int | None) -> None:
-        """Set the exact number of rounds of the next calls; None: as many as time allows."""
-        if isinstance(self.policy, Planner):
-            self.policy.rounds_given = rounds
 
     # -- what lasts --------------------------------------------------------------------------------
 

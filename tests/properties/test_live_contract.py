@@ -152,13 +152,13 @@ def test_memory_is_bounded(kind: str) -> None:
     """After so long that every server has its column, only the live jobs differ."""
     drill = Drill(KINDS[kind](), 5, rate=1.5)
     early = late = 0
-    for step in range(200):
+    for step in range(300):
         drill.step()
         drill.answers.clear()
         size = extent(drill.scheduler)
-        if 50 <= step < 100:
+        if 100 <= step < 200:
             early = max(early, size)
-        late = max(late, size) if step >= 150 else 0
+        late = max(late, size) if step >= 250 else 0
         most = 2 * LOOKAHEAD + 1  # slots that a job may stay
         recent = [j for j in drill.jobs.values() if j.arrival > drill.scheduler.now - most]
         assert len(drill.scheduler.jobs) <= len(recent)

@@ -26,6 +26,7 @@ from oasis.online.answers import Change, Completion, Delay, Progress
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.params import RecourseParams
 from tests import builders
+from tests.live import KINDS, random_job
 
 CLUSTER = builders.cluster(gpus=2.0, servers=2)
 job = partial(builders.job, workers=4)  # all four GPUs unless it says otherwise
@@ -355,3 +356,21 @@ def test_a_job_that_holds_something_stays_in_its_form_when_another_comes_in_the_
         service.advance(max(service.now, job.arrival // 3 * 3))
         service.submit(dataclasses.replace(job, arrival=service.now))
     assert service.advance(8).completed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_several_slots_at_once_are_those_slots_one_by_one(kind: str) -> None:
+    for seed in range(4):
+        one, other = KINDS[kind](), KINDS[kind]()
+        rng = np.random.default_rng(seed)
+        for k in range(10):
+            for scheduler in (one, other):
+                scheduler.submit(random_job(np.random.default_rng([seed, k]), f"j{k}", one.now))
+            ahead = one.now + int(rng.choice([1, 2, 4]))
+            steps = [other.advance(now) for now in range(other.now + 1, ahead + 1)]
+            leap = one.advance(ahead)
+            assert leap.completed == tuple(done for step in steps for done in step.completed)
+            assert leap.given_up == tuple(name for step in steps for name in step.given_up)
+            assert one.plan() == other.plan()
+        total = pytest.approx(other.totals.utility)  # a sum of sums
+        assert one.totals == replace(other.totals, utility=total)
