@@ -26,6 +26,7 @@ from oasis.solvers.arrays import Limits
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
 from offline import BendersParams, solve
+from offline.benders import decomposition
 from offline.benders.decomposition import LEVELS, Decomposition
 from offline.benders.master import CountModel
 from offline.heuristics.recombination import Alternation
@@ -406,7 +407,8 @@ def test_whole_counts_that_take_too_long_hand_over_to_fractions(
 
     monkeypatch.setattr(Decomposition, "cycle", noted)
     instance = at_odds(CROSSED, *(unit_job(f"j{k}", 1.0) for k in range(4)))
-    entered = masters(instance, hurried(whole_limit=0.0))
+    monkeypatch.setattr(decomposition, "WHOLE_LIMIT", 0.0)
+    entered = masters(instance, hurried())
     assert FRACTIONS in entered
     assert levels[0] == 0
 
