@@ -113,7 +113,7 @@ def test_what_the_rows_of_sacct_were_read_as_is_said(run: Oasis, tmp_path: Path)
     code, _, err = run("import", "slurm", path, "-o", tmp_path / "out.json")
     assert code == 0
     for text in (
-        "1 malformed row (bad Submit: a week date, expected ISO 8601",
+        "1 malformed row (bad Submit: not a time: '2024-W09-5', expected ISO 8601",
         "first at line 9",
         "1 row (has not ended), first at line 8",
         "rows of jobs without GPUs: 1",
@@ -150,7 +150,10 @@ PLAIN = "id,submitted,duration,gpus\n{}\n"
     ("rows", "mentions"),
     [
         ("a,20171009,7200,4", ("row 2", "a date of 8 digits", "--time-format %Y%m%d reads it")),
-        ("a,2017-W41-1,7200,4", ("row 2", "a week date", "expected seconds since the trace began")),
+        (
+            "a,2017-W41-1,7200,4",
+            ("row 2", "not a time: '2017-W41-1'", "expected seconds since the trace began"),
+        ),
         ("a,1800-01-01,7200,4", ("row 2", "outside the years 1990 to 2100; --any-year takes it")),
         ("a,0,7200,4\nb,x,1,1\nc,y,1,1", ("2 of the 3 rows of jobs.csv", "--allow-malformed")),
     ],
