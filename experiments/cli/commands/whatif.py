@@ -31,6 +31,8 @@ from oasis.traces.plain import EXPECTED, FORMATS
 from oasis.traces.table import read_trace, source_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from experiments.sweep import Cell, CellResult, Executor
 
 SIZE = 8  # GPUs of a machine, unless the user says otherwise
@@ -148,12 +150,10 @@ def command(
     is_page = output is not None and output.suffix.lower() in files.PAGE
     if asked.utilities is not None:
         options.known(asked.utilities, UTILITIES, "--utilities")
-    for name, is_used, beside in (
-        ("seed", asked.utilities == DRAWN, "--utilities drawn"),
-        ("style", is_page, "-o PAGE.html"),
-    ):
-        if not is_used:
-            options.refuse_given(context, (name,), f"expected {beside} beside it")
+    if asked.utilities != DRAWN:
+        options.refuse_given(context, ("seed",), "expected --utilities drawn beside it")
+    if not is_page:
+        options.refuse_given(context, ("style",), "expected -o PAGE.html beside it")
     with located_at("--goal"):
         goal = None if asked.goal is None else Goal.read(asked.goal)
     loads, fewer, more = (_numbers(asked, name) for name in ("loads", "fewer", "more"))
@@ -197,10 +197,7 @@ def command(
     }
     found = replace(found, about={**about, **found.about})
     if table is not None:
-        written = _csv_files(table)
-        for path, frame in zip(written, frames.csv_tables(found, jobs, each), strict=True):
-            write_text(path, frame.to_csv(index=False))
-        console.note(f"wrote {' and '.join(map(str, written))}")
+        _write_csv(_csv_files(table), frames.csv_tables(found, jobs, each))
     if output is not None and is_page:
         _write_page(found, output, style)
     rest = None if is_page else output
@@ -269,6 +266,12 @@ def show(found: WhatIf) -> None:
         console.print_rows(columns, rows, f"\n{title}")
     console.print_text("")
     console.print_notes(texts.notes(found))
+
+
+def _write_csv(paths: Sequence[Path], tables: Sequence[pd.DataFrame]) -> None:
+    for path, frame in zip(paths, tables, strict=True):
+        write_text(path, frame.to_csv(index=False))
+    console.note(f"wrote {' and '.join(map(str, paths))}")
 
 
 def _write_page(found: WhatIf, output: Path, style: str | None) -> None:
