@@ -180,7 +180,7 @@ def run(
         )
         SlotClock(slot_seconds, startup_seconds)  # which has rules for the two together
     log_format = known(log_format, LOG_FORMATS, "--log-format")
-    logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
+    log_as(log_format)
     # All options are read before anything is asked of the cluster: a wrong one costs no request.
     objects = place.connect(dry_run=dry_run)
     from oasis.kubernetes.control.controller import Controller  # noqa: PLC0415 (an extra)
@@ -238,6 +238,12 @@ def _serve(controller: Controller, port: int) -> None:
         controller.metrics.serve(port, probes)
     except (OSError, OverflowError) as error:
         raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
+
+
+def log_as(log_format: str) -> None:
+    """Log on standard error in one of the formats, under ``--verbose`` too."""
+    logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
+    logging.getLogger("oasis").handlers.clear()  # of --verbose: each line would come twice
 
 
 # Options that the report has, too.
