@@ -313,13 +313,17 @@ class _Plain(_StateReader):
         return parts
 
 
+def plain_state(text: str) -> str:
+    """The state of a policy, to compare it bit for bit."""
+    return repr(_Plain(text).load())
+
+
 def frozen(scheduler: LiveScheduler, directory: Path) -> str:
     """The whole state, to compare it bit for bit."""
     path = directory / "frozen"
     scheduler.save(path)
     state = saved_state(path, SNAPSHOT)
-    policy = _Plain(state["state"].pop("policy")).load()
-    return repr((state, policy))
+    return repr((plain_state(state["state"].pop("policy")), state))
 
 
 def extent(thing: object) -> int:
