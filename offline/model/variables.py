@@ -76,7 +76,7 @@ def variables_of(
     are_merged: bool = False,
     budget: Budget = NO_LIMIT,
 ) -> JobVariables | None:
-    """Variables (11)-(13) of a form of a job, None if it can be worth nothing."""
+    """Variables (11)-(13) of a form of a job, from its arrival on (9)(10); None if worthless."""
     index = arrays.forms_of[owner][form]
     job = arrays.forms[index]
     rooms = [group.units(index, job.chunks) for group in (arrays.worker, arrays.ps)]
