@@ -564,7 +564,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     FLOOR: {
         "and seeds from 100 on": COMMAND,
         "has forty of every family": COMMAND,
-        "The families with T = 300, and in the second table that with T = 100": "which were run",
     },
     CONTROLLERS: {
         "KOD2's four states": "tests/unit/baselines: JobState",

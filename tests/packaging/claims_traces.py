@@ -259,6 +259,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "max(1, `target_factor` D / s)": FORMULA,
         "since 1970": "a definition",
         "With 0, jobs have no parameter servers": "none",
+        "`7.200,5` or `1,800,000`": "examples of cells",
         "is a job: `838`, `838#2` |": "an example of a name",
     },
     SIMULATOR: {
