@@ -108,8 +108,8 @@ class Engine(World):
             pass
         self.finish()
 
-    def step(self) -> bool:
-        """Go to the next instant; False if there is none before the horizon.
+    def step(self, until: float = INFINITY) -> bool:
+        """Go to the next instant; False if there is none up to `until` and before the horizon.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Engine(World):
             If the policy asks for what cannot run, or its own code fails; nothing of its answer is
             then carried out, and the run may go on.
         """
-        return self._loop.step(self.end)
+        return self._loop.step(min(until, self.end))
 
     # -- as a world --------------------------------------------------------------------------------
 

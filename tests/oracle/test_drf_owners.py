@@ -109,4 +109,3 @@ def test_apart_they_are_two_resources():
     assert Shares(site).dominant(job, 3, 3) == 0.25
     assert Pools(site).totals.tolist() == [12.0, 12.0]
     assert Pools(site).sums([(5,), (0,)]).tolist() == [5.0, 0.0]
-    assert Portions(site).kinds == 2

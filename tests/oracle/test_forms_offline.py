@@ -189,10 +189,6 @@ def test_a_job_is_inserted_in_its_best_form(optima: dict[int, float]) -> None:
         for group, free, used in given:
             room = group.capacity[:, : group.resources] - used
             np.testing.assert_allclose(free[..., : group.resources], room, atol=1e-9)
-        for k in list(solution.schedules):
-            solution.remove(k)
-        for free, group in zip(solution.free(), groups, strict=True):
-            np.testing.assert_allclose(free, np.broadcast_to(group.capacity, free.shape))
 
 
 def test_the_same_places_in_another_form_are_another_column() -> None:

@@ -24,6 +24,7 @@ MUTABLE = {
     "Verdicts",
     "Planning",
     "Fill",
+    "Happened",
     "Known",
     "Ledger",
     "LiveJob",

@@ -27,7 +27,7 @@ def workload(*jobs, gpus=(4,), **site):
 def engine(policy, *jobs, until=0.0, gpus=(4,), **options):
     """A run up to and with the instant `until`."""
     made = Engine(workload(*jobs, gpus=gpus), policy, **options)
-    while made._agenda.next_time <= until and made.step():
+    while made.step(until):
         pass
     return made
 

@@ -184,9 +184,11 @@ def test_who_keeps_its_size_stays_where_there_is_room_for_all():
 
 def test_it_wakes_at_the_end_of_a_slot_while_there_are_deadlines():
     run = engine(policy(), due("a", 10_000.0, 1e6), until=30.0)
-    assert run._agenda.next_time == MINUTE
+    assert not run.step(MINUTE - 1.0)
+    assert run.step(MINUTE)
     run = engine(policy(), job("a", most=4, work=10_000.0), until=30.0)
-    assert run._agenda.next_time == 2500.0
+    assert not run.step(2499.0)
+    assert run.step(2500.0)
 
 
 @pytest.mark.parametrize(

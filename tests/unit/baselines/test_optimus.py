@@ -64,7 +64,7 @@ def test_time_in_which_a_job_is_set_up_is_not_taken_for_slow_work():
     run = Engine(
         workload(told("a", 1e4, most=2), gpus=(2,)), optimus, costs=ChangeCosts(start=90.0)
     )
-    while run._agenda.next_time <= 240.0 and run.step():
+    while run.step(240.0):
         pass
     assert optimus._known[0].observed
     assert optimus._known[0].pairs[2, 0] == pytest.approx(2.0)

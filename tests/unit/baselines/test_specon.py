@@ -98,7 +98,7 @@ def run(policy, *jobs, workers=2, until=float("inf"), observed=True, **options):
     look = Observation(10.0) if observed else None
     options = {"speed": TrainingSpeed(), "observation": look, **options}
     engine = Engine(Workload.of(site, jobs), policy, **options)
-    while engine._agenda.next_time <= until and engine.step():
+    while engine.step(until):
         pass
     return engine
 
