@@ -214,8 +214,8 @@ def found(
         target = event["objectRef"]
         at = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
         begin = at if begin is None else begin
-        if target["resource"] != "pods":
-            continue
+        if target["resource"] != "pods" or "dryRun=" in event["requestURI"]:
+            continue  # a dry run makes nothing
         verb = event["verb"]
         if verb == "list" and "continue=" in event["requestURI"]:
             verb = "page"
