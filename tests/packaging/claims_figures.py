@@ -106,7 +106,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "Figs. 3, 4, 5, 6, 8 and 9": NAME,
         "HPDC 2004": NAME,
         "In Figs. 3 and 4 only the rows of OASiS": "which rows were run anew",
-        "the rows of Fig. 5": "which rows were run anew",
         "The code of before ran eleven times": "once and ten times, as the sentence says",
         "by up to a relative $10^{-12}$": "which runs were made",
     },
