@@ -401,7 +401,7 @@ SetMethod = Annotated[
     typer.Option(
         SET,
         metavar="METHOD.NAME=X",
-        help="Set a parameter of the method, such as benders.master.window=3; repeatable.",
+        help="Set a parameter of the method, such as benders.window=3; repeatable.",
         show_default=False,
     ),
 ]

@@ -56,6 +56,8 @@ def resources_of(text: str) -> Resources:
             nodes = _number(entry, count)
         elif SLICE.search(name) or (is_generic and SLICE.search(kind)):
             slices += _number(entry, count)
+        elif not is_generic and "gpu" in name and "/" not in entry:  # in a form that is not known
+            raise _not_understood(text)
         elif not is_generic or name in USAGE:
             continue
         elif name in SHARED:
