@@ -24,6 +24,7 @@ class World:
     """Where jobs run: a simulation, the calls of a service, or the objects of a cluster."""
 
     end = INFINITY  # the horizon; from there on nothing is started
+    ends_by_itself = False  # whether all that will happen is known: nobody calls from outside
 
     @property
     def next_time(self) -> float:
@@ -145,7 +146,7 @@ class Loop:
         self.wake_at = wake_at
         changed = world.carry_out(plan, view)
         self._idle_calls = 0 if changed or view.happened else self._idle_calls + 1
-        if self._idle_calls >= MOST_IDLE_CALLS and world.end == INFINITY:
+        if world.ends_by_itself and self._idle_calls >= MOST_IDLE_CALLS and world.end == INFINITY:
             self._check_idle(view.now)
         return changed
 

@@ -46,9 +46,8 @@ def state_of(policy: Policy, job: PolicyJob) -> str | None:
 class Planner(BasePolicy):
     """Plans whole schedules on a horizon that rolls, as OASiS and recourse do.
 
-    A driver asks ``isinstance(policy, Planner)``, and mypy then knows which members it may use. A
-    service lets its plan run; any other policy it asks at every event. Defaults are those of a
-    planner that promises nothing.
+    A driver asks ``isinstance(policy, Planner)``, and mypy then knows which members it may use.
+    Defaults are those of a planner that promises nothing.
 
     Attributes
     ----------

@@ -59,6 +59,8 @@ class Engine(World):
     65.0
     """
 
+    ends_by_itself = True
+
     def __init__(
         self,
         workload: Workload,

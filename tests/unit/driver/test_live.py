@@ -25,6 +25,7 @@ from oasis.driver.live import LiveScheduler
 from oasis.online.answers import Change, Completion, Delay, Progress
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.params import RecourseParams
+from oasis.scheduling import BasePolicy, Plan, View
 from tests import builders
 from tests.live import KINDS, random_job
 
@@ -374,3 +375,25 @@ def test_several_slots_at_once_are_those_slots_one_by_one(kind: str) -> None:
             assert one.plan() == other.plan()
         total = pytest.approx(other.totals.utility)  # a sum of sums
         assert one.totals == replace(other.totals, utility=total)
+
+
+class Idle(BasePolicy):
+    """Is asked in each slot, and runs nothing."""
+
+    slotted = True
+
+    def decide(self, _view: View) -> Plan:
+        return Plan()
+
+
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_a_service_may_be_idle_for_any_time(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls from outside may come at any time, which a simulation knows all of."""
+    monkeypatch.setattr("oasis.driver.loop.MOST_IDLE_CALLS", 20)
+    instance = oasis.generate("testbed", jobs=1, seed=1)
+    scheduler = LiveScheduler(Idle(), instance.cluster)
+    for job in instance.jobs[:jobs]:
+        scheduler.submit(replace(job, arrival=0))
+    for _ in range(50):
+        scheduler.advance(scheduler.now + 1)
+    assert scheduler.now == 50
