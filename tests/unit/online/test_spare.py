@@ -74,7 +74,7 @@ def test_the_earliest_completion_is_what_the_whole_search_finds(seed: int) -> No
         split = search.earliest(instance.horizon - 1)
         assert split is not None
         assert split.completion == whole.completion
-        # At prices next to nothing, splits whose costs differ by what rounds in the utility are equal.
+        # At prices next to nothing, costs that differ by what rounds in the utility are equal.
         cost = float(search.utility[whole.completion]) - whole.payoff
         assert -split.payoff == pytest.approx(cost, rel=1e-9, abs=payoff_noise(search.most_worth))
         if whole.completion > 0:
