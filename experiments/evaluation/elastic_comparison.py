@@ -49,21 +49,6 @@ class BySlots:
     """A utility by the delay in seconds, as one by the delay in slots.
 
     A job that ends in slot d after that of its arrival is counted at the end of that slot.
-
-    Parameters
-    ----------
-    seconds : Utility
-        Utility by the delay in seconds.
-    length : float
-        Length of a slot, seconds.
-    first : float
-        Seconds from the true arrival to the end of the slot in which the job arrives.
-
-    Examples
-    --------
-    >>> from oasis.model.utility import Deadline
-    >>> BySlots(Deadline(5.0, 1000.0), 600.0, 300.0)([0, 1, 2]).tolist()
-    [5.0, 5.0, 0.0]
     """
 
     seconds: Utility
@@ -84,17 +69,7 @@ class BySlots:
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A job in the model's terms.
-
-    Parameters
-    ----------
-    job : PolicyJob
-        On the site of the model, times in slots; its `source` is the model's job.
-    ways : tuple of int
-        The forms of the elastic job that those of the model's stand for, in their order.
-    speeds : tuple of float
-        Worker-seconds of the elastic job that count as one worker-slot of the model's, by form.
-    """
+    """A job in the model's terms."""
 
     job: PolicyJob
     ways: tuple[int, ...]
@@ -116,30 +91,6 @@ class ElasticModel:
     that fit the empty cluster; a job keeps the form in which it begins even if it may switch.
 
     Utility: by the delay to the end of the slot of completion.
-
-    Parameters
-    ----------
-    made : ElasticWorkload
-        The machines and the jobs' speeds.
-    slot_seconds : float
-        Length of a slot.
-
-    Raises
-    ------
-    InstanceError
-        If a job has no utility.
-
-    Examples
-    --------
-    >>> from oasis.simulator import elastic_from_dict, generate_elastic
-    >>> data = dict(generate_elastic(jobs=1, seed=1).document)
-    >>> worth = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
-    >>> data["jobs"] = [data["jobs"][0] | {"utility": worth}]
-    >>> made = elastic_from_dict(data)
-    >>> model = ElasticModel(made, 600.0)
-    >>> seen = model.translate(made.workload.jobs[0], slot=1)
-    >>> round(made.workload.jobs[0].work), seen.speeds, seen.job.source.work(600.0)
-    (474, (600.0,), 1)
     """
 
     def __init__(self, made: ElasticWorkload, slot_seconds: float) -> None:
@@ -320,13 +271,6 @@ class Slotted:
     parameter servers find no room, or that is planned with fewer workers than it works with, takes
     what the others leave, by best fit, its fewest workers at least; if it finds no room it holds
     nothing in that slot. The scheduler plans anew what was not done.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy that plans.
-    model : ElasticModel
-        The model of the machines and the jobs that it sees.
     """
 
     slotted = False
@@ -486,30 +430,6 @@ def elastic_policy(
 
     OASiS gets the U and L of all jobs of the workload, as the paper assumes them known; it and
     recourse plan in slots (`Slotted`), and see the jobs as `ElasticModel` translates them.
-
-    Parameters
-    ----------
-    name : str
-        Name in the registry.
-    options : mapping
-        Its options that differ from their defaults.
-    made : ElasticWorkload
-        The jobs that it will run on.
-    slot_seconds : float
-        Length of the slots of OASiS and recourse.
-
-    Raises
-    ------
-    ValueError
-        If there is no such policy or option, or OASiS gets one that has no meaning here.
-    InstanceError
-        If OASiS or recourse meets a job without utility.
-
-    Examples
-    --------
-    >>> from oasis.simulator import generate_elastic
-    >>> elastic_policy("dragon", {}, generate_elastic(jobs=2)).name
-    'dragon'
     """
     if name not in (OASIS, RECOURSE):
         return entry_of(name).make(None, options)
@@ -581,33 +501,7 @@ def compare_elastic(
     on_settled: Callable[[], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Comparison:
-    """Run each policy on the same elastic jobs.
-
-    Parameters
-    ----------
-    made : ElasticWorkload
-        The jobs and the machines.
-    policies : mapping of str to mapping
-        The options of each policy that differ from their defaults, by its name.
-    slot_seconds : float
-        Length of the slots of OASiS and recourse, and of the bound.
-    on_settled : callable, optional
-        Called for each job that finished or was rejected, for progress.
-    keep_interrupted : bool
-        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does.
-
-    Raises
-    ------
-    ValueError, InstanceError
-        As `elastic_policy`.
-
-    Examples
-    --------
-    >>> from oasis.simulator import generate_elastic
-    >>> found = compare_elastic(generate_elastic(jobs=3, seed=1), {"fifo": {}, "dragon": {}})
-    >>> [row["finished"] for row in found.policies.values()], found.about["bound"]
-    ([3, 3], None)
-    """
+    """Run each policy on the same elastic jobs."""
     makers = {
         name: elastic_policy(name, given, made, slot_seconds) for name, given in policies.items()
     }

@@ -56,11 +56,6 @@ def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> lis
     """Jobs of window number `window` of a trace: consecutive distributed jobs.
 
     Jobs with other counts of GPUs or other durations than those of this module are left out.
-
-    Raises
-    ------
-    ValueError
-        If the trace has no such window.
     """
     with located_at("trace"), located_at(source=path):
         trace = read_plain(path)
@@ -79,13 +74,7 @@ def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> lis
 
 
 def drawn(seed: int, jobs: int = JOBS) -> list[Recorded]:
-    """Draw Poisson arrivals of jobs of 2, 4 or 8 GPUs, with log-uniform durations.
-
-    Examples
-    --------
-    >>> [job.gpus for job in drawn(1, 5)]
-    [8, 4, 4, 2, 4]
-    """
+    """Draw Poisson arrivals of jobs of 2, 4 or 8 GPUs, with log-uniform durations."""
     # The first number keeps this stream apart from that of models and utilities.
     rng = np.random.default_rng([16, seed])
     submitted = np.cumsum(rng.exponential(1.0, jobs))
@@ -104,24 +93,6 @@ def at_load(
     """The recorded jobs as elastic ones; gaps are stretched such that they offer `load`.
 
     The load is the GPU time asked for over the GPU time between the first and the last arrival.
-
-    Parameters
-    ----------
-    recorded : sequence of Recorded
-        Recorded jobs in order of submission.
-    load : float
-        To be offered.
-    seed : int
-        Of models and utilities, which are the same at each load.
-    worth : {"sigmoid", "deadline"}
-        Kind of the utilities.
-
-    Examples
-    --------
-    >>> made = at_load(drawn(1, 10), 2.0, seed=1)
-    >>> last = made.workload.jobs[-1].arrival
-    >>> round(sum(job.duration * job.gpus for job in drawn(1, 10)) / (64 * last), 6)
-    2.0
     """
     rng = np.random.default_rng([17, seed])
     first, last = recorded[0].submitted, recorded[-1].submitted
@@ -208,13 +179,7 @@ SHARES = ("of_bound", "use", "met")
 
 
 def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Case]:
-    """Each load and seed under each policy; a seed is a window of the trace where there is one.
-
-    Raises
-    ------
-    ValueError, InstanceError, OSError
-        If the trace cannot be read, or has fewer windows than there are seeds.
-    """
+    """Each load and seed under each policy; a seed is a window of the trace where there is one."""
     if trace is not None:
         of_trace(trace, seeds - 1)  # said before any run, and before anything is written
     return [

@@ -72,13 +72,7 @@ SCENARIOS: Mapping[str, tuple[dict[str, Any], ...]] = {
 
 
 def scenario(name: str) -> ElasticWorkload:
-    """The jobs and machines of a scenario.
-
-    Examples
-    --------
-    >>> [job.id for job in scenario("scale-down").workload.jobs]
-    ['worth 2', 'worth 1', 'worth 5']
-    """
+    """The jobs and machines of a scenario."""
     capacity = {"gpu": GPUS, "memory_gb": 16}
     return elastic_from_dict(
         {

@@ -11,25 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CalendarEntry:
-    """Capacity of some machines, closed or reserved from slot `begin` to the slot before `end`.
-
-    Parameters
-    ----------
-    name : str
-        Name of the window as a cause.
-    begin, end : int
-        The first slot that it is for, and the first after it.
-    machines : mapping of int to tuple of float or None
-        What is kept of each machine, by resource and in its unit; None: all of it, so that no task
-        runs there, not even one that asks for nothing.
-    users : tuple of str
-        Beginnings of the ids of the jobs that it is kept for; none: it is kept from all.
-
-    Examples
-    --------
-    >>> CalendarEntry("firmware", 4, 6, {0: None}).machines
-    {0: None}
-    """
+    """Capacity of some machines, closed or reserved from slot `begin` to the slot before `end`."""
 
     name: str
     begin: int
@@ -44,20 +26,7 @@ class CalendarEntry:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The windows that are known; an empty one changes no decision.
-
-    Parameters
-    ----------
-    windows : tuple of CalendarEntry
-        In any order. Where several keep something of one machine, their amounts add up.
-
-    Examples
-    --------
-    >>> firmware = CalendarEntry("firmware", 4, 6, {0: None})
-    >>> calendar = Calendar((firmware, CalendarEntry("demo", 5, 9, {1: (2,)})))
-    >>> calendar.closed(5), calendar.closed(6), calendar.next_begin(1, 0)
-    (frozenset({0}), frozenset(), 5)
-    """
+    """The windows that are known; an empty one changes no decision."""
 
     windows: tuple[CalendarEntry, ...] = ()
     # by machine, when something is kept of it
