@@ -126,7 +126,7 @@ def cluster_policy(
 
 
 def read_bounds(path: Path, lookahead: int) -> Bounds:
-    """U and L from a file: what `oasis learn` wrote, bounds as JSON, or an instance of past jobs."""
+    """U and L from a file: of `oasis learn`, bounds as JSON, or an instance of past jobs."""
     found = read_json(path)
     if isinstance(found, Mapping) and found.get("format") == "oasis-prices":
         learned = LearnedPrices.read(path).bounds

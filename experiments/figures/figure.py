@@ -76,7 +76,7 @@ def read_csv(path: Path) -> list[Row]:
 
 
 def for_people(row: Mapping[str, Any], column: str) -> str:
-    """Text for a table: a value of a row, rounded, with its interval; a dash where there is none."""
+    """A value of a row for a table, rounded, with its interval; a dash where there is none."""
     value, low, high = row.get(column), row.get(f"{column}_low"), row.get(f"{column}_high")
     if isinstance(value, str):
         return value

@@ -25,7 +25,7 @@ SUFFIX = ".mplstyle"
 
 
 def read_style(name: str | os.PathLike[str]) -> dict[str, Any]:
-    """Settings of a style: one that matplotlib has, by its name, or a file of matplotlib settings."""
+    """Settings of a style that matplotlib has, by its name, or of a file of settings."""
     if Path(name).suffix == SUFFIX:
         return _read_file(Path(name))
     if str(name) not in style.library:
@@ -192,7 +192,7 @@ def step_of(count: int, most: int) -> int:
 
 
 def block_means(values: npt.NDArray[np.float64], step: int, axis: int) -> npt.NDArray[np.float64]:
-    """Means of `step` neighbours along `axis`; the last block may be shorter. NaN does not count."""
+    """Means of `step` neighbours along `axis`, without NaN; the last block may be shorter."""
     if step == 1:
         return values
     begins = np.arange(0, values.shape[axis], step)

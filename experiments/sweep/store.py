@@ -120,7 +120,7 @@ class ResultStore:
 
 
 def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Table:
-    """One row per cell, in the order of `cells`: parameters, status, figures, measured times last."""
+    """One row for each of `cells`: parameters, status, figures, measured times last."""
     rows = [(cell, records[cell.key]) for cell in cells]
     parameters = [cell.columns for cell, _ in rows]
     states = [

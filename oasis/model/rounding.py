@@ -64,7 +64,7 @@ def floor_counts(x: FloatArray) -> FloatArray:
 
 
 def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
-    """Number of units of `demand` (R,) that fit capacities (..., R), at most `most`; shape (...)."""
+    """How many units of `demand` (R,) fit capacities (..., R), at most `most`; shape (...)."""
     asked = demand > 0
     with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
         fits = floor(capacity[..., asked] / demand[asked]).min(axis=-1, initial=float(most))
