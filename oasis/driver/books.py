@@ -50,8 +50,6 @@ class Tracked(Protocol):
     def admitted(self) -> bool: ...  # whether the policy accepted it before it arrived now
     @property
     def kept_until(self) -> float: ...  # before when it is not to be changed; 0: it may change
-    @property
-    def change_cost(self) -> float: ...  # time without work that a change takes; 0: unknown
 
     def be_in(self, form: int) -> None:
         """Be in this form; a policy that does not know forms sees the job in it."""
@@ -181,10 +179,6 @@ class BooksView:
     def kept_until(self, job: PolicyJob) -> float:
         """Time before which `job` must not be changed; 0: it may change now."""
         return self._books.jobs[job.index].kept_until
-
-    def change_cost(self, job: PolicyJob) -> float:
-        """Time without work that a change of `job` is expected to cost; 0: unknown."""
-        return self._books.jobs[job.index].change_cost
 
     def was_admitted(self, job: PolicyJob) -> bool:
         """Return whether `job` was admitted before: on a cluster, a job may arrive once more."""

@@ -193,7 +193,6 @@ class Driver(World, Generic[Spec]):
             entry.held += passed if entry.allocation.workers else 0
             # Training may go on from an older state of it, and then reports less than before.
             entry.done = facts.done.get(entry.spec.uid, entry.done)
-            entry.change_cost = facts.costs.get(entry.spec.uid, entry.change_cost)
             is_used_up = entry.work - entry.done <= TOLERANCE * max(1.0, entry.work)
             if entry.spec.ends_itself and is_used_up and entry.job is not _NO_JOB:
                 entry.extend()

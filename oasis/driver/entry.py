@@ -68,7 +68,6 @@ class Entry(Generic[Spec]):
     whole: PolicyJob | None = None  # what a policy that knows forms sees, if it has several
     extensions: int = 0  # how often its work was used up, and more was expected
     kept_until: float = 0.0  # the first slot in which it may be changed
-    change_cost: float = 0.0  # slots without work that a change is expected to take; 0: unknown
 
     @property
     def has_form(self) -> bool:
@@ -197,7 +196,6 @@ class Facts(Generic[Spec]):
     ended: frozenset[str] = frozenset()  # jobs that say themselves that they are done
     down: frozenset[int] = frozenset()  # machines
     calendar: Calendar = EVER_OPEN  # for this slot and later ones
-    costs: Mapping[str, float] = field(default_factory=dict)  # known ones of a change, in slots
 
 
 @dataclass(slots=True)

@@ -327,10 +327,6 @@ class View(Protocol):
         """Return the time before which `job` should stay as it is; 0 if it may change."""
         ...
 
-    def change_cost(self, job: PolicyJob) -> float:
-        """Return the time without work that a change of `job` is expected to cost; 0: unknown."""
-        ...
-
     def was_admitted(self, job: PolicyJob) -> bool:
         """Return whether `job` was accepted before: on a cluster, a job may arrive once more."""
         ...
