@@ -89,6 +89,11 @@ class Driver(World, Generic[Spec]):
         return self.entries
 
     @property
+    def goes_on(self) -> bool:
+        """Whether there is a live job."""
+        return bool(self.entries)
+
+    @property
     def down(self) -> frozenset[int]:
         """Machines that cannot be used now: those that are away, and those that are closed."""
         return self.closures.closed.union(self.away)
@@ -220,7 +225,7 @@ class Driver(World, Generic[Spec]):
             facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
         self._facts, self._outcome = facts, outcome
         try:
-            self._loop.instant(self.slot, ask=bool(ask or self.policy.slotted or self.minimum_run))
+            self._loop.instant(self.slot, ask=bool(ask or self.minimum_run))
             if self.closures.calendar:
                 self.closures.check(self.entries, self.free, self.site, self.policy.name)
             # Only now: an attempt that fails must let the jobs arrive again in the next one.

@@ -200,11 +200,12 @@ class Service:
     def quote(self, job: Job) -> Quote:
         """Quote `job`: the decision of `submit` now, and its effects on other jobs."""
         self.check_new(job)
-        # Such a policy answers by itself; for any other the whole
-        # service is copied and the call is made there.
+        found: Quote | None = None
         if isinstance(self.policy, Planner):
-            found: Quote = self.policy.foresee(job, self.now)
+            found = self.policy.foresee(job, self.now)
+        if found is not None:
             return found
+        # The policy does not say it: the whole service is copied, and the call is made there.
         copy = self._copy()
         decision = copy.take(Submit(job))
         assert isinstance(decision, Decision)
@@ -273,6 +274,10 @@ class Service:
 
     def _count(self, event: Event, decision: Decision | None) -> None:
         totals, happened = self.totals, self._happened
+        # One after the other: the sum of a jump is then that of its slots, bit for bit.
+        utility = totals.utility
+        for done in happened.completed:
+            utility += done.utility
         self.totals = replace(
             totals,
             submitted=totals.submitted + isinstance(event, Submit),
@@ -285,7 +290,7 @@ class Service:
             worker_slots_done=totals.worker_slots_done + happened.done,
             worker_slots_wasted=totals.worker_slots_wasted + happened.wasted,
             cut_short=totals.cut_short + happened.cut_short,
-            utility=totals.utility + math.fsum(done.utility for done in happened.completed),
+            utility=utility,
         )
         self.calls += 1
 
@@ -304,9 +309,7 @@ class Service:
     def _next_event(self, until: int) -> int:
         """Next slot at which the policy must be asked."""
         times = [until]
-        if self.policy.slotted and self.live:
-            times.append(self.now + 1)
-        if self.driver.wake_at is not None:
+        if self.driver.wake_at is not None:  # at the latest the next slot, if it is `slotted`
             times.append(int(self.driver.wake_at))  # a later slot
         for window in self._calendar.windows:
             times += [time for time in (window.begin, window.end) if time > self.now]
