@@ -197,7 +197,8 @@ class Driver(World, Generic[Spec]):
             # the last boundary, not of this one.
             entry.held += passed if entry.allocation.workers else 0
             # Training may go on from an older state of it, and then reports less than before.
-            entry.done = facts.done.get(entry.spec.uid, entry.done)
+            if entry.spec.uid in facts.done:
+                entry.done = max(0.0, facts.done[entry.spec.uid] - entry.early)
             is_used_up = entry.work - entry.done <= TOLERANCE * max(1.0, entry.work)
             if entry.spec.ends_itself and is_used_up and entry.job is not _NO_JOB:
                 entry.extend()
@@ -339,6 +340,7 @@ class Driver(World, Generic[Spec]):
 
     def _complete(self, entry: Entry[Spec], outcome: Decided[Spec]) -> None:
         uid = entry.spec.uid
+        entry.done += entry.early
         outcome.completed.append(uid)
         outcome.entries[uid] = entry
         # The world may show a job that ended for a while longer: it must not arrive as a new one.
@@ -362,7 +364,7 @@ class Driver(World, Generic[Spec]):
                 outcome.failed[uid] = error
                 return False
         # hardly any work is left from the beginning, too: a job that never ran has not done it
-        has_run = entry.begun or entry.done > 0
+        has_run = entry.begun or entry.done + entry.early > 0
         by_work = has_run and entry.has_hardly_any_left and not entry.spec.ends_itself
         return by_work or uid in facts.ended
 
@@ -412,8 +414,15 @@ class Driver(World, Generic[Spec]):
         for uid, spec in facts.specs.items():
             # A retried job keeps its first arrival: its utility falls from there.
             arrived, due, _ = self.retries.get(uid, (slot, slot, 0))
-            if uid not in known and uid not in outcome.failed and due <= slot:
-                arriving.append(Entry(spec, _NO_JOB, arrived, 0.0, facts.done.get(uid, 0.0)))
+            if uid in known or uid in outcome.failed or due > slot:
+                continue
+            # What was done before is not told: each decision is that on a job that begins now.
+            early, form = facts.done.get(uid, 0.0), facts.forms.get(uid, 0)
+            entry = Entry(spec, _NO_JOB, arrived, 0.0, early=early, form=form)
+            if (early or uid in facts.ended) and self._is_done(entry, spec, facts, outcome):
+                self._complete(entry, outcome)
+            elif uid not in outcome.failed:
+                arriving.append(entry)
         for entry in arriving:
             try:
                 self._enter(entry, slot, view)
@@ -687,6 +696,7 @@ class Driver(World, Generic[Spec]):
                 self.remember(specs[uid], arrived, done, given, found.get("form", 0))
                 again = self._arrive_again[-1]
                 again.begun = found["given"] is not None
+                again.early = found.get("early", 0.0)
                 for name in ("admitted", "resizes", "restarts"):
                     setattr(again, name, found[name])
 
@@ -720,7 +730,7 @@ class Driver(World, Generic[Spec]):
         for name in STATE:
             setattr(entry, name, found[name])
         entry.settled, entry.begun = entry.allocation, entry.given is not None
-        entry.kept_until = found.get("kept_until", 0.0)
+        entry.kept_until, entry.early = found.get("kept_until", 0.0), found.get("early", 0.0)
         entry.observed = [(slot, loss) for slot, loss in found["observed"]]
         return entry
 

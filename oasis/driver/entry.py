@@ -68,6 +68,7 @@ class Entry(Generic[Spec]):
     whole: PolicyJob | None = None  # what a policy that knows forms sees, if it has several
     extensions: int = 0  # how often its work was used up, and more was expected
     kept_until: float = 0.0  # the first slot in which it may be changed
+    early: float = 0.0  # worker-slots done before it arrived, which the policy is not told of
 
     @property
     def has_form(self) -> bool:
@@ -118,8 +119,8 @@ class Entry(Generic[Spec]):
 
     @property
     def has_hardly_any_left(self) -> bool:
-        """Whether the remaining work is zero up to rounding."""
-        return self.remaining <= TOLERANCE * max(1.0, self.work)
+        """Whether the remaining work, with what was done early, is zero up to rounding."""
+        return self.remaining - self.early <= TOLERANCE * max(1.0, self.work)
 
     @property
     def seen(self) -> PolicyJob:
@@ -172,6 +173,7 @@ class Entry(Generic[Spec]):
             "observed": self.observed,
             # written only where there is a minimum run time
             **({"kept_until": self.kept_until} if self.kept_until else {}),
+            **({"early": self.early} if self.early else {}),
             # a job of one form is written as it was before there were several
             **({"form": self.form, "alone": not self.forms} if self._has_several else {}),
         }
@@ -196,6 +198,7 @@ class Facts(Generic[Spec]):
     ended: frozenset[str] = frozenset()  # jobs that say themselves that they are done
     down: frozenset[int] = frozenset()  # machines
     calendar: Calendar = EVER_OPEN  # for this slot and later ones
+    forms: Mapping[str, int] = field(default_factory=dict)  # of jobs that begin before they arrive
 
 
 @dataclass(slots=True)

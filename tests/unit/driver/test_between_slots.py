@@ -74,18 +74,16 @@ class World:
         # What is complete is told once: then the world has it no longer.
         known = self.known(slot)
         known |= {uid: self.specs[uid] for uid in self.ends if uid in self.early.live}
-        facts: Facts[Any] = Facts(known, dict(self.done), ended=self.ended())
-        if self.is_early:
-            facts, _ = self.early.begin(facts)
-            if self.early.early.keys() & self.ends.keys():
-                self.told_at = min(self.told_at, slot)
+        forms = self.early.begin()
+        facts: Facts[Any] = Facts(known, dict(self.done), ended=self.ended(), forms=forms)
         outcome = self.driver.boundary(slot, facts)
         assert not outcome.error, outcome.error
         held = {e.spec.uid: (e.allocation, round(e.done, 6)) for e in self.driver.entries.values()}
         self.history.append((slot, sorted(outcome.rejected), sorted(outcome.given_up), held))
         gone = outcome.rejected.keys() | outcome.given_up.keys()
         self.gone |= gone - self.ends.keys()
-        self.early.after(outcome)
+        if any(entry.early for entry in outcome.entries.values()):
+            self.told_at = min(self.told_at, slot)
         assert not self.ends.keys() & self.driver.by_uid.keys(), "whatever ended was told"
 
     def ended(self) -> frozenset[str]:
