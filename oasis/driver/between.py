@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import replace
 from typing import Any, Generic
 
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry, Facts, Spec
-from oasis.scheduling.placement import BestFit, Room
+from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import BasePolicy
 
 
@@ -17,7 +16,7 @@ class EarlyStarts(Generic[Spec]):
 
     A driver asks its policy at boundaries alone. Between them a copy of it is asked what it would
     decide at the next boundary if nothing else happened (`rehearsal`). A new job that gets machines
-    there, and finds as many free now, begins at once (`take`).
+    there which are free now begins on them at once (`take`).
 
     What a job did before it arrived is not told to the policy (`Entry.early`): every decision is
     the one that it would have been without early starts, until a job completes by its early start.
@@ -27,8 +26,6 @@ class EarlyStarts(Generic[Spec]):
         self._driver = driver
         # Jobs that run before they arrive at the policy, by uid, with what they hold.
         self.held: dict[str, Entry[Spec]] = {}
-        # Those that the next plan leaves where they are, and those that have ended.
-        self.staying: set[str] = set()
         self._ended: set[str] = set()
 
     @property
@@ -71,55 +68,36 @@ class EarlyStarts(Generic[Spec]):
 
         return found
 
-    def take(
-        self, found: Mapping[str, Entry[Spec]], may_leave: Callable[[Spec], bool] = lambda _: True
-    ) -> None:
-        """Start the jobs that a rehearsal placed, as far as capacity is free now.
+    def take(self, found: Mapping[str, Entry[Spec]]) -> None:
+        """Start the jobs that a rehearsal put on machines that are free now.
 
-        A job begins on the machines of the next plan if they are free. Otherwise it begins on
-        others, if it `may_leave` them before the boundary: the job that gets them then must find
-        them free.
+        A job that it puts elsewhere than it began ends its early start.
         """
         driver = self._driver
         room, there = Room(driver.site, driver.free, driver.down), list(driver.entries.values())
+        # What ended is there until the boundary; what runs is not moved for a new job.
         held = {uid: entry for uid, entry in self.held.items() if uid in self._ended}
-        self.staying = set(held)
+        staying = {
+            uid: entry
+            for uid, entry in self.held.items()
+            if uid in found and found[uid].allocation == entry.allocation
+        }
+        new = {uid: entry for uid, entry in found.items() if uid not in self.held}
         for entry in held.values():
             room.occupy(entry.job, entry.allocation)
             there.append(entry)
-        # Running jobs come first: only a boundary takes their capacity.
-        others = [uid for uid in found if uid not in held]
-        for uid in sorted(others, key=lambda uid: uid not in self.held):
-            entry = self.held.get(uid, found[uid])
-            job, planned = entry.job, found[uid].allocation
-            if not planned.workers:
-                continue
-            is_new = uid not in self.held
+        for uid, entry in (staying | new).items():
             # What is kept for other jobs is theirs between boundaries, too.
-            open_now = room.without(driver.closures.held_back(there, driver.site, job.id))
-            if (is_new or entry.allocation == planned) and open_now.hold(job, planned):
+            kept = driver.closures.held_back(there, driver.site, entry.job.id)
+            if entry.complete and room.without(kept).hold(entry.job, entry.allocation):
                 held[uid] = entry
-                self.staying.add(uid)
-            elif may_leave(entry.spec):
-                if is_new:
-                    place = BestFit().place(open_now, job, planned.worker_count, planned.ps_count)
-                    if place is not None:
-                        held[uid] = replace(entry, allocation=place._replace(form=planned.form))
-                elif open_now.hold(job, entry.allocation):
-                    held[uid] = entry
-            if uid in held:
-                room.occupy(job, held[uid].allocation)
-                there.append(held[uid])
+                room.occupy(entry.job, entry.allocation)
+                there.append(entry)
         self.held = held
 
     def end(self, uids: Set[str]) -> None:
         """Note which jobs of `held` have ended: they are there until the boundary tells of it."""
         self._ended = uids & self.held.keys()
-        self.staying |= self._ended
-
-    def leave(self, uid: str) -> None:
-        """End the early start of a job, so that its machines are free at the boundary."""
-        del self.held[uid]
 
     def begin(self) -> dict[str, int]:
         """The forms of the jobs that arrive at the policy now, by uid: none is early any more."""
@@ -129,10 +107,7 @@ class EarlyStarts(Generic[Spec]):
 
     def state(self) -> dict[str, Any]:
         """Plain data that `restore` accepts."""
-        return {
-            "held": [entry.state() for entry in self.held.values()],
-            "staying": sorted(self.staying),
-        }
+        return {"held": [entry.state() for entry in self.held.values()]}
 
     def restore(
         self,
@@ -143,4 +118,3 @@ class EarlyStarts(Generic[Spec]):
         """Go on from `state`, beside a driver that goes on; the others are as for its `restore`."""
         held = (self._driver.restored(found, specs, as_it_was) for found in state.get("held", ()))
         self.held = {entry.spec.uid: entry for entry in held}
-        self.staying = set(state.get("staying", ()))

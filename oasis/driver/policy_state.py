@@ -59,15 +59,15 @@ def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
     try:
         writer = _StateWriter(content, policy, live)
         writer.dump(value)
-        saved = writer.memo.copy()  # by id
-        for function, held in _held(writer.parts):
-            # The function of a fresh policy would go on with what was not brought into this state.
-            if id(held) in saved and id(held) not in writer.paths:
-                raise _unwritable(function)
+        saved = writer.memo.copy().keys() - writer.paths  # by id
+        # The function of a fresh policy would go on with what was not brought into this state.
+        astray = [f for f, held in _held(writer.parts) if id(held) in saved]
     except OasisError:
         raise
     except Exception as error:  # too deep, or an attribute that cannot be read
         raise _unwritable(in_words(error)) from error
+    if astray:
+        raise _unwritable(astray[0])
     return content.getvalue()
 
 

@@ -300,11 +300,11 @@ class Reconciler:
 
         # What begins early may have to leave at the boundary, which a minimum run time forbids.
         if self._planning is None and not self.driver.minimum_run:
-            left, seen, held = self.next_boundary - now, look(), self.between.held
+            seen, held = look(), self.between.held
             self.reader.read_new(seen, self.driver, now, held)  # a job is claimed, then it begins
             ours = self.pods_of(seen) if held else {}
             self.between.end({uid for uid in held if self._is_over(held[uid], ours, now)})
-            found = self.rehearsals.look(look, plannable, left, patience, on_end)
+            found = self.rehearsals.look(look, plannable, patience, on_end)
             for uid in found:
                 if (entry := self.between.held.get(uid)) is None:
                     self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
