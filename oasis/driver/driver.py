@@ -12,7 +12,6 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Generic
 
-from oasis.driver.books import BooksView
 from oasis.driver.closures import Closures
 from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, form_begun_in, was_edited
 from oasis.driver.loop import Loop, World
@@ -27,6 +26,7 @@ from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.site import Site, policy_job
+from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
@@ -85,7 +85,7 @@ class Driver(World, Generic[Spec]):
 
     @property
     def jobs(self) -> Mapping[int, Entry[Spec]]:
-        """Live jobs by index, as `oasis.driver.books.Books` have them."""
+        """Live jobs by index, as `oasis.scheduling.view.Books` have them."""
         return self.entries
 
     @property
@@ -111,7 +111,7 @@ class Driver(World, Generic[Spec]):
     @property
     def free(self) -> list[tuple[int, ...]]:
         """Capacity of each machine that live jobs leave free; none of machines that are down."""
-        view = BooksView(self, self.policy.name, told_remaining=False)
+        view = View(self, self.policy.name, told_remaining=False)
         room = Room(self.site, view.capacity())
         for entry in self.entries.values():
             for tasks, demand in (
@@ -279,7 +279,7 @@ class Driver(World, Generic[Spec]):
 
     # -- as a world: what happened ---------------------------------------------------------------
 
-    def happen(self, view: BooksView) -> bool:
+    def happen(self, view: View) -> bool:
         """Take in what the facts tell."""
         facts, outcome = self._facts, self._outcome
         # Completions before losses before arrivals: a job that is done is not evicted from a
@@ -289,9 +289,7 @@ class Driver(World, Generic[Spec]):
         self._arrive(facts, int(view.now), view, anew, outcome)
         return True
 
-    def _leave(
-        self, facts: Facts[Spec], view: BooksView, outcome: Decided[Spec]
-    ) -> list[Entry[Spec]]:
+    def _leave(self, facts: Facts[Spec], view: View, outcome: Decided[Spec]) -> list[Entry[Spec]]:
         """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
         anew = self._again(facts, outcome)
         for index, entry in list(self.entries.items()):
@@ -372,7 +370,7 @@ class Driver(World, Generic[Spec]):
         """Worker-slots of a job in one of its forms."""
         return policy_job(form_begun_in(spec.job.in_forms, form), self.site).work
 
-    def _machines(self, facts: Facts[Spec], view: BooksView) -> None:
+    def _machines(self, facts: Facts[Spec], view: View) -> None:
         """Take in which machines are there; what runs on one that is not loses its allocation."""
         gone, were = set(facts.down), set(self.away)
         smaller, larger = set(self._smaller), set(self._larger)
@@ -402,7 +400,7 @@ class Driver(World, Generic[Spec]):
         self,
         facts: Facts[Spec],
         slot: int,
-        view: BooksView,
+        view: View,
         anew: list[Entry[Spec]],
         outcome: Decided[Spec],
     ) -> None:
@@ -429,7 +427,7 @@ class Driver(World, Generic[Spec]):
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
                 outcome.failed[entry.spec.uid] = error
 
-    def _enter(self, entry: Entry[Spec], slot: int, view: BooksView) -> None:
+    def _enter(self, entry: Entry[Spec], slot: int, view: View) -> None:
         """Let a job arrive in `slot`, for the first time or with its remaining work."""
         spec = entry.spec
         source = replace(spec.job, arrival=entry.arrived)
@@ -492,7 +490,7 @@ class Driver(World, Generic[Spec]):
 
     # -- what is decided ---------------------------------------------------------------------------
 
-    def carry_out(self, plan: Plan, view: BooksView) -> bool:
+    def carry_out(self, plan: Plan, view: View) -> bool:
         """Enter a checked plan in the books; return whether it changes anything."""
         outcome = self._outcome
         late = self.policy.late if isinstance(self.policy, Planner) else frozenset[int]()
