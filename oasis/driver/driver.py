@@ -13,7 +13,17 @@ from dataclasses import replace
 from typing import Any, Generic
 
 from oasis.driver.closures import Closures
-from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, form_begun_in, was_edited
+from oasis.driver.entry import (
+    ANEW,
+    STATE,
+    Decided,
+    Entry,
+    Facts,
+    Spec,
+    differs,
+    form_begun_in,
+    was_edited,
+)
 from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import Calendar
@@ -690,13 +700,10 @@ class Driver(World, Generic[Spec]):
             # The state of the policy is lost, belongs to other machines or does not have this job:
             # only what was promised to owners counts, that is arrival, work done and admission.
             elif uid in specs:
-                arrived, done, given = (found[name] for name in ("arrived", "done", "given"))
-                self.remember(specs[uid], arrived, done, given, found.get("form", 0))
-                again = self._arrive_again[-1]
-                again.begun = found["given"] is not None
-                again.early = found.get("early", 0.0)
-                for name in ("admitted", "resizes", "restarts"):
-                    setattr(again, name, found[name])
+                kept = {name: found[name] for name in ANEW}
+                begun = found["given"] is not None
+                entry = Entry(specs[uid], _NO_JOB, work=0.0, begun=begun, **kept)
+                self._arrive_again.append(entry)
 
     def restored(
         self,
@@ -708,10 +715,10 @@ class Driver(World, Generic[Spec]):
         spec = specs.get(found["uid"])
         if spec is None or was_edited(spec, found):
             spec = as_it_was(found, spec)
-        form = found.get("form", 0)
+        form = found["form"]
         entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)
         source = replace(spec.job, arrival=entry.arrived)
-        if found.get("alone"):
+        if found["alone"]:
             source = form_begun_in(source.in_forms, form)
         # The policy knew this job as what was left of it, so it is shown that again.
         if len(source.in_forms) > 1:
@@ -724,11 +731,9 @@ class Driver(World, Generic[Spec]):
         )
         shown = form if entry.whole is not None and workers else 0
         entry.allocation = Allocation(workers, ps, shown)
-        entry.work = found["work"]
-        for name in STATE:
+        for name in (*ANEW, *STATE):
             setattr(entry, name, found[name])
         entry.settled, entry.begun = entry.allocation, entry.given is not None
-        entry.kept_until, entry.early = found.get("kept_until", 0.0), found.get("early", 0.0)
         entry.observed = [(slot, loss) for slot, loss in found["observed"]]
         return entry
 
@@ -745,4 +750,3 @@ def _delayed(job: Job, slot: int) -> Job:
 
 
 _NO_JOB = PolicyJob("", 0.0, 1.0, ())  # the policy's view of it is never read
-STATE = ("done", "held", "waiting_since", "admitted", "given", "resizes", "restarts")

@@ -158,29 +158,16 @@ class Entry(Generic[Spec]):
             "ps_count": self.spec.ps_count,
             "index": self.job.index,
             "since": int(self.job.arrival),
-            "left": self.left,
-            "work": self.work,
             "fixed": self.job.initial_workers,
-            "arrived": self.arrived,
-            "done": self.done,
+            "alone": not self.forms,
             "allocation": [list(map(list, tasks)) for tasks in self.allocation.by_group],
-            "held": self.held,
-            "waiting_since": self.waiting_since,
-            "admitted": self.admitted,
-            "given": self.given,
-            "resizes": self.resizes,
-            "restarts": self.restarts,
-            "observed": self.observed,
-            # written only where there is a minimum run time
-            **({"kept_until": self.kept_until} if self.kept_until else {}),
-            **({"early": self.early} if self.early else {}),
-            # a job of one form is written as it was before there were several
-            **({"form": self.form, "alone": not self.forms} if self._has_several else {}),
+            **{name: getattr(self, name) for name in (*ANEW, *STATE)},
         }
 
-    @property
-    def _has_several(self) -> bool:
-        return len(self.spec.job.in_forms) > 1
+
+# What is plain data: that which lasts if the policy gets to know a job anew, and the rest of it.
+ANEW = ("arrived", "done", "given", "form", "admitted", "resizes", "restarts", "early")
+STATE = ("work", "left", "held", "waiting_since", "kept_until", "observed")
 
 
 def _tasks(allocation: Allocation) -> list[tuple[int, int]]:

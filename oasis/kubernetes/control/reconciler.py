@@ -60,7 +60,7 @@ from oasis.scheduling.site import Site, cluster_of
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
-FORMAT = 4  # of the checkpoint
+FORMAT = 5  # of the checkpoint
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
 
 
