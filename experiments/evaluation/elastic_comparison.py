@@ -253,10 +253,6 @@ class SlotView:
         """Time before which `job` must not be changed: always 0."""
         return 0.0
 
-    def change_cost(self, job: PolicyJob) -> float:
-        """Time that a change of `job` is expected to cost: unknown here."""
-        return 0.0
-
     def was_admitted(self, job: PolicyJob) -> bool:
         """Whether `job` was admitted before; here no job arrives twice."""
         return False

@@ -127,8 +127,7 @@ def differs(live: LiveJob, left: int) -> bool:
     A plan of a gang may do more than that, because its last slot runs the whole minimum.
     """
     spare = 0
-    has_cost = live.held is not None and live.held.cost > 0
-    if live.schedule is not None and (live.job.min_workers > 1 or has_cost):
+    if live.schedule is not None and live.job.min_workers > 1:
         # The surplus of a gang's last slot is not work that is missing from the plan.
         spare = int(live.schedule.workers[:, COUNT].sum())
     return not (left == live.remaining or live.remaining < left <= spare)

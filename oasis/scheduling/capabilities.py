@@ -113,8 +113,11 @@ class Planner(BasePolicy):
         return {}
 
     def foresee(self, job: Job, now: int) -> Any:
-        """Return what would happen to `job` if it arrived in slot `now`; nothing changes."""
-        raise NotImplementedError
+        """Return what would happen to `job` if it arrived in slot `now`; nothing changes.
+
+        None if the policy cannot say it: a service then asks a copy of it to decide.
+        """
+        return None
 
     def making(self) -> dict[str, Any] | None:
         """Plain data from which its class builds the same policy; None if there are none."""

@@ -10,12 +10,12 @@ import math
 from array import array
 from collections.abc import Iterable
 
-from oasis.driver.books import BooksView
 from oasis.driver.loop import INFINITY, Loop, World
 from oasis.model.errors import InputError, describe
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
+from oasis.scheduling.view import View
 from oasis.simulator.costs import ChangeCosts, Costs
 from oasis.simulator.events import COMPLETION, LOSS, RETURN, Agenda, Outage
 from oasis.simulator.execution import Execution, Settled
@@ -141,7 +141,7 @@ class Engine(World):
             # Before anything happens: the time that passed had the allocations of the last instant.
             state.saving.advance(now, state.free)
 
-    def happen(self, view: BooksView) -> bool:
+    def happen(self, view: View) -> bool:
         """Take in what is due."""
         # Completions before losses before arrivals: work that ends now is not lost with a machine
         # that goes now, and what arrives finds the room of both.
@@ -155,7 +155,7 @@ class Engine(World):
             self.state.now = self._before  # a cancelled event does not make the run longer
         return bool(anything or view.arrived)
 
-    def carry_out(self, plan: Plan, view: BooksView) -> bool:
+    def carry_out(self, plan: Plan, view: View) -> bool:
         """Carry out a plan, which has been checked; return whether anything changed."""
         return self._do.carry_out(plan)
 
@@ -220,7 +220,7 @@ class Engine(World):
             self._loop.knows_forms,
         )
 
-    def _happen(self, view: BooksView) -> bool:
+    def _happen(self, view: View) -> bool:
         """Process due events; return if anything happened."""
         anything = False
         for _, kind, subject, version in self._agenda.take_events(view.now):

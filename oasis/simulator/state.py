@@ -69,7 +69,7 @@ class JobProgress:
         "waiting_since",
     )
     admitted = False  # in a simulation every job arrives once
-    kept_until = change_cost = 0.0  # a simulation knows neither
+    kept_until = 0.0  # a simulation has no minimum run time
 
     def __init__(
         self,

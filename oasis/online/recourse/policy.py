@@ -32,7 +32,7 @@ from oasis.online.recourse.rules import (
     check_unused,
     rule_name,
 )
-from oasis.online.recourse.staying import kinds_of, stay, weigh
+from oasis.online.recourse.staying import kinds_of, stay
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site, allocation_in, cluster_of
@@ -313,8 +313,6 @@ class Recourse(rolling.LivePlanner):
         self._note(view, planner, answer.rejected, broken)
         self.late |= late
         stay(planner.plan, self._kinds)
-        if weigh(planner.plan):
-            stay(planner.plan, self._kinds)
         self._carry_out(view, planner, answer)
         planner.plan.keep()
         return answer
@@ -346,7 +344,7 @@ class Recourse(rolling.LivePlanner):
             if live is None:
                 continue
             until = view.kept_until(job)
-            live.held = self._held(view.allocation(job), until, view.change_cost(job))
+            live.held = self._held(view.allocation(job), until)
             changed |= until == view.now > 0  # from now on it may change
             # What holds something has begun in its form, even if no slot has passed since.
             if live.forms and (held := view.allocation(job)) != NOTHING:
@@ -359,18 +357,16 @@ class Recourse(rolling.LivePlanner):
             if rolling.differs(live, left):
                 planner.revise(job.index, left)
                 changed = True
-            elif live.held is not None and live.held.cost:
-                live.remaining = left  # the plan is for more work than that
         return changed
 
-    def _held(self, allocation: Allocation, until: float, cost: float) -> Held | None:
+    def _held(self, allocation: Allocation, until: float) -> Held | None:
         """Return what a job holds, by server of the model."""
         if not allocation.workers:
             return None
         first = len(self._site.machines_for(TaskGroup.WORKER))
         workers = np.array(allocation.workers, dtype=np.int64)
         ps = np.array(allocation.ps, dtype=np.int64).reshape(-1, 2)
-        return Held(workers, ps - (first, 0), int(until), cost)
+        return Held(workers, ps - (first, 0), int(until))
 
     def _renewed(
         self, view: View, planner: Replanner, forms: dict[int, int]
@@ -425,7 +421,6 @@ class Recourse(rolling.LivePlanner):
             wanted = NOTHING if schedule is None else allocation_in(schedule, now, self._site)
             if wanted != view.allocation(job):
                 answer.changes[job.index] = wanted
-                live.held = self._held(wanted, 0.0, view.change_cost(job))
             if schedule is not None:
                 # The first slot in which something may change; asking at
                 # every planned slot is never too late.

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from baselines.elasticflow import TOO_LATE, Claim, ElasticFlow, FreeSlots, Size
-from oasis.driver.books import BooksView
 from oasis.model.errors import InputError
 from oasis.model.utility import Constant, Deadline, Sigmoid
 from oasis.scheduling import FixedPs, Machine, PolicyJob, Site
+from oasis.scheduling.view import View
 from oasis.simulator import ChangeCosts, Engine, Workload, replay
 from tests.unit.baselines.controllers import engine, job, workers, workload
 
@@ -78,12 +78,12 @@ def test_a_job_that_was_admitted_is_never_turned_away():
     made = policy()
     work = workload(due("a", 1000.0, 1.0))
     run = Engine(work, made)
-    view = BooksView(run.state, "elasticflow", True)
+    view = View(run.state, "elasticflow", True)
     run.state.jobs[0] = run._enter(work.jobs[0])
     view.arrived.append(work.jobs[0])
     assert made.decide(view).rejected == {0: TOO_LATE}
 
-    class Again(BooksView):
+    class Again(View):
         def was_admitted(self, job):
             return True
 

@@ -11,7 +11,6 @@ from prometheus_client import generate_latest
 
 import oasis
 from baselines import FIFO
-from oasis.driver.books import BooksView
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
 from oasis.driver.policy_state import policy_state, site_text
@@ -24,6 +23,7 @@ from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.model.errors import PolicyError
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.site import policy_job
+from oasis.scheduling.view import View
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.fakes import site_for, specs_of
 
@@ -40,13 +40,13 @@ def entries() -> dict[int, Entry[JobSpec]]:
     return found
 
 
-def view(told: bool = False, down: set[int] | None = None, **allocations: Allocation) -> BooksView:
+def view(told: bool = False, down: set[int] | None = None, **allocations: Allocation) -> View:
     found = entries()
     for name, allocation in allocations.items():
         found[int(name[1:])].allocation = allocation
     books: Driver[JobSpec] = Driver(FIFO(), SITE)
     books.slot, books.entries, books.away = 3, found, down or set()
-    return BooksView(books, "mine", told)
+    return View(books, "mine", told)
 
 
 # -- entries and views ---------------------------------------------------------------------------

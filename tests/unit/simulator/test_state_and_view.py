@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.driver.books import BooksView
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
+from oasis.scheduling.view import View
 from oasis.simulator.outcome import MachineUse
 from oasis.simulator.state import JobProgress, State
 from tests.builders import gang as job
@@ -149,7 +149,7 @@ def test_free_and_capacity_are_copies_to_plan_on() -> None:
     state = State(SITE)
     started(state, job(), TWO_AND_ONE)
     state.lose(1)
-    view = BooksView(state, "mine", told_remaining=False)
+    view = View(state, "mine", told_remaining=False)
     assert view.free() == [(2, 4), (0, 0)]
     assert view.capacity() == [(4, 8), (0, 0)]
     view.free()[0] = (99, 99)
@@ -160,7 +160,7 @@ def test_free_and_capacity_are_copies_to_plan_on() -> None:
 def test_nobody_looks_at_a_job_without_an_observation() -> None:
     state = State(SITE)
     progress = started(state, job())
-    assert BooksView(state, "mine", told_remaining=False).observed(progress.job) is None
+    assert View(state, "mine", told_remaining=False).observed(progress.job) is None
 
 
 # -- progress of one job ---------------------------------------------------------------------------
