@@ -1,6 +1,6 @@
 """One event-driven simulator on which every policy competes (docs/simulator)."""
 
-from oasis.scheduling.job import NOTHING, Allocation, ByBandwidth, FixedPs, PolicyJob, TrainingCurve
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob, TrainingCurve
 from oasis.scheduling.placement import BestFit, Placement, Room, RoundRobin
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.site import Machine, Site
@@ -28,14 +28,12 @@ __all__ = [
     "NOTHING",
     "Allocation",
     "BestFit",
-    "ByBandwidth",
     "ChangeCosts",
     "Communication",
     "Costs",
     "CpuSharing",
     "ElasticWorkload",
     "Engine",
-    "FixedPs",
     "JobTimes",
     "Linear",
     "Load",

@@ -52,8 +52,6 @@ from oasis.model.validation import (
     number,
 )
 from oasis.scheduling.job import (
-    ByBandwidth,
-    FixedPs,
     PolicyJob,
     TrainingCurve,
     Unvalued,
@@ -331,7 +329,8 @@ class JobEntry(InForms):
             min_workers=least,
             initial_workers=initial,
             max_workers=most,
-            ps_rule=ByBandwidth(ps.per_worker) if isinstance(ps, ServerShare) else FixedPs(ps),
+            ps_per_worker=ps.per_worker if isinstance(ps, ServerShare) else 0.0,
+            fixed_ps=None if isinstance(ps, ServerShare) else ps,
             worker_cpu=job.worker_cpu,
             ps_cpu=job.ps_cpu,
             gradient_mb=job.gradient_mb,
