@@ -4,7 +4,7 @@ from oasis.scheduling.job import NOTHING, Allocation, PolicyJob, TrainingCurve
 from oasis.scheduling.placement import BestFit, Placement, Room, RoundRobin
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.costs import ChangeCosts, Costs
+from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.elastic import ElasticWorkload, elastic_from_dict, read_elastic, write_elastic
 from oasis.simulator.elastic_generator import generate_elastic
 from oasis.simulator.engine import Engine
@@ -30,7 +30,6 @@ __all__ = [
     "BestFit",
     "ChangeCosts",
     "Communication",
-    "Costs",
     "CpuSharing",
     "ElasticWorkload",
     "Engine",

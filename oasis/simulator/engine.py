@@ -16,7 +16,7 @@ from oasis.model.errors import InputError, describe
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
-from oasis.simulator.costs import ChangeCosts, Costs
+from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.events import COMPLETION, LOSS, RETURN, Agenda, Outage
 from oasis.simulator.execution import Execution, Settled
 from oasis.simulator.observation import Observation, Samples
@@ -37,7 +37,7 @@ class Engine(World):
         The policy; it is reset, then asked at every instant.
     speed : Speed
         Speed model; linear in workers by default.
-    costs : Costs
+    costs : ChangeCosts
         Time that changes cost; nothing by default.
     outages : iterable of Outage
         Losses of servers; jobs on a lost server lose all they hold, and of their progress what
@@ -67,7 +67,7 @@ class Engine(World):
         policy: Policy,
         *,
         speed: Speed | None = None,
-        costs: Costs | None = None,
+        costs: ChangeCosts | None = None,
         outages: Iterable[Outage] = (),
         on_settled: Settled | None = None,
         observation: Observation | None = None,
@@ -77,7 +77,7 @@ class Engine(World):
         _expect_models(speed, costs)
         self.workload, self.policy = workload, policy
         self.speed: Speed = speed or Linear()
-        self.costs: Costs = costs or ChangeCosts()
+        self.costs = costs or ChangeCosts()
         self.state = State(workload.site)
         self.timeline: list[tuple[float, tuple[int, ...]]] = []
         self.machine_use = MachineUse(self.state) if record_machines else None

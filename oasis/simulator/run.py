@@ -16,7 +16,7 @@ from oasis.online.oasis import OASiS
 from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
-from oasis.simulator.costs import Costs
+from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.engine import Engine
 from oasis.simulator.events import Outage
 from oasis.simulator.execution import Settled
@@ -36,7 +36,7 @@ def replay(
     policy: Policy,
     *,
     speed: Speed | None = None,
-    costs: Costs | None = None,
+    costs: ChangeCosts | None = None,
     outages: Iterable[Outage] = (),
     on_settled: Settled | None = None,
     observation: Observation | None = None,
@@ -78,7 +78,7 @@ def simulate(
     policy: Policy,
     *,
     speed: Speed | None = None,
-    costs: Costs | None = None,
+    costs: ChangeCosts | None = None,
     outages: Iterable[Outage] = (),
     on_decision: Callable[[Decision], None] | None = None,
 ) -> Run:
