@@ -20,7 +20,6 @@ from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.events import COMPLETION, LOSS, RETURN, Agenda, Outage
 from oasis.simulator.execution import Execution, Settled
 from oasis.simulator.observation import Observation, Samples
-from oasis.simulator.outcome import MachineUse
 from oasis.simulator.speed import Linear, Load, Speed
 from oasis.simulator.state import Checkpoints, JobProgress, State
 from oasis.simulator.workload import Workload
@@ -46,8 +45,6 @@ class Engine(World):
         Called for each job that finished or was rejected.
     observation : Observation, optional
         Sampling of the evaluation functions of jobs with a training curve; none by default.
-    record_machines : bool
-        Whether to keep what each machine was used for over time, `machine_use`.
 
     Examples
     --------
@@ -71,7 +68,6 @@ class Engine(World):
         outages: Iterable[Outage] = (),
         on_settled: Settled | None = None,
         observation: Observation | None = None,
-        record_machines: bool = False,
     ) -> None:
         check_policy(policy)
         _expect_models(speed, costs)
@@ -80,7 +76,6 @@ class Engine(World):
         self.costs = costs or ChangeCosts()
         self.state = State(workload.site)
         self.timeline: list[tuple[float, tuple[int, ...]]] = []
-        self.machine_use = MachineUse(self.state) if record_machines else None
         self._agenda = Agenda(workload.jobs, _checked(outages, workload))
         self._do = Execution(self.state, self._agenda, self.speed, self.costs, on_settled)
         self._observation = observation
@@ -167,8 +162,6 @@ class Engine(World):
             # between would hold for no time at all.
             if self.speed.coupled:
                 self._do.set_speeds()
-        if self.machine_use is not None:
-            self.machine_use.note()
 
     def finish(self) -> None:
         """Account for the time up to the end of the run of the jobs that are still there.

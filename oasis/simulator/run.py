@@ -40,7 +40,6 @@ def replay(
     outages: Iterable[Outage] = (),
     on_settled: Settled | None = None,
     observation: Observation | None = None,
-    record_machines: bool = False,
 ) -> Outcome:
     """Run `policy` on `workload`; the parameters are those of `Engine`.
 
@@ -68,7 +67,6 @@ def replay(
         outages=outages,
         on_settled=on_settled,
         observation=observation,
-        record_machines=record_machines,
     )
     return _run(engine, policy, None)
 
@@ -216,7 +214,6 @@ def _run(engine: Engine, policy: Policy, seed: int | None) -> Outcome:
         seed=seed,
         version=__version__,
         saving=tuple(engine.state.saving.busy) if any(engine.state.saving.busy) else (),
-        machines=None if engine.machine_use is None else engine.machine_use.timelines(),
     )
 
 
