@@ -367,7 +367,6 @@ def replay_each(
     policies: Mapping[str, Mapping[str, Any]],
     *,
     on_settled: Callable[[], None] | None = None,
-    options: Mapping[str, Any] | None = None,
     keep_interrupted: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Run each policy on `workload`; its figures by its name, as plain data.
@@ -375,14 +374,12 @@ def replay_each(
     Parameters
     ----------
     workload : Workload
-        Rigid or elastic jobs.
+        Rigid or elastic jobs. Of elastic ones, the figures also say how often they were changed and
+        what that cost them.
     policies : mapping of str to mapping
         The options of each policy that differ from their defaults, by its name.
     on_settled : callable, optional
         Called for each job that finished, for progress.
-    options : mapping, optional
-        Further arguments of `oasis.simulator.replay`: speed, costs, observation. Where they are
-        given, the figures say how often jobs were changed and what that cost them too.
     keep_interrupted : bool
         Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does; those that
         have no figures are missing then.
@@ -404,7 +401,7 @@ def replay_each(
     told = None if on_settled is None else lambda _: on_settled()
 
     def run(name: str) -> dict[str, Any]:
-        row = _run(workload, made[name], told, options)
+        row = _run(workload, made[name], told)
         return row | entry_of(name).recorded(policies[name], row["parameters"])
 
     return until_interrupted(made, run, keep=keep_interrupted)[0]
@@ -417,12 +414,10 @@ CHANGES = (
 )
 
 
-def _run(
-    workload: Workload, policy: Policy, told: Any, options: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    outcome = replay(workload, policy, on_settled=told, **(options or {}))
+def _run(workload: Workload, policy: Policy, told: Any) -> dict[str, Any]:
+    outcome = replay(workload, policy, on_settled=told)
     found = replayed_figures(policy, outcome)
-    return found if options is None else found | measured(outcome, *CHANGES)
+    return found | measured(outcome, *CHANGES) if workload.document else found
 
 
 def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:

@@ -35,8 +35,8 @@ from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.scheduling.site import Machine, Site, cluster_of, policy_job
-from oasis.simulator import Outcome, replay
-from oasis.simulator.elastic import ElasticWorkload
+from oasis.simulator import Outcome, Workload, replay
+from oasis.simulator.elastic import FORMAT
 from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
 
 # How many times as far as a plan reaches nothing may run before no more is expected: by then every
@@ -119,7 +119,7 @@ class ElasticModel:
 
     Parameters
     ----------
-    made : ElasticWorkload
+    made : Workload
         The machines and the jobs' speeds.
     slot_seconds : float
         Length of a slot.
@@ -131,28 +131,30 @@ class ElasticModel:
 
     Examples
     --------
-    >>> from oasis.simulator import elastic_from_dict, generate_elastic
-    >>> data = dict(generate_elastic(jobs=1, seed=1).document)
+    >>> import json
+    >>> from oasis.model.examples import example_text
+    >>> from oasis.simulator import elastic_from_dict
+    >>> data = json.loads(example_text("elastic"))
     >>> worth = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
     >>> data["jobs"] = [data["jobs"][0] | {"utility": worth}]
     >>> made = elastic_from_dict(data)
     >>> model = ElasticModel(made, 600.0)
-    >>> seen = model.translate(made.workload.jobs[0], slot=1)
-    >>> round(made.workload.jobs[0].work), seen.speeds, seen.job.source.work(600.0)
-    (474, (600.0,), 1)
+    >>> seen = model.translate(made.jobs[0], slot=1)
+    >>> round(made.jobs[0].work), seen.speeds, seen.job.source.work(600.0)
+    (4303, (600.0,), 8)
     """
 
-    def __init__(self, made: ElasticWorkload, slot_seconds: float) -> None:
+    def __init__(self, made: Workload, slot_seconds: float) -> None:
         if not slot_seconds > 0:
             raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
-        for k, job in enumerate(made.workload.jobs):
+        for k, job in enumerate(made.jobs):
             if not job.has_utility:
                 expected = (
                     "expected a utility: oasis and recourse weigh jobs by what they are worth"
                 )
                 raise InstanceError(f"jobs[{k}].utility", expected)
         self.made, self.length = made, float(slot_seconds)
-        real = made.workload.site
+        real = made.site
         # On the real machines: the model splits parameter servers, which machines cannot.
         self._empty = EmptyCluster(real, BestFit)
         machines = tuple(
@@ -170,7 +172,7 @@ class ElasticModel:
     def jobs(self) -> list[Job]:
         """The model's jobs, each arriving in the first slot that begins after it came."""
         found = []
-        for job in self.made.workload.jobs:
+        for job in self.made.jobs:
             source = self.translate(job, math.ceil(job.arrival / self.length)).job.source
             assert source is not None
             found.append(source)
@@ -183,7 +185,7 @@ class ElasticModel:
         A job that needs more, on all machines, would never be planned and would wait for ever.
         """
         longest = slots_needed(self.made, self.length)
-        for job in self.made.workload.jobs:
+        for job in self.made.jobs:
             if ways := self.fitting(job):
                 source = self.translate(job, 0).job.source
                 assert source is not None
@@ -480,7 +482,7 @@ def _with_servers(room: Room, job: PolicyJob, workers: tuple[tuple[int, int], ..
 
 
 def elastic_policy(
-    name: str, options: Mapping[str, Any], made: ElasticWorkload, slot_seconds: float = SLOT_SECONDS
+    name: str, options: Mapping[str, Any], made: Workload, slot_seconds: float = SLOT_SECONDS
 ) -> Policy:
     """A fresh policy for `made`.
 
@@ -493,7 +495,7 @@ def elastic_policy(
         Name in the registry.
     options : mapping
         Its options that differ from their defaults.
-    made : ElasticWorkload
+    made : Workload
         The jobs that it will run on.
     slot_seconds : float
         Length of the slots of OASiS and recourse.
@@ -507,8 +509,10 @@ def elastic_policy(
 
     Examples
     --------
-    >>> from oasis.simulator import generate_elastic
-    >>> elastic_policy("dragon", {}, generate_elastic(jobs=2)).name
+    >>> import json
+    >>> from oasis.model.examples import example_text
+    >>> from oasis.simulator import elastic_from_dict
+    >>> elastic_policy("dragon", {}, elastic_from_dict(json.loads(example_text("elastic")))).name
     'dragon'
     """
     if name not in (OASIS, RECOURSE):
@@ -533,9 +537,9 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
     )
 
 
-def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
+def utility_of(made: Workload, outcome: Outcome) -> float | None:
     """Total utility of the finished jobs; None if some job has no utility."""
-    jobs = {job.id: job for job in made.workload.jobs}
+    jobs = {job.id: job for job in made.jobs}
     if not all(job.has_utility for job in jobs.values()):
         return None
     worth = []
@@ -545,9 +549,7 @@ def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
     return math.fsum(worth)
 
 
-def elastic_figures(
-    made: ElasticWorkload, outcome: Outcome, bound: ElasticBound | None
-) -> dict[str, Any]:
+def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None) -> dict[str, Any]:
     """The figures of one run by which policies are compared; measured times come last.
 
     Restarts are all changes of a running or paused job: resumed, resized, moved.
@@ -574,7 +576,7 @@ def _share(utility: float | None, bound: ElasticBound | None) -> float | None:
 
 
 def compare_elastic(
-    made: ElasticWorkload,
+    made: Workload,
     policies: Mapping[str, Mapping[str, Any]],
     *,
     slot_seconds: float = SLOT_SECONDS,
@@ -585,7 +587,7 @@ def compare_elastic(
 
     Parameters
     ----------
-    made : ElasticWorkload
+    made : Workload
         The jobs and the machines.
     policies : mapping of str to mapping
         The options of each policy that differ from their defaults, by its name.
@@ -603,30 +605,33 @@ def compare_elastic(
 
     Examples
     --------
-    >>> from oasis.simulator import generate_elastic
-    >>> found = compare_elastic(generate_elastic(jobs=3, seed=1), {"fifo": {}, "dragon": {}})
+    >>> import json
+    >>> from oasis.model.examples import example_text
+    >>> from oasis.simulator import elastic_from_dict
+    >>> made = elastic_from_dict(json.loads(example_text("elastic")))
+    >>> found = compare_elastic(made, {"fifo": {}, "dragon": {}})
     >>> [row["finished"] for row in found.policies.values()], found.about["bound"]
-    ([3, 3], None)
+    ([12, 12], None)
     """
     makers = {
         name: elastic_policy(name, given, made, slot_seconds) for name, given in policies.items()
     }
-    valued = all(job.has_utility for job in made.workload.jobs)
+    valued = all(job.has_utility for job in made.jobs)
     bound = elastic_bound(made, slot_seconds) if valued else None
     told = None if on_settled is None else lambda _: on_settled()
 
     def run(name: str) -> dict[str, Any]:
         policy = makers[name]
-        outcome = replay(made.workload, policy, on_settled=told, **made.options)
+        outcome = replay(made, policy, on_settled=told)
         parameters = {**policies[name], **parameters_of(policy)}
         said = entry_of(name).recorded(policies[name], parameters) | {"report": report_of(policy)}
         return elastic_figures(made, outcome, bound) | said
 
     rows, missing = until_interrupted(makers, run, keep=keep_interrupted)
     about = {
-        "jobs": len(made.workload.jobs),
-        "format": made.document["format"],
-        "machines": len(made.workload.site.machines),
+        "jobs": len(made.jobs),
+        "format": FORMAT,
+        "machines": len(made.site.machines),
         "slot_seconds": slot_seconds,
         "bound": None if bound is None else bound.value,
         "version": oasis.__version__,

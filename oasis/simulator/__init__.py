@@ -5,8 +5,7 @@ from oasis.scheduling.placement import BestFit, Placement, Room, RoundRobin
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.costs import ChangeCosts
-from oasis.simulator.elastic import ElasticWorkload, elastic_from_dict, read_elastic, write_elastic
-from oasis.simulator.elastic_generator import generate_elastic
+from oasis.simulator.elastic import elastic_from_dict, read_elastic, write_elastic
 from oasis.simulator.engine import Engine
 from oasis.simulator.events import Outage
 from oasis.simulator.observation import Observation
@@ -31,7 +30,6 @@ __all__ = [
     "ChangeCosts",
     "Communication",
     "CpuSharing",
-    "ElasticWorkload",
     "Engine",
     "JobTimes",
     "Linear",
@@ -55,7 +53,6 @@ __all__ = [
     "View",
     "Workload",
     "elastic_from_dict",
-    "generate_elastic",
     "read_elastic",
     "replay",
     "rigid_workload",

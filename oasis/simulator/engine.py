@@ -20,7 +20,7 @@ from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.events import COMPLETION, LOSS, RETURN, Agenda, Outage
 from oasis.simulator.execution import Execution, Settled
 from oasis.simulator.observation import Observation, Samples
-from oasis.simulator.speed import Linear, Load, Speed
+from oasis.simulator.speed import Load, Speed
 from oasis.simulator.state import Checkpoints, JobProgress, State
 from oasis.simulator.workload import Workload
 
@@ -35,16 +35,16 @@ class Engine(World):
     policy : Policy
         The policy; it is reset, then asked at every instant.
     speed : Speed
-        Speed model; linear in workers by default.
+        Speed model; that of `workload` by default.
     costs : ChangeCosts
-        Time that changes cost; nothing by default.
+        Time that changes cost; as `workload` says by default.
     outages : iterable of Outage
         Losses of servers; jobs on a lost server lose all they hold, and of their progress what
         `costs` says.
     on_settled : callable, optional
         Called for each job that finished or was rejected.
     observation : Observation, optional
-        Sampling of the evaluation functions of jobs with a training curve; none by default.
+        Sampling of the evaluation functions of jobs with a training curve; likewise.
 
     Examples
     --------
@@ -72,8 +72,8 @@ class Engine(World):
         check_policy(policy)
         _expect_models(speed, costs)
         self.workload, self.policy = workload, policy
-        self.speed: Speed = speed or Linear()
-        self.costs = costs or ChangeCosts()
+        self.speed, self.costs = speed or workload.speed, costs or workload.costs
+        observation = observation or workload.observation
         self.state = State(workload.site)
         self.timeline: list[tuple[float, tuple[int, ...]]] = []
         self._agenda = Agenda(workload.jobs, _checked(outages, workload))

@@ -170,12 +170,10 @@ def _expect_workload(workload: object) -> None:
     got = describe(workload)
     if isinstance(workload, (str, os.PathLike)):
         file = repr(os.fspath(workload))
-        got += f"; read_elastic({file}).workload is one of elastic jobs, and "
+        got += f"; read_elastic({file}) is one of elastic jobs, and "
         got += f"rigid_workload(oasis.traces.read_plain({file}).jobs, servers, gpus) one of a trace"
     elif isinstance(workload, Instance):
         got += "; oasis.simulate(instance, policy) runs a policy on it"
-    elif isinstance(getattr(workload, "workload", None), Workload):
-        got += "; replay(made.workload, policy, **made.options) takes such jobs"
     elif callable(getattr(workload, "decide", None)):
         got += ", a policy; the workload comes first"
     raise TypeError(f"workload: expected an oasis.simulator.Workload, got {got}")
