@@ -194,7 +194,7 @@ class _Switching(_Configurations):
             more[on, piece] = (self._uses[way[on]] - at[on]) / step[on, None]
             at[on], pace[on] = self._uses[way[on]], self._paces[way[on]]
             paid[on] = costs[on, way[on]]
-        self._work, self._more = work.ravel(), more.reshape(slots * ways, -1)
+        self._work, self._more = work.ravel(), more.reshape(slots * ways, self._uses.shape[1])
         return found.ravel()
 
     def _load(self, order: IntArray, taken: FloatArray) -> FloatArray:

@@ -206,6 +206,9 @@ def test_a_job_that_never_fits_is_worth_nothing():
         "jobs": [job | {"utility": {"kind": "constant", "value": 7.0}}],
     }
     assert elastic_bound(elastic_from_dict(data), 60.0).value == 0.0
+    switching = {"forms": [{"work": 9.0}, {"work": 8.0}], "switch": "restart"}
+    one = data | {"jobs": [data["jobs"][0] | switching]}
+    assert elastic_bound(elastic_from_dict(one), 60.0).value == 0.0
     data["machines"][0]["capacity"]["gpu"] = 3
     assert elastic_bound(elastic_from_dict(data), 60.0).value == pytest.approx(7.0)
 
