@@ -146,30 +146,12 @@ class LimitedDemand(Sequence[tuple[int, int]]):
 
     Two such demands are equal if they are of the same amounts and the same machines, so whatever
     is known of tasks by their demand holds for the machines, too.
-
-    Parameters
-    ----------
-    amounts : tuple of (resource index, amount)
-        Reserved amounts, in grid units.
-    machines : frozenset of int
-        Those that admit it, by their index in `Site.machines`.
-    requires : Requirement
-        Labels that it requires of the machines.
-    unmet : str or None
-        A label that no machine has as it must be; None if some machine admits the task.
-
-    Examples
-    --------
-    >>> from oasis.model.forms import Requirement
-    >>> demand = LimitedDemand(((0, 1),), frozenset({2}), Requirement({"gpu": ["h100"]}))
-    >>> list(demand), demand.machines
-    ([(0, 1)], frozenset({2}))
     """
 
-    amounts: tuple[tuple[int, int], ...]
-    machines: frozenset[int]
-    requires: Requirement
-    unmet: str | None = None
+    amounts: tuple[tuple[int, int], ...]  # (resource index, grid units)
+    machines: frozenset[int]  # those that admit it
+    requires: Requirement  # labels that it requires of them
+    unmet: str | None = None  # a label that no machine has as it must be; None if some does
 
     def __len__(self) -> int:
         return len(self.amounts)
@@ -192,15 +174,7 @@ def admits(demand: Demand, machine: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unvalued:
-    """Utility of a job without one, as in a trace: 1 at every delay.
-
-    A policy that goes by value can so run on a trace; no total utility is made of it.
-
-    Examples
-    --------
-    >>> float(Unvalued()(1e6))
-    1.0
-    """
+    """Utility of a job without one: 1 at every delay; no total utility is made of it."""
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return np.ones_like(delay, dtype=float)
@@ -424,28 +398,7 @@ declaring told_remaining
 class UntoldJob(PolicyJob):
     """A job in the view of a policy that does not declare `told_remaining`.
 
-    It has all that a `PolicyJob` has but what says how much work it is: `work`, `source` and
-    `curve` raise `PolicyError`.
-
-    Examples
-    --------
-    A policy that sorts by work, and forgets to say that it needs to know it:
-
-    >>> from baselines import FIFO
-    >>> from oasis.simulator import PlainJob, replay, rigid_workload
-    >>> class Shortest(FIFO):
-    ...     name = "shortest"
-    ...     def key(self, job, workers, view):
-    ...         return job.work
-    >>> jobs = [PlainJob("a", 0.0, 60.0, 8)]
-    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), Shortest())
-    Traceback (most recent call last):
-    oasis.model.errors.PolicyError: policy shortest [job a]: asked for work of a job without \
-declaring told_remaining
-    >>> class Told(Shortest):
-    ...     told_remaining = True
-    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), Told()).completions
-    [60.0]
+    What says how much work it is, `work`, `source` and `curve`, raises `PolicyError`.
     """
 
     __slots__ = ("policy",)

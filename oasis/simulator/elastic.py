@@ -491,20 +491,7 @@ def elastic_from_window(window: Window, options: MachineOptions) -> Workload:
 
     A job may run with one worker and with up to ``options.elasticity`` times the recorded ones; it
     begins with as many as recorded. Its work is what the recorded workers did in the recorded time,
-    and n workers are n times as fast as one. The machines are those that `options` give for
-    workers; there are no parameter servers, no gradients and no costs. All of that can be changed
-    in the file that `write_elastic` writes.
-
-    Examples
-    --------
-    >>> from oasis.simulator.elastic import elastic_from_window
-    >>> from oasis.traces import MachineOptions
-    >>> from oasis.traces.window import JobRecord, Window
-    >>> record = JobRecord("a", 100.0, 3600.0, 4, 4, {"gpu": 1.0})
-    >>> made = elastic_from_window(Window(100.0, (record,), {}), MachineOptions(elasticity=2.0))
-    >>> job = made.jobs[0]
-    >>> job.arrival, job.work, job.min_workers, job.max_workers
-    (0.0, 14400.0, 1, 8)
+    and n workers are n times as fast as one. There are no parameter servers and no costs.
     """
     gpus = options.gpus_per_server
     machine = {

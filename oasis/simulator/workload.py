@@ -130,15 +130,7 @@ def rigid_workload(
 def rigid_workload_on(
     jobs: Iterable[PlainJob], gpus: Sequence[int], placement: str = "pooled"
 ) -> Workload:
-    """Plain jobs on machines that may differ; `gpus` are those of each machine.
-
-    Parameters and errors are otherwise those of `rigid_workload`.
-
-    Examples
-    --------
-    >>> rigid_workload_on([PlainJob("a", 0.0, 60.0, 6)], [8, 4, 4]).site.machines[0].amounts
-    (16.0,)
-    """
+    """As `rigid_workload`, on machines that may differ; `gpus` are those of each machine."""
     if isinstance(jobs, (str, os.PathLike)):
         how = f"oasis.traces.read_plain({os.fspath(jobs)!r}).jobs reads them from that file"
         raise TypeError(f"jobs: expected plain jobs, got {describe(jobs)}; {how}")

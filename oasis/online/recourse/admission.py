@@ -20,17 +20,12 @@ MEMORY = 200
 
 
 class AdmissionRule:
-    """Decides on admission under commitment on arrival.
+    """Decides on admission under commitment on arrival; this one takes every job with a schedule.
 
-    A job is admitted if Algorithm 2 finds a schedule of positive payoff at the rule's prices,
-    where promised jobs may have to move, and the rule then accepts it. This one takes every job
-    with a schedule.
-
-    Parameters
-    ----------
-    min_utility_fraction : float
-        phi: only completions worth at least this much of a job's best are promised. A job that
-        would be late takes room from others that would not; refusing it early is cheap.
+    A job is admitted if Algorithm 2 finds a schedule of positive payoff at the rule's prices, where
+    promised jobs may have to move, and the rule accepts it. Only completions worth at least
+    `min_utility_fraction` of a job's best are promised: a job that would be late takes room from
+    others that would not, and refusing it early is cheap.
     """
 
     REMADE: tuple[str, ...] = ()  # what a fresh rule of the same making has: no state holds it
