@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 
 import numpy as np
 
@@ -314,10 +313,8 @@ def site_of(cluster: Cluster, horizon: int | None = None, grid: int = FINE) -> S
 
 def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:
     """Return the allocation of a job by slot; machines are indices of `site`."""
-    workers = _tasks_by_slot(schedule.workers, 0)
-    ps = _tasks_by_slot(schedule.ps, len(site.machines_for(TaskGroup.WORKER)))
-    form = schedule.form
-    return {slot: Allocation(tasks, ps.get(slot, ()), form) for slot, tasks in workers.items()}
+    slots = np.unique(schedule.workers[:, SLOT]).tolist()
+    return {slot: allocation_in(schedule, slot, site) for slot in slots}
 
 
 def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
@@ -327,13 +324,6 @@ def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
     if not workers:
         return NOTHING
     return Allocation(workers, _tasks_in(schedule.ps, slot, first_ps), schedule.form)
-
-
-def _tasks_by_slot(rows: IntArray, offset: int) -> dict[int, Tasks]:
-    return {
-        slot: tuple((server + offset, count) for _, server, count in group)
-        for slot, group in groupby(rows.tolist(), key=lambda row: row[SLOT])
-    }
 
 
 def _tasks_in(rows: IntArray, slot: int, offset: int) -> Tasks:
