@@ -49,26 +49,11 @@ class BySlots:
     """A utility by the delay in seconds, as one by the delay in slots.
 
     A job that ends in slot d after that of its arrival is counted at the end of that slot.
-
-    Parameters
-    ----------
-    seconds : Utility
-        Utility by the delay in seconds.
-    length : float
-        Length of a slot, seconds.
-    first : float
-        Seconds from the true arrival to the end of the slot in which the job arrives.
-
-    Examples
-    --------
-    >>> from oasis.model.utility import Deadline
-    >>> BySlots(Deadline(5.0, 1000.0), 600.0, 300.0)([0, 1, 2]).tolist()
-    [5.0, 5.0, 0.0]
     """
 
     seconds: Utility
-    length: float
-    first: float
+    length: float  # of a slot, seconds
+    first: float  # seconds from the true arrival to the end of the slot in which the job arrives
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return self.seconds(self._delays(delay))
@@ -84,25 +69,15 @@ class BySlots:
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A job in the model's terms.
+    """A job in the model's terms."""
 
-    Parameters
-    ----------
-    job : PolicyJob
-        On the site of the model, times in slots; its `source` is the model's job.
-    ways : tuple of int
-        The forms of the elastic job that those of the model's stand for, in their order.
-    speeds : tuple of float
-        Worker-seconds of the elastic job that count as one worker-slot of the model's, by form.
-    """
-
-    job: PolicyJob
-    ways: tuple[int, ...]
-    speeds: tuple[float, ...]
+    job: PolicyJob  # on the site of the model, times in slots; its `source` is the model's job
+    ways: tuple[int, ...]  # forms of the elastic job that those of the model's stand for, in order
+    speeds: tuple[float, ...]  # worker-seconds that count as one of its worker-slots, by form
 
 
 class ElasticModel:
-    """The translation of one elastic workload.
+    """The translation of one elastic workload; `InstanceError` if a job has no utility.
 
     Machines: all of them host workers, none parameter servers. A worker reserves its own demand and
     as much of the parameter servers' as falls to each worker where that is most, so that whatever
@@ -116,32 +91,6 @@ class ElasticModel:
     that fit the empty cluster; a job keeps the form in which it begins even if it may switch.
 
     Utility: by the delay to the end of the slot of completion.
-
-    Parameters
-    ----------
-    made : Workload
-        The machines and the jobs' speeds.
-    slot_seconds : float
-        Length of a slot.
-
-    Raises
-    ------
-    InstanceError
-        If a job has no utility.
-
-    Examples
-    --------
-    >>> import json
-    >>> from oasis.model.examples import example_text
-    >>> from oasis.simulator import elastic_from_dict
-    >>> data = json.loads(example_text("elastic"))
-    >>> worth = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
-    >>> data["jobs"] = [data["jobs"][0] | {"utility": worth}]
-    >>> made = elastic_from_dict(data)
-    >>> model = ElasticModel(made, 600.0)
-    >>> seen = model.translate(made.jobs[0], slot=1)
-    >>> round(made.jobs[0].work), seen.speeds, seen.job.source.work(600.0)
-    (4303, (600.0,), 8)
     """
 
     def __init__(self, made: Workload, slot_seconds: float) -> None:
@@ -322,13 +271,6 @@ class Slotted:
     parameter servers find no room, or that is planned with fewer workers than it works with, takes
     what the others leave, by best fit, its fewest workers at least; if it finds no room it holds
     nothing in that slot. The scheduler plans anew what was not done.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy that plans.
-    model : ElasticModel
-        The model of the machines and the jobs that it sees.
     """
 
     slotted = False
@@ -484,36 +426,11 @@ def _with_servers(room: Room, job: PolicyJob, workers: tuple[tuple[int, int], ..
 def elastic_policy(
     name: str, options: Mapping[str, Any], made: Workload, slot_seconds: float = SLOT_SECONDS
 ) -> Policy:
-    """A fresh policy for `made`.
+    """A fresh policy for `made`, with the options that differ from their defaults.
 
     OASiS gets the U and L of all jobs of the workload, as the paper assumes them known; it and
     recourse plan in slots (`Slotted`), and see the jobs as `ElasticModel` translates them.
-
-    Parameters
-    ----------
-    name : str
-        Name in the registry.
-    options : mapping
-        Its options that differ from their defaults.
-    made : Workload
-        The jobs that it will run on.
-    slot_seconds : float
-        Length of the slots of OASiS and recourse.
-
-    Raises
-    ------
-    ValueError
-        If there is no such policy or option, or OASiS gets one that has no meaning here.
-    InstanceError
-        If OASiS or recourse meets a job without utility.
-
-    Examples
-    --------
-    >>> import json
-    >>> from oasis.model.examples import example_text
-    >>> from oasis.simulator import elastic_from_dict
-    >>> elastic_policy("dragon", {}, elastic_from_dict(json.loads(example_text("elastic")))).name
-    'dragon'
+    `InputError` for an option that has no meaning here.
     """
     if name not in (OASIS, RECOURSE):
         return entry_of(name).make(None, options)
@@ -583,35 +500,11 @@ def compare_elastic(
     on_settled: Callable[[], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Comparison:
-    """Run each policy on the same elastic jobs.
+    """Run each policy on the same elastic jobs; its options by its name.
 
-    Parameters
-    ----------
-    made : Workload
-        The jobs and the machines.
-    policies : mapping of str to mapping
-        The options of each policy that differ from their defaults, by its name.
-    slot_seconds : float
-        Length of the slots of OASiS and recourse, and of the bound.
-    on_settled : callable, optional
-        Called for each job that finished or was rejected, for progress.
-    keep_interrupted : bool
-        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does.
-
-    Raises
-    ------
-    ValueError, InstanceError
-        As `elastic_policy`.
-
-    Examples
-    --------
-    >>> import json
-    >>> from oasis.model.examples import example_text
-    >>> from oasis.simulator import elastic_from_dict
-    >>> made = elastic_from_dict(json.loads(example_text("elastic")))
-    >>> found = compare_elastic(made, {"fifo": {}, "dragon": {}})
-    >>> [row["finished"] for row in found.policies.values()], found.about["bound"]
-    ([12, 12], None)
+    `slot_seconds` is the length of the slots of OASiS and recourse, and of the bound. `on_settled`
+    is called for each job that finished or was rejected. Ctrl-C keeps the policies that are done if
+    `keep_interrupted`, as `until_interrupted` does.
     """
     makers = {
         name: elastic_policy(name, given, made, slot_seconds) for name, given in policies.items()
