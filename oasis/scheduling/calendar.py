@@ -42,8 +42,12 @@ def held_back(
 ) -> dict[int, Row]:
     """Return the capacity that is kept in `slot` for some jobs and not used by them.
 
-    By machine, in grid units; `held` are all jobs with their present allocations, and what is kept
-    for the job with this id does not count.
+    By machine, in grid units; without the capacity kept for the job with this id.
+
+    Parameters
+    ----------
+    held : iterable of pair of PolicyJob and Allocation
+        All jobs with their present allocations.
     """
     found: dict[int, Row] = {}
     nothing, held = (0,) * len(site.resources), list(held)

@@ -193,6 +193,15 @@ def _plain(value: Any) -> Any:
 class View(Protocol):
     """The past and the present, read-only; a simulation and a real cluster each supply their own.
 
+    Attributes
+    ----------
+    now : float
+        The present time: slots on an instance, seconds in a replay.
+    arrived, finished, evicted : sequence of PolicyJob
+        What happened at this instant; evicted jobs lost a server and hold nothing.
+    lost, returned : sequence of int
+        Machines that went down or came back at this instant.
+
     Examples
     --------
     FIFO, printing the time of each call and the waiting jobs:
