@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import Any
 
-from oasis.model.calendar import Calendar
+from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.decision import Decision
 from oasis.model.job import Job
 from oasis.scheduling.job import Allocation, PolicyJob
@@ -44,6 +45,8 @@ class Planner(BasePolicy):
     late: Set[int] = frozenset()  # jobs whose promise was broken by the last decision
     withdrawn: Sequence[int] = ()  # jobs that were withdrawn and are not taken in yet
     rounds_given: int | None = None  # exact number of rounds of the search in the next decisions
+    _calendar = EVER_OPEN
+    _decided: Mapping[int, Decision] = MappingProxyType({})
 
     @property
     def rounds_done(self) -> int:
@@ -61,10 +64,11 @@ class Planner(BasePolicy):
 
     def plan_around(self, calendar: Calendar) -> None:
         """Place nothing, from the next decision on, where `calendar` keeps machines from jobs."""
+        self._calendar = calendar
 
     def last_decisions(self) -> Mapping[int, Decision]:
         """Decisions on the latest arrivals, by index of the job."""
-        return {}
+        return self._decided
 
     def promised(self, job: PolicyJob) -> int | None:
         """The slot by which `job` is to be complete; None if nothing was promised."""
