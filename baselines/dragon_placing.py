@@ -22,9 +22,9 @@ class FewestNodes:
 
     Examples
     --------
-    >>> from oasis.scheduling import FixedPs, Machine, Site
+    >>> from oasis.scheduling import Machine, Site
     >>> site = Site(("gpu", "cpu"), tuple(Machine(name, (4.0, 4.0)) for name in "abc"))
-    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), ((1, 1),), max_workers=6, ps_rule=FixedPs(1))
+    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), ((1, 1),), max_workers=6, fixed_ps=1)
     >>> FewestNodes().place(Room(site, [(4, 0), (2, 0), (2, 4)]), job, 6, 1)
     Allocation(workers=((0, 4), (2, 2)), ps=((2, 1),))
     """

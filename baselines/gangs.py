@@ -326,9 +326,9 @@ def shrink(room: Room, job: PolicyJob, held: Allocation, workers: int) -> Alloca
 
     Examples
     --------
-    >>> from oasis.scheduling import FixedPs, Machine, Site
+    >>> from oasis.scheduling import Machine, Site
     >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "ab"))
-    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4, ps_rule=FixedPs(1))
+    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4, fixed_ps=1)
     >>> shrink(Room(site, [(3,), (1,)]), job, Allocation(((0, 1), (1, 3)), ((0, 1),)), 2)
     Allocation(workers=((0, 1), (1, 1)), ps=((0, 1),))
     """

@@ -351,7 +351,6 @@ def replay_each(
     policies: Mapping[str, Mapping[str, Any]],
     *,
     on_settled: Callable[[], None] | None = None,
-    options: Mapping[str, Any] | None = None,
     keep_interrupted: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Run each policy on `workload`; its figures by its name, as plain data."""
@@ -359,7 +358,7 @@ def replay_each(
     told = None if on_settled is None else lambda _: on_settled()
 
     def run(name: str) -> dict[str, Any]:
-        row = _run(workload, made[name], told, options)
+        row = _run(workload, made[name], told)
         return row | entry_of(name).recorded(policies[name], row["parameters"])
 
     return until_interrupted(made, run, keep=keep_interrupted)[0]
@@ -372,12 +371,10 @@ CHANGES = (
 )
 
 
-def _run(
-    workload: Workload, policy: Policy, told: Any, options: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    outcome = replay(workload, policy, on_settled=told, **(options or {}))
+def _run(workload: Workload, policy: Policy, told: Any) -> dict[str, Any]:
+    outcome = replay(workload, policy, on_settled=told)
     found = replayed_figures(policy, outcome)
-    return found if options is None else found | measured(outcome, *CHANGES)
+    return found | measured(outcome, *CHANGES) if workload.document else found
 
 
 def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:

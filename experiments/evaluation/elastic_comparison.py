@@ -35,8 +35,8 @@ from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.scheduling.site import Machine, Site, cluster_of, policy_job
-from oasis.simulator import Outcome, replay
-from oasis.simulator.elastic import ElasticWorkload
+from oasis.simulator import Outcome, Workload, replay
+from oasis.simulator.elastic import FORMAT
 from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
 
 # How many times as far as a plan reaches nothing may run before no more is expected: by then every
@@ -52,8 +52,8 @@ class BySlots:
     """
 
     seconds: Utility
-    length: float
-    first: float
+    length: float  # of a slot, seconds
+    first: float  # seconds from the true arrival to the end of the slot in which the job arrives
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return self.seconds(self._delays(delay))
@@ -71,13 +71,13 @@ class BySlots:
 class Translated:
     """A job in the model's terms."""
 
-    job: PolicyJob
-    ways: tuple[int, ...]
-    speeds: tuple[float, ...]
+    job: PolicyJob  # on the site of the model, times in slots; its `source` is the model's job
+    ways: tuple[int, ...]  # forms of the elastic job that those of the model's stand for, in order
+    speeds: tuple[float, ...]  # worker-seconds that count as one of its worker-slots, by form
 
 
 class ElasticModel:
-    """The translation of one elastic workload.
+    """The translation of one elastic workload; `InstanceError` if a job has no utility.
 
     Machines: all of them host workers, none parameter servers. A worker reserves its own demand and
     as much of the parameter servers' as falls to each worker where that is most, so that whatever
@@ -93,17 +93,17 @@ class ElasticModel:
     Utility: by the delay to the end of the slot of completion.
     """
 
-    def __init__(self, made: ElasticWorkload, slot_seconds: float) -> None:
+    def __init__(self, made: Workload, slot_seconds: float) -> None:
         if not slot_seconds > 0:
             raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
-        for k, job in enumerate(made.workload.jobs):
+        for k, job in enumerate(made.jobs):
             if not job.has_utility:
                 expected = (
                     "expected a utility: oasis and recourse weigh jobs by what they are worth"
                 )
                 raise InstanceError(f"jobs[{k}].utility", expected)
         self.made, self.length = made, float(slot_seconds)
-        real = made.workload.site
+        real = made.site
         # On the real machines: the model splits parameter servers, which machines cannot.
         self._empty = EmptyCluster(real, BestFit)
         machines = tuple(
@@ -121,7 +121,7 @@ class ElasticModel:
     def jobs(self) -> list[Job]:
         """The model's jobs, each arriving in the first slot that begins after it came."""
         found = []
-        for job in self.made.workload.jobs:
+        for job in self.made.jobs:
             source = self.translate(job, math.ceil(job.arrival / self.length)).job.source
             assert source is not None
             found.append(source)
@@ -134,7 +134,7 @@ class ElasticModel:
         A job that needs more, on all machines, would never be planned and would wait for ever.
         """
         longest = slots_needed(self.made, self.length)
-        for job in self.made.workload.jobs:
+        for job in self.made.jobs:
             if ways := self.fitting(job):
                 source = self.translate(job, 0).job.source
                 assert source is not None
@@ -420,12 +420,13 @@ def _with_servers(room: Room, job: PolicyJob, workers: tuple[tuple[int, int], ..
 
 
 def elastic_policy(
-    name: str, options: Mapping[str, Any], made: ElasticWorkload, slot_seconds: float = SLOT_SECONDS
+    name: str, options: Mapping[str, Any], made: Workload, slot_seconds: float = SLOT_SECONDS
 ) -> Policy:
-    """A fresh policy for `made`.
+    """A fresh policy for `made`, with the options that differ from their defaults.
 
     OASiS gets the U and L of all jobs of the workload, as the paper assumes them known; it and
     recourse plan in slots (`Slotted`), and see the jobs as `ElasticModel` translates them.
+    `InputError` for an option that has no meaning here.
     """
     if name not in (OASIS, RECOURSE):
         return entry_of(name).make(None, options)
@@ -449,9 +450,9 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
     )
 
 
-def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
+def utility_of(made: Workload, outcome: Outcome) -> float | None:
     """Total utility of the finished jobs; None if some job has no utility."""
-    jobs = {job.id: job for job in made.workload.jobs}
+    jobs = {job.id: job for job in made.jobs}
     if not all(job.has_utility for job in jobs.values()):
         return None
     worth = []
@@ -461,9 +462,7 @@ def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
     return math.fsum(worth)
 
 
-def elastic_figures(
-    made: ElasticWorkload, outcome: Outcome, bound: ElasticBound | None
-) -> dict[str, Any]:
+def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None) -> dict[str, Any]:
     """The figures of one run by which policies are compared; measured times come last.
 
     Restarts are all changes of a running or paused job: resumed, resized, moved.
@@ -490,33 +489,38 @@ def _share(utility: float | None, bound: ElasticBound | None) -> float | None:
 
 
 def compare_elastic(
-    made: ElasticWorkload,
+    made: Workload,
     policies: Mapping[str, Mapping[str, Any]],
     *,
     slot_seconds: float = SLOT_SECONDS,
     on_settled: Callable[[], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Comparison:
-    """Run each policy on the same elastic jobs."""
+    """Run each policy on the same elastic jobs; its options by its name.
+
+    `slot_seconds` is the length of the slots of OASiS and recourse, and of the bound. `on_settled`
+    is called for each job that finished or was rejected. Ctrl-C keeps the policies that are done if
+    `keep_interrupted`, as `until_interrupted` does.
+    """
     makers = {
         name: elastic_policy(name, given, made, slot_seconds) for name, given in policies.items()
     }
-    valued = all(job.has_utility for job in made.workload.jobs)
+    valued = all(job.has_utility for job in made.jobs)
     bound = elastic_bound(made, slot_seconds) if valued else None
     told = None if on_settled is None else lambda _: on_settled()
 
     def run(name: str) -> dict[str, Any]:
         policy = makers[name]
-        outcome = replay(made.workload, policy, on_settled=told, **made.options)
+        outcome = replay(made, policy, on_settled=told)
         parameters = {**policies[name], **parameters_of(policy)}
         said = entry_of(name).recorded(policies[name], parameters) | {"report": report_of(policy)}
         return elastic_figures(made, outcome, bound) | said
 
     rows, missing = until_interrupted(makers, run, keep=keep_interrupted)
     about = {
-        "jobs": len(made.workload.jobs),
-        "format": made.document["format"],
-        "machines": len(made.workload.site.machines),
+        "jobs": len(made.jobs),
+        "format": FORMAT,
+        "machines": len(made.site.machines),
         "slot_seconds": slot_seconds,
         "bound": None if bound is None else bound.value,
         "version": oasis.__version__,

@@ -30,7 +30,7 @@ from experiments.figures.figure import (
 from experiments.plotting.canvas import MARKERS, SMALL, axes, fill, ink, legend_below
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Deadline
-from oasis.simulator import ElasticWorkload, Outcome, elastic_from_dict, replay
+from oasis.simulator import Outcome, Workload, elastic_from_dict, replay
 from oasis.traces.plain import read_plain
 from offline.elastic_bound import ElasticBound, elastic_bound, mean_completion_bound
 
@@ -87,9 +87,7 @@ def drawn(seed: int, jobs: int = JOBS) -> list[Recorded]:
 SIGMOID, DEADLINE = "sigmoid", "deadline"  # what jobs are worth by the time of their completion
 
 
-def at_load(
-    recorded: Sequence[Recorded], load: float, seed: int, worth: str = SIGMOID
-) -> ElasticWorkload:
+def at_load(recorded: Sequence[Recorded], load: float, seed: int, worth: str = SIGMOID) -> Workload:
     """The recorded jobs as elastic ones; gaps are stretched such that they offer `load`.
 
     The load is the GPU time asked for over the GPU time between the first and the last arrival.
@@ -193,7 +191,7 @@ def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Ca
 @cache
 def bounded_workload(
     trace: str | None, load: float, seed: int, worth: str = SIGMOID
-) -> tuple[ElasticWorkload, ElasticBound, float]:
+) -> tuple[Workload, ElasticBound, float]:
     """The jobs of a load and a seed, and the bounds on what they earn and on their mean time."""
     recorded = drawn(seed) if trace is None else of_trace(trace, seed)
     made = at_load(recorded, load, seed, worth)
@@ -205,9 +203,9 @@ def run(case: Case) -> Row:
     trace = case["trace"]
     made, bound, least = bounded_workload(trace, case["load"], case["seed"], case["worth"])
     policy = elastic_policy(case["policy"], OPTIONS.get(case["policy"], {}), made)
-    outcome = replay(made.workload, policy, **made.options)
+    outcome = replay(made, policy)
     found = elastic_figures(made, outcome, bound)
-    jobs = len(made.workload.jobs)
+    jobs = len(made.jobs)
     met = {"met": deadlines_met(made, outcome)} if case["worth"] == DEADLINE else {}
     return {
         **case,
@@ -227,11 +225,11 @@ def run(case: Case) -> Row:
     }
 
 
-def deadlines_met(made: ElasticWorkload, outcome: Outcome) -> float:
+def deadlines_met(made: Workload, outcome: Outcome) -> float:
     """Part of the jobs with deadlines that ended in time."""
     due = {
         job.id: job.arrival + job.utility.deadline
-        for job in made.workload.jobs
+        for job in made.jobs
         if isinstance(job.utility, Deadline)
     }
     ends = {job.job_id: job.end for job in outcome.jobs}

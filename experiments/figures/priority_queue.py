@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from baselines import PriorityQueue
 from experiments.figures.figure import Case, DirectFigure, Row
 from experiments.plotting.canvas import HATCHES, TINY, axes, fill, ink
-from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
+from oasis.simulator import Workload, elastic_from_dict, replay
 from oasis.simulator.state import JobProgress
 
 MACHINES, GPUS = 2, 4
@@ -71,7 +71,7 @@ SCENARIOS: Mapping[str, tuple[dict[str, Any], ...]] = {
 }
 
 
-def scenario(name: str) -> ElasticWorkload:
+def scenario(name: str) -> Workload:
     """The jobs and machines of a scenario."""
     capacity = {"gpu": GPUS, "memory_gb": 16}
     return elastic_from_dict(
@@ -99,7 +99,7 @@ def run(case: Case) -> Row:
     """One run: every span in which a job held the same workers, as text."""
     made, settled = scenario(case["scenario"]), list[JobProgress]()
     policy = PriorityQueue(printed=case["reading"] == PRINTED)
-    replay(made.workload, policy, on_settled=settled.append, **made.options)
+    replay(made, policy, on_settled=settled.append)
     spans = [
         (progress.job.id, begin, end, *(dict(held.workers).get(k, 0) for k in range(MACHINES)))
         for progress in sorted(settled, key=lambda progress: progress.job.index)

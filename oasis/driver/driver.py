@@ -32,7 +32,7 @@ from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.capabilities import Planner, wants
-from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.site import Site, policy_job
@@ -476,7 +476,7 @@ class Driver(World, Generic[Spec]):
         job = policy_job(source, self.site)
         if spec.ps_count is not None:
             # The owner's number of parameter servers takes the place of the rule by bandwidth (6).
-            job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.ps_count))
+            job = replace(job, ps_per_worker=0.0, fixed_ps=spec.ps_count)
         return replace(job, index=index, initial_workers=fixed)
 
     def fewest_slots(self, spec: Spec) -> int | None:

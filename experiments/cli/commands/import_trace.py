@@ -212,9 +212,9 @@ def _import(
         return
     write_document(dict(made.document), output)
     _say_what_is_left_out(instance, fixed)
-    machines = len(made.workload.site.machines)
+    machines = len(made.site.machines)
     where = "standard output" if is_stdout(output) else output
-    note(f"wrote {where}: {len(made.workload.jobs)} elastic jobs on {machines} machines")
+    note(f"wrote {where}: {len(made.jobs)} elastic jobs on {machines} machines")
 
 
 def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None) -> None:

@@ -19,7 +19,7 @@ RECORDS = (
 def test_a_fifo_cluster_with_room_runs_them_as_recorded() -> None:
     options = MachineOptions(worker_servers=2, gpus_per_server=4, elasticity=1.0)
     made = elastic_from_window(Window(100.0, RECORDS, {}), options)
-    outcome = replay(made.workload, FIFO(), **made.options)
+    outcome = replay(made, FIFO())
     assert [job.job_id for job in outcome.jobs] == ["a", "b"]
     assert sum(job.work_done for job in outcome.jobs) == pytest.approx(4 * 60 + 30)
 
@@ -27,4 +27,4 @@ def test_a_fifo_cluster_with_room_runs_them_as_recorded() -> None:
 def test_no_job_may_have_fewer_workers_than_recorded() -> None:
     options = MachineOptions(elasticity=0.5)
     made = elastic_from_window(Window(100.0, RECORDS, {}), options)
-    assert [job.max_workers for job in made.workload.jobs] == [4, 1]
+    assert [job.max_workers for job in made.jobs] == [4, 1]

@@ -235,7 +235,7 @@ def test_elastic_jobs_do_the_recorded_work(tmp_path: Path) -> None:
     path.write_text(PLAIN_ROWS, encoding="utf-8")
     options = PlainOptions(start="first", worker_servers=5, gpus_per_server=8, elasticity=1.5)
     window, _, _ = PLAIN.window(path, options)
-    workload = elastic_from_window(window, options).workload
+    workload = elastic_from_window(window, options)
     assert [machine.amounts[0] for machine in workload.site.machines] == [8.0] * 5
     jobs = [(j.id, j.arrival, j.work, j.min_workers, j.max_workers) for j in workload.jobs]
     assert jobs == [
