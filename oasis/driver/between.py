@@ -89,12 +89,11 @@ class EarlyStarts(Generic[Spec]):
         them free.
         """
         driver = self._driver
-        room, there = Room(driver.site, driver.free, driver.down), list(driver.entries.values())
+        room = Room(driver.site, driver.free, driver.down)
         held = {uid: entry for uid, entry in self.held.items() if uid in self._ended}
         self.staying = set(held)
         for entry in held.values():
             room.occupy(entry.job, entry.allocation)
-            there.append(entry)
         # Running jobs come first: only a boundary takes their capacity.
         others = [uid for uid in found if uid not in held]
         for uid in sorted(others, key=lambda uid: uid not in self.held):
@@ -103,21 +102,17 @@ class EarlyStarts(Generic[Spec]):
             if not planned.workers:
                 continue
             is_new = uid not in self.held
-            # What is kept for other jobs is theirs between boundaries, too.
-            open_now = room.without(driver.closures.held_back(there, driver.site, job.id))
-            if (is_new or entry.allocation == planned) and open_now.hold(job, planned):
+            if (is_new or entry.allocation == planned) and room.hold(job, planned):
                 held[uid] = entry
                 self.staying.add(uid)
             elif may_leave(entry.spec):
                 if is_new:
-                    place = BestFit().place(open_now, job, planned.worker_count, planned.ps_count)
+                    place = BestFit().place(room, job, planned.worker_count, planned.ps_count)
                     if place is not None:
                         held[uid] = replace(entry, allocation=place._replace(form=planned.form))
-                elif open_now.hold(job, entry.allocation):
+                        room.occupy(job, place)
+                elif room.hold(job, entry.allocation):
                     held[uid] = entry
-            if uid in held:
-                room.occupy(job, held[uid].allocation)
-                there.append(held[uid])
         self.held = held
 
     def end(self, uids: Set[str]) -> None:
