@@ -183,14 +183,7 @@ ASKED = "asked for"  # for the time of a deletion that the watch has not told of
 
 
 def lingers(pod: Mapping[str, Any], by: float) -> bool:
-    """Return whether `pod` should have been deleted `by` a time and still exists.
-
-    Examples
-    --------
-    >>> pod = {"metadata": {"deletionTimestamp": "1970-01-01T00:01:00Z"}}
-    >>> lingers(pod, by=59.0), lingers(pod, by=60.0)
-    (False, True)
-    """
+    """Return whether `pod` should have been deleted `by` a time and still exists."""
     end = pod["metadata"].get("deletionTimestamp")  # with its grace period
     return end not in (None, ASKED) and seconds_of(end) <= by
 
@@ -291,14 +284,7 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
 
 
 def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
-    """`pods` by name; those with a requested deletion are marked before the watch reports it.
-
-    Examples
-    --------
-    >>> pods = {"a": {"metadata": {"uid": "1"}}, "b": {"metadata": {"uid": "2"}}}
-    >>> [is_ending(pod) for pod in marked_ending(pods, {"2"}).values()]
-    [False, True]
-    """
+    """`pods` by name; those with a requested deletion are marked before the watch reports it."""
     found = {}
     for name, pod in pods.items():
         meta = pod["metadata"]
@@ -355,15 +341,7 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
 
 
 def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dict[str, Object]]:
-    """Our pods by uid of their job and by name.
-
-    Parameters
-    ----------
-    pods : iterable of mapping
-        All pods.
-    claims : mapping
-        From `claims_of`.
-    """
+    """Our pods by uid of their job and by name; `claims` are those of `claims_of`."""
     found: dict[str, dict[str, Object]] = {}
     for pod in pods:
         uid = claimed(pod, claims)

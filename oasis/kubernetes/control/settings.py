@@ -22,15 +22,7 @@ FIELDS = ("slot", "job", "reason", "action", "pod", "node", "seconds", "count")
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line of JSON: time, level, message, and what `FIELDS` it was given.
-
-    Examples
-    --------
-    >>> record = logging.makeLogRecord({"msg": "a slot begins", "levelname": "INFO", "slot": 3})
-    >>> made = json.loads(JsonFormatter().format(record))
-    >>> made["message"], made["level"], made["slot"]
-    ('a slot begins', 'info', 3)
-    """
+    """A record as one line of JSON: time, level, message, and what `FIELDS` it was given."""
 
     def format(self, record: logging.LogRecord) -> str:
         found: dict[str, Any] = {
@@ -45,13 +37,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def handler(form: str) -> logging.Handler:
-    """A handler that writes to standard error in one of `LOG_FORMATS`.
-
-    Examples
-    --------
-    >>> type(handler("json").formatter).__name__
-    'JsonFormatter'
-    """
+    """A handler that writes to standard error in one of `LOG_FORMATS`."""
     made = logging.StreamHandler()
     made.setFormatter(JsonFormatter() if form == "json" else logging.Formatter(TEXT))
     return made
@@ -59,13 +45,7 @@ def handler(form: str) -> logging.Handler:
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """Settings that distinguish one controller from another.
-
-    Examples
-    --------
-    >>> ControllerSettings(slot_seconds=60.0).name
-    'oasis-scheduler'
-    """
+    """Settings that distinguish one controller from another."""
 
     namespace: str = "oasis-system"  # where its lease and its checkpoint are
     name: str = "oasis-scheduler"  # of both

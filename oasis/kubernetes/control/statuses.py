@@ -367,12 +367,6 @@ def status_of(found: Mapping[str, Any], kind: ExistingKind | None) -> Status:
     """Read the status of an object, or our annotation in its place.
 
     Empty if there is none, or if the annotation is not one that we can have written.
-
-    Examples
-    --------
-    >>> from oasis.kubernetes.objects.existing import JOB
-    >>> status_of({"metadata": {"annotations": {names.STATUS: '{"phase": "Waiting"}'}}}, JOB)
-    {'phase': 'Waiting'}
     """
     if kind is None:
         return found.get("status") or {}

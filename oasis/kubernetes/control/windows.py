@@ -62,15 +62,7 @@ class _Held:
 
 
 class Windows:
-    """The capacity windows of a cluster.
-
-    Parameters
-    ----------
-    settings : ControllerSettings
-        The length of a slot.
-    clock : SlotClock
-        Its slots are what windows are rounded to, outwards.
-    """
+    """The capacity windows of a cluster, rounded outwards to the slots of `clock`."""
 
     def __init__(self, settings: ControllerSettings, clock: SlotClock) -> None:
         self._settings, self._clock = settings, clock

@@ -57,13 +57,7 @@ class ClusterWriter:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
-        """Carry out `actions` side by side, and return what failed, job by job.
-
-        Raises
-        ------
-        TooLateError
-            If the lease ran out meanwhile; so does `write_statuses`.
-        """
+        """Carry out `actions` side by side, and return what failed, job by job."""
         there = {pod["metadata"]["uid"] for pod in self._store.items()}
         self.ending &= there
         begun = [self._pool.submit(self._try, action) for action in actions]

@@ -21,14 +21,7 @@ ACCEPTED = "Accepted"  # the condition that says whether it is kept
 
 @dataclass(frozen=True, slots=True)
 class CapacityWindow:
-    """A time in which some nodes take no job that is planned here.
-
-    Examples
-    --------
-    >>> made = CapacityWindow("firmware", begin=0.0, end=3600.0, nodes=("n1",))
-    >>> made.what, made.concerns("n1", {}), made.concerns("n2", {})
-    ('maintenance window firmware', True, False)
-    """
+    """A time in which some nodes take no job that is planned here."""
 
     name: str
     begin: float  # seconds since 1970
@@ -50,14 +43,7 @@ class CapacityWindow:
         return all(labels.get(key) == value for key, value in self.labels.items())
 
     def times(self, now: float) -> Iterator[tuple[float, float]]:
-        """Begin and end of each repetition that is not over at `now`, for at most a year ahead.
-
-        Examples
-        --------
-        >>> made = CapacityWindow("night", begin=0.0, end=3600.0, weekly=True, nodes=("n1",))
-        >>> next(made.times(now=4000.0))
-        (604800.0, 608400.0)
-        """
+        """Begin and end of each repetition that is not over at `now`, for at most a year ahead."""
         if not self.weekly:
             if self.end > now:
                 yield self.begin, self.end
@@ -68,19 +54,7 @@ class CapacityWindow:
 
 
 def parse_window(found: Object) -> CapacityWindow:
-    """Read a ``CapacityWindow``.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field, and what was expected there.
-
-    Examples
-    --------
-    >>> spec = {"begin": "2030-01-01T20:00:00Z", "end": "2030-01-01T22:00:00Z", "nodes": ["n1"]}
-    >>> parse_window({"metadata": {"name": "firmware"}, "spec": spec}).nodes
-    ('n1',)
-    """
+    """Read a ``CapacityWindow``."""
     with located_at("spec"):
         spec = found.get("spec") or {}
         check_keys(spec, ("begin", "end"), ("repeat", "nodes", "nodeSelector", "noticeSeconds"))

@@ -68,13 +68,7 @@ class ExistingKind:
     named: bool = True  # whether we may tell pods of each other, or their own controller does
 
     def switch(self, suspend: bool) -> dict[str, Any]:
-        """The spec of a merge patch that suspends or resumes.
-
-        Examples
-        --------
-        >>> JOB.switch(True), TFJOB.switch(False)
-        ({'suspend': True}, {'runPolicy': {'suspend': False}})
-        """
+        """The spec of a merge patch that suspends or resumes."""
         said = {"suspend": suspend}
         return said if self.policy is None else {self.policy: said}
 
@@ -141,13 +135,7 @@ CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of t
 
 
 def is_scheduled(found: Object) -> bool:
-    """Return whether an object has the label by which its owner asks for scheduling.
-
-    Examples
-    --------
-    >>> is_scheduled({"metadata": {"labels": {names.SCHEDULED: "true"}}})
-    True
-    """
+    """Return whether an object has the label by which its owner asks for scheduling."""
     return (found["metadata"].get("labels") or {}).get(names.SCHEDULED) == "true"
 
 
@@ -155,12 +143,6 @@ def is_child(found: Object) -> bool:
     """Return whether an object belongs to a JobSet or a TrainJob, which is scheduled in its place.
 
     Such a child may carry our label because its parent's template does.
-
-    Examples
-    --------
-    >>> parent = {"kind": "JobSet", "name": "train", "uid": "1", "controller": True}
-    >>> is_child({"metadata": {"ownerReferences": [parent]}}), is_child({"metadata": {}})
-    (True, False)
     """
     return any(
         owner.get("controller") and owner.get("kind") in CHILDREN_OF
@@ -193,13 +175,7 @@ def existing_objects(
 
 
 def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
-    """Return the controller of a job as namespace/name; None if no controller has taken it.
-
-    Examples
-    --------
-    >>> controller_of({"status": {"controller": "oasis-system/a"}}, None)
-    'oasis-system/a'
-    """
+    """Return the controller of a job as namespace/name; None if no controller has taken it."""
     said: Any = found.get("status") if kind is None else None
     if kind is not None:
         try:
@@ -239,15 +215,7 @@ def version_of(found: Object, kind: ExistingKind | None) -> int:
 
 
 def is_suspended(found: Object) -> bool:
-    """Return whether an object is suspended.
-
-    Examples
-    --------
-    >>> is_suspended({"spec": {"suspend": True}}), is_suspended({"spec": {}})
-    (True, False)
-    >>> is_suspended({"spec": {"runPolicy": {"suspend": True}}})
-    True
-    """
+    """Return whether an object is suspended."""
     spec = found["spec"]
     return bool(spec.get("suspend") or (spec.get("runPolicy") or {}).get("suspend"))
 
@@ -258,14 +226,7 @@ def is_indexed(found: Object) -> bool:
 
 
 def ended(found: Object, kind: ExistingKind) -> tuple[bool, str | None]:
-    """Return whether an object has ended, and the reason if it failed.
-
-    Examples
-    --------
-    >>> over = {"type": "Failed", "status": "True", "reason": "Backoff", "message": "3 failures"}
-    >>> ended({"status": {"conditions": [over]}}, JOB)
-    (False, 'its Job failed: Backoff: 3 failures')
-    """
+    """Return whether an object has ended, and the reason if it failed."""
     complete, failed = kind.ends
     for entry in (found.get("status") or {}).get("conditions") or ():
         if entry["status"] == "True" and entry["type"] == complete:
@@ -283,13 +244,7 @@ def part_of(pod: Object) -> str | None:
 
 
 def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
-    """Return the pod templates of the workers and of the parameter servers.
-
-    Raises
-    ------
-    InstanceError
-        If that cannot be told, or a template lacks our gate.
-    """
+    """Return the pod templates of the workers and of the parameter servers."""
     parts, notes = kind.parts(found), found["metadata"].get("annotations") or {}
     said = notes.get(names.SERVERS)
     if said is not None and kind.servers is not None:
@@ -319,16 +274,7 @@ def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
 
 
 def content_version(found: Object, kind: ExistingKind) -> int:
-    """A number that changes with what the owner wants, and not with what we write.
-
-    Examples
-    --------
-    >>> pods = {"parallelism": 2, "template": {"spec": {}}}
-    >>> one = {"metadata": {}, "spec": {**pods, "suspend": True}}
-    >>> other = {"metadata": {"annotations": {names.STATUS: "{}"}}, "spec": pods}
-    >>> content_version(one, JOB) == content_version(other, JOB)
-    True
-    """
+    """A number that changes with what the owner wants, and not with what we write."""
     notes = found["metadata"].get("annotations") or {}
     said = {
         name: notes[name]
@@ -355,11 +301,6 @@ def parse_existing(
     It is a gang of as many workers as its templates say. A Job with the annotations
     `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all begun
     anew when that changes.
-
-    Raises
-    ------
-    InstanceError
-        Naming the annotation or the field, and what was expected there.
     """
     meta = found["metadata"]
     notes = meta.get("annotations") or {}

@@ -20,22 +20,7 @@ PODS = {  # of an object, and what a form may say of them
 
 
 def specs_in_forms(spec: Object) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The place of each form in `spec`, and the spec in that form; none if it has no forms.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field of the form.
-
-    Examples
-    --------
-    >>> own = {"work": {"workerSeconds": 60}, "workers": {"maximum": 2, "template": {"spec": {}}}}
-    >>> forms = [{"workers": {"maximum": 4}}, {"work": {"workerSeconds": 30}}]
-    >>> for path, found in specs_in_forms({**own, "forms": forms}):
-    ...     print(path, found["workers"]["maximum"], found["work"]["workerSeconds"])
-    forms[0] 4 60
-    forms[1] 2 30
-    """
+    """The place of each form in `spec`, and the spec in that form; none if it has no forms."""
     own = {name: value for name, value in spec.items() if name not in ("forms", "speeds")}
     # A policy that does not resize takes the number that its owner wrote for the job as it stands.
     own["workers"] = {name: v for name, v in own["workers"].items() if name != "initial"}
@@ -120,13 +105,7 @@ def _with_spec(template: Object, **changes: Any) -> dict[str, Any]:
 
 
 def expressions_of(requires: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Convert the labels that a job requires to node affinity expressions.
-
-    Examples
-    --------
-    >>> expressions_of({"gpu": ("a100", "h100")})
-    [{'key': 'gpu', 'operator': 'In', 'values': ['a100', 'h100']}]
-    """
+    """Convert the labels that a job requires to node affinity expressions."""
     return [
         {"key": name, "operator": "In", "values": list(values)} for name, values in requires.items()
     ]

@@ -41,13 +41,7 @@ class Expression:
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Return whether a node with these labels meets the requirement.
-
-        Examples
-        --------
-        >>> Expression("gpu", "NotIn", ("t4",)).holds({})
-        True
-        """
+        """Return whether a node with these labels meets the requirement."""
         found = labels.get(self.key)
         if self.operator == "In":
             return found in self.values
@@ -113,14 +107,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeRules:
-    """All constraints of a pod on its node.
-
-    Examples
-    --------
-    >>> rules = NodeRules.of({"nodeSelector": {"gpu": "h100"}})
-    >>> rules.refusal({"metadata": {"name": "n1", "labels": {"gpu": "t4"}}, "spec": {}})
-    'label gpu is not h100'
-    """
+    """All constraints of a pod on its node."""
 
     node: str  # name of the only node; empty: any
     selector: frozenset[tuple[str, str]]  # labels that a node must have
@@ -130,13 +117,7 @@ class NodeRules:
 
     @classmethod
     def of(cls, pod_spec: Mapping[str, Any], path: str = "spec") -> NodeRules:
-        """Read the spec of a pod, which stands at `path`.
-
-        Raises
-        ------
-        InstanceError
-            Naming the field, if the API server would refuse such a pod.
-        """
+        """Read the spec of a pod, which stands at `path`."""
         selector = part(pod_spec, "nodeSelector", object_of(label_value), path) or {}
         with located_at(f"{path}.nodeSelector"):
             for name in selector:
@@ -188,15 +169,7 @@ def _not_tolerated(taint: Mapping[str, Any]) -> str:
 def narrowed(
     affinity: Mapping[str, Any] | None, asked: list[dict[str, Any]], where: str
 ) -> dict[str, Any]:
-    """Affinity of a pod with the further requirements `asked`, on the labels or fields of `where`.
-
-    Examples
-    --------
-    >>> fast = [{"key": "gpu", "operator": "In", "values": ["h100"]}]
-    >>> narrowed(None, fast, "matchExpressions")["nodeAffinity"][REQUIRED]
-    {'nodeSelectorTerms': [{'matchExpressions': [{'key': 'gpu', 'operator': 'In', \
-'values': ['h100']}]}]}
-    """
+    """Affinity of a pod with the further requirements `asked`; `where` says labels or fields."""
     made = deepcopy(dict(affinity or {}))
     of_nodes = made["nodeAffinity"] = made.get("nodeAffinity") or {}
     required = of_nodes[REQUIRED] = of_nodes.get(REQUIRED) or {}
@@ -211,13 +184,7 @@ def narrowed(
 
 
 def taint_text(taint: Mapping[str, Any]) -> str:
-    """A taint as ``kubectl taint`` takes it.
-
-    Examples
-    --------
-    >>> taint_text({"key": "team", "value": "a", "effect": "NoSchedule"})
-    'team=a:NoSchedule'
-    """
+    """A taint as ``kubectl taint`` takes it."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint['key']}{value}:{taint['effect']}"
 
@@ -250,13 +217,7 @@ UNFORESEEN = ("priorityClassName", "runtimeClassName", "resourceClaims", "hostNe
 
 
 def left_to_scheduler(pod_spec: Mapping[str, Any], path: str = "spec") -> tuple[str, ...]:
-    """Fields of a pod that the plan does not foresee.
-
-    Examples
-    --------
-    >>> left_to_scheduler({"priorityClassName": "high", "schedulerName": "default-scheduler"})
-    ('priorityClassName',)
-    """
+    """Fields of a pod that the plan does not foresee."""
     found = [name for name in UNFORESEEN if pod_spec.get(name)]
     if pod_spec.get("schedulerName") not in (None, "", "default-scheduler"):
         found.append("schedulerName")

@@ -55,33 +55,14 @@ BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what w
 
 @dataclass(slots=True)
 class SlotClock:
-    """Slots of steady time, which changes of the system time do not affect.
-
-    Parameters
-    ----------
-    slot_seconds : float
-        Length of a slot.
-    startup_seconds : float
-        Part of a slot that may pass before the pods that were started at its beginning work: a
-        worker that runs for the rest of the slot has done a worker-slot. It is never credited with
-        more than one worker-slot a slot.
-    epoch : float
-        Begin of slot 0, in seconds since 1970.
-    drift : float
-        Seconds by which the clock on the wall was set since the controller began: so much later
-        are the times that people read.
-
-    Examples
-    --------
-    >>> clock = SlotClock(slot_seconds=60.0, startup_seconds=10.0, epoch=1000.0)
-    >>> clock.slot(1119.0), clock.begin(1), clock.work_seconds
-    (1, 1060.0, 50.0)
-    """
+    """Slots of steady time, which changes of the system time do not affect."""
 
     slot_seconds: float
+    # Part of a slot that may pass before the pods that were started at its beginning work: a worker
+    # that runs for the rest has done a worker-slot. It is never credited with more than that.
     startup_seconds: float = 0.0
-    epoch: float = 0.0
-    drift: float = 0.0
+    epoch: float = 0.0  # begin of slot 0, in seconds since 1970
+    drift: float = 0.0  # so much later are the times that people read: the clock was set by it
 
     def __post_init__(self) -> None:
         number(self.slot_seconds, "slot_seconds", above=True)
@@ -178,24 +159,12 @@ class JobSpec:
 
 
 def job_id(kind: str, namespace: str, name: str) -> str:
-    """The name of a job among all kinds.
-
-    Examples
-    --------
-    >>> job_id("OasisJob", "research", "bert"), job_id("JobSet", "research", "bert")
-    ('research/bert', 'research/jobset/bert')
-    """
+    """The name of a job among all kinds."""
     return f"{namespace}/{name}" if kind == KIND else f"{namespace}/{kind.lower()}/{name}"
 
 
 def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap) -> JobSpec:
-    """Read an ``OasisJob``.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field, such as ``spec.work.epochs``, and what was expected there.
-    """
+    """Read an ``OasisJob``."""
     with located_at("spec"):
         spec = found.get("spec") or {}
         check_keys(spec, REQUIRED, (*OPTIONAL, "forms", "speeds"))
@@ -312,13 +281,7 @@ def job_spec(
 
 
 def identity(name: str, uid: str, task: str | None = None) -> dict[str, str]:
-    """Labels by which the pods of a job, or of one of its groups, are known.
-
-    Examples
-    --------
-    >>> sorted(identity("bert", "u1").values())
-    ['bert', 'u1']
-    """
+    """Labels by which the pods of a job, or of one of its groups, are known."""
     # A label holds 63 characters and ends with a letter or a digit; the uid tells what is cut off.
     found = {names.JOB_NAME: name[:63].rstrip("-."), names.JOB_UID: uid}
     return found if task is None else {**found, names.TASK: str(task)}
@@ -342,14 +305,6 @@ def named_as_written(work: str, said: Any, worker: str, resources: ResourceMap) 
     """Say fields of an object where those of the model are wrong that follow from them.
 
     `work` is the place of the work, at which `said` stands; `worker` that of a worker's pod spec.
-
-    Examples
-    --------
-    >>> with named_as_written("work", {"workerSeconds": 1e99}, "", ResourceMap(())):
-    ...     raise InstanceError("minibatch_time", "expected a number <= 1e+30", 2e96)
-    Traceback (most recent call last):
-        ...
-    oasis.model.errors.InstanceError: work.workerSeconds: expected a number <= 1e+30, got 1e+99
     """
     bandwidth = {name: resource for name, resource, _ in resources.entries}.get(BANDWIDTH, "")
     whole = isinstance(said, Mapping) and "workerSeconds" in said
@@ -383,12 +338,6 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
     """Parse the utility of an ``OasisJob``, in seconds, into one by delay in slots.
 
     `path` is its place, for messages.
-
-    Examples
-    --------
-    >>> data = {"kind": "deadline", "value": 5, "deadlineSeconds": 600}
-    >>> parse_utility(data, SlotClock(slot_seconds=60.0))
-    Deadline(value=5.0, deadline=10.0)
     """
     seconds = clock.slot_seconds
     with located_at(path):
@@ -433,11 +382,6 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
     """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds.
 
     Most workers, the `maximum`, are the chunks of the model.
-
-    Examples
-    --------
-    >>> parse_work({"workerSeconds": 240}, 2, SlotClock(slot_seconds=60.0))["minibatch_time"]
-    2.0
     """
     with located_at(path):
         if isinstance(data, Mapping) and "workerSeconds" in data:
@@ -478,13 +422,7 @@ def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
 
 
 def choice(value: Any, among: tuple[str, ...], path: str) -> str:
-    """One of a few words.
-
-    Examples
-    --------
-    >>> choice("retry", ON_REJECTION, "onRejection")
-    'retry'
-    """
+    """One of a few words."""
     if value not in among:
         raise InstanceError(path, f"expected one of {', '.join(among)}", value)
     return str(value)

@@ -29,14 +29,7 @@ OPTIONAL = ("kinds", "namespaces", "default", "overrunFactor", "utility", "work"
 
 @dataclass(frozen=True, slots=True)
 class UtilityClass:
-    """Limits on the utility that a job of this class may claim.
-
-    Examples
-    --------
-    >>> made = UtilityClass("research", maximum=100.0, kinds=("sigmoid",))
-    >>> made.refusal("sigmoid", 250.0)
-    'claims 250, and UtilityClass research allows at most 100'
-    """
+    """Limits on the utility that a job of this class may claim."""
 
     name: str
     maximum: float  # that a job may claim
@@ -63,14 +56,7 @@ class UtilityClass:
 
 
 def claim_of(utility: Utility) -> float:
-    """The most that a utility says that its job is worth.
-
-    Examples
-    --------
-    >>> from oasis.model.utility import Deadline
-    >>> claim_of(Sigmoid(priority=5.0, decay=1.0, target=4.0)), claim_of(Deadline(3.0, 9.0))
-    (5.0, 3.0)
-    """
+    """The most that a utility says that its job is worth."""
     if isinstance(utility, Sigmoid):
         return float(utility.priority)
     if isinstance(utility, Piecewise):
@@ -79,13 +65,7 @@ def claim_of(utility: Utility) -> float:
 
 
 def parse_class(found: Object) -> UtilityClass:
-    """Read a ``UtilityClass``.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field, and what was expected there.
-    """
+    """Read a ``UtilityClass``."""
     with located_at("spec"):
         spec = found.get("spec") or {}
         check_keys(spec, ("maximum",), OPTIONAL)
@@ -132,15 +112,6 @@ class Classes:
     """The utility classes of a cluster.
 
     Without any, every job may claim what it likes.
-
-    Examples
-    --------
-    >>> spec = {"maximum": 5, "default": True, "namespaces": ["team-a"]}
-    >>> classes = Classes([{"metadata": {"name": "small"}, "spec": spec}])
-    >>> classes.find(None, "team-a").name
-    'small'
-    >>> classes.find(None, "team-b")
-    'names no utility class, and no class is the default of namespace team-b'
     """
 
     def __init__(self, found: Iterable[Object]) -> None:
@@ -181,17 +152,7 @@ class Classes:
 
 
 def with_defaults(seen: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """A snapshot in which jobs of other kinds without utility or work have those of their class.
-
-    Examples
-    --------
-    >>> spec = {"maximum": 5, "default": True, "work": {"workerSeconds": 60}}
-    >>> classes = [{"metadata": {"name": "small"}, "spec": spec}]
-    >>> job = {"metadata": {"name": "j", "namespace": "team-a"}}
-    >>> made = with_defaults({"utilityclasses": classes, "jobs": [job]})
-    >>> made["jobs"][0]["metadata"]["annotations"]
-    {'oasis-scheduler.io/work': '{"workerSeconds": 60}'}
-    """
+    """A snapshot in which jobs of other kinds without utility or work have those of their class."""
     classes = Classes(seen.get(names.CLASS_PLURAL, ()))
     kinds = {kind.where.plural for kind in EXISTING} if classes else set()
     return {
