@@ -17,7 +17,6 @@ from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
-    TFJOB,
     TRAINJOB,
     PodSet,
     items_of,
@@ -301,7 +300,7 @@ Claim = tuple[str, str, str]
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     """For each mark that pods of our jobs carry, in their namespaces, the uid of the job.
 
-    The pods of an OasisJob, of a Job and of a TFJob are owned by it. Those of a JobSet have its
+    The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its
     name as a label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     """
     found: dict[Claim, str] = {}
@@ -310,7 +309,7 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
             meta = item["metadata"]
             found[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
     owners = [(names.KIND, item) for item in seen.get(names.PLURAL, ())]
-    owners += [(kind.name, item) for kind in (JOB, TFJOB) for item in items_of(seen, kind)]
+    owners += [(JOB.name, item) for item in items_of(seen, JOB)]
     for name, item in owners:
         meta = item["metadata"]
         found[name, meta["namespace"], meta["uid"]] = meta["uid"]
@@ -333,10 +332,8 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
     uid = claims.get((str(kind), meta["namespace"], owner["uid"]))
     if kind == names.KIND:
         return uid if managed and uid == labels.get(names.JOB_UID) else None
-    if kind not in (JOB.name, TFJOB.name) or not (managed or is_gated(pod)):
+    if kind != JOB.name or not (managed or is_gated(pod)):
         return None
-    if kind == TFJOB.name:
-        return uid
     return uid or claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
 
 

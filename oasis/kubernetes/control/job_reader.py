@@ -15,7 +15,6 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import COMPLETE, VALID, error_text
 from oasis.kubernetes.objects.existing import (
-    BY_NAME,
     ExistingKind,
     ended,
     job_items,
@@ -222,8 +221,7 @@ def check_plannable(spec: JobSpec, policy: Policy) -> None:
         return
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"
-        said = BY_NAME[spec.kind].servers is None
-        path = f"metadata.annotations.{names.SERVERS}" if said else "spec.tfReplicaSpecs.PS"
+        path = f"metadata.annotations.{names.SERVERS}"
         raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
 
 

@@ -31,7 +31,7 @@ from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place
 from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission, reach_of, too_long, unjudged
+from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in, tell_orphans
 from oasis.kubernetes.control.learning import Learning
@@ -328,7 +328,6 @@ class Reconciler:
         reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
-            job.unjudged(unjudged(spec), now)
             if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue

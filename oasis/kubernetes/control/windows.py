@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -221,7 +221,7 @@ class Windows:
             ]
         )
 
-    def _named(self, one: _Held, machines: Machines, among: frozenset[int] | None = None) -> str:
+    def _named(self, one: _Held, machines: Machines, among: Set[int] | None = None) -> str:
         kept = one.entry.machines if among is None else one.entry.machines & among
         names = list(dict.fromkeys(machines.places[k].node for k in sorted(kept)))
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""

@@ -216,7 +216,7 @@ def _is_another(error: ApiError) -> bool:
 
 def _switch_patch(action: Switch) -> dict[str, Any]:
     """The merge patch that suspends or resumes an object, and no other one of its name."""
-    spec = action.kind.switch(action.suspend)
+    spec: dict[str, Any] = {"suspend": action.suspend}
     if action.workers is not None:
         spec["parallelism"] = action.workers
         if is_indexed(action.found):  # an Indexed Job can be resized if both change together

@@ -18,7 +18,6 @@ IN_STATE = "PolicyState"
 STALLED = "Stalled"
 UNDERESTIMATED = "Underestimated"
 OVERRUN = "Overrun"
-UNJUDGED = "Unjudged"
 BAD_IF_TRUE = frozenset({LATE, STALLED, UNDERESTIMATED, OVERRUN})
 
 # (beginning of a policy's reason, word for the condition)

@@ -1,4 +1,4 @@
-"""From a Job, a JobSet, a TrainJob or a TFJob to the job that a policy plans with."""
+"""From a Job, a JobSet or a TrainJob to the job that a policy plans with."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"  # on the pods of a JobSet
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 JOB_INDEX = "jobset.sigs.k8s.io/job-index"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
-REPLICA_TYPE = "training.kubeflow.org/replica-type"  # on the pods of a TFJob
 SELECTOR = f"{names.SCHEDULED}=true"
 
 
@@ -45,7 +44,7 @@ SELECTOR = f"{names.SCHEDULED}=true"
 class PodSet:
     """Pods of one template."""
 
-    name: str  # of the replicated job, or type of replicas; empty where there is only one template
+    name: str  # of the replicated job; empty where there is only one template
     count: int  # how many there are at a time
     completions: int  # how many have to succeed
     template: Object
@@ -63,14 +62,6 @@ class ExistingKind:
     parts: Callable[[Object], list[PodSet]]  # the templates of an object
     ends: tuple[str, str]  # types of the conditions that say that it is complete, that it failed
     elastic: bool = False  # whether the number of its workers can be changed while it is suspended
-    servers: str | None = None  # its parameter servers, where the kind itself says which they are
-    policy: str | None = None  # field of the spec that holds `suspend`; None: the spec itself
-    named: bool = True  # whether we may tell pods of each other, or their own controller does
-
-    def switch(self, suspend: bool) -> dict[str, Any]:
-        """The spec of a merge patch that suspends or resumes."""
-        said = {"suspend": suspend}
-        return said if self.policy is None else {self.policy: said}
 
 
 def _job_parts(found: Object) -> list[PodSet]:
@@ -101,14 +92,6 @@ def _trainjob_parts(found: Object) -> list[PodSet]:
     return [PodSet("", count, count, template, "spec.trainer", gated=False)]
 
 
-def _tfjob_parts(found: Object) -> list[PodSet]:
-    parts = []
-    for name, entry in (found["spec"].get("tfReplicaSpecs") or {}).items():
-        count, path = int(entry.get("replicas", 1)), f"spec.tfReplicaSpecs.{name}.template"
-        parts.append(PodSet(name.lower(), count, count, entry["template"], path))
-    return parts
-
-
 def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
     where = ResourceKind(f"/apis/{version}", f"{name.lower()}s")
     return ExistingKind(name, version, where, *rest, **more)
@@ -119,16 +102,7 @@ JOBSET = _kind("JobSet", "jobset.x-k8s.io/v1alpha2", _jobset_parts, ("Completed"
 TRAINJOB = _kind(
     "TrainJob", "trainer.kubeflow.org/v1alpha1", _trainjob_parts, ("Complete", "Failed")
 )
-TFJOB = _kind(
-    "TFJob",
-    "kubeflow.org/v1",
-    _tfjob_parts,
-    ("Succeeded", "Failed"),
-    servers="ps",
-    policy="runPolicy",
-    named=False,
-)
-EXISTING = (JOB, JOBSET, TRAINJOB, TFJOB)
+EXISTING = (JOB, JOBSET, TRAINJOB)
 BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
 BY_NAME = {kind.name: kind for kind in EXISTING}
 CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of the kinds above
@@ -216,8 +190,7 @@ def version_of(found: Object, kind: ExistingKind | None) -> int:
 
 def is_suspended(found: Object) -> bool:
     """Return whether an object is suspended."""
-    spec = found["spec"]
-    return bool(spec.get("suspend") or (spec.get("runPolicy") or {}).get("suspend"))
+    return bool(found["spec"].get("suspend"))
 
 
 def is_indexed(found: Object) -> bool:
@@ -240,27 +213,20 @@ def ended(found: Object, kind: ExistingKind) -> tuple[bool, str | None]:
 def part_of(pod: Object) -> str | None:
     """Name of the `PodSet` that a pod belongs to; None where there is only one."""
     labels = pod["metadata"].get("labels") or {}
-    return labels.get(REPLICATED_JOB) or labels.get(REPLICA_TYPE)
+    return labels.get(REPLICATED_JOB)
 
 
 def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
     """Return the pod templates of the workers and of the parameter servers."""
     parts, notes = kind.parts(found), found["metadata"].get("annotations") or {}
-    said = notes.get(names.SERVERS)
-    if said is not None and kind.servers is not None:
-        expected = f"expected none: those of a {kind.name} are its {kind.servers}"
-        raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
-    name = said or kind.servers
+    name = notes.get(names.SERVERS)
     servers = [part for part in parts if name is not None and part.name == name]
     workers = [part for part in parts if part not in servers]
-    if said is not None and not servers:
+    if name is not None and not servers:
         known = ", ".join(part.name for part in parts if part.name) or "none"
         expected = f"expected a replicated job of the object ({known}), got {describe(name)}"
         raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
     if len(workers) != 1:
-        there = ", ".join(sorted(part.name for part in workers)) or "none"
-        if kind.servers is not None:
-            raise InstanceError("spec", f"expected workers and {kind.servers} alone, got {there}")
         expected = f"expected one replicated job of workers beside it, got {len(workers)}"
         raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
     for part in (*workers, *servers):
@@ -339,8 +305,6 @@ def _network(kind: ExistingKind, found: Object) -> PodNetwork | None:
         return None
     path = f"{NOTES}.{names.FRAMEWORK}"
     framework = choice(notes[names.FRAMEWORK], FRAMEWORKS, path)
-    if not kind.named:
-        raise InstanceError(path, f"expected none: the controller of a {kind.name} tells its pods")
     if kind is JOB and not is_indexed(found):
         expected = f"expected Indexed, so that pods have names ({names.FRAMEWORK})"
         raise InstanceError("spec.completionMode", expected, spec.get("completionMode"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from oasis.kubernetes.objects.quantities import part
@@ -113,7 +113,6 @@ class NodeRules:
     selector: frozenset[tuple[str, str]]  # labels that a node must have
     terms: tuple[Term, ...] | None  # of which one must hold; None: none is asked for
     tolerations: frozenset[Toleration]
-    unjudged: tuple[str, ...] = field(default=(), compare=False)  # as `left_to_scheduler`
 
     @classmethod
     def of(cls, pod_spec: Mapping[str, Any], path: str = "spec") -> NodeRules:
@@ -131,7 +130,6 @@ class NodeRules:
             frozenset(selector.items()),
             terms,
             frozenset(tolerations),
-            left_to_scheduler(pod_spec, path),
         )
 
     def refusal(self, node: Node) -> str | None:
@@ -209,36 +207,6 @@ def label_value(value: Any) -> str:
     if not LABEL_VALUE.fullmatch(text(value)):
         raise InstanceError("", "expected the value of a label", value)
     return str(value)
-
-
-# What the scheduler, or the kubelet, goes by and the plan does not foresee: a pod may be left
-# without room for it.
-UNFORESEEN = ("priorityClassName", "runtimeClassName", "resourceClaims", "hostNetwork")
-
-
-def left_to_scheduler(pod_spec: Mapping[str, Any], path: str = "spec") -> tuple[str, ...]:
-    """Fields of a pod that the plan does not foresee."""
-    found = [name for name in UNFORESEEN if pod_spec.get(name)]
-    if pod_spec.get("schedulerName") not in (None, "", "default-scheduler"):
-        found.append("schedulerName")
-    affinity = part(pod_spec, "affinity", mapping, path) or {}
-    for name in ("podAffinity", "podAntiAffinity"):
-        of_pods = part(affinity, name, mapping, f"{path}.affinity") or {}
-        found += [f"affinity.{name}"] * bool(of_pods.get(REQUIRED))
-    spread = part(pod_spec, "topologySpreadConstraints", list_of(mapping), path) or ()
-    if any(each.get("whenUnsatisfiable") != "ScheduleAnyway" for each in spread):
-        found.append("topologySpreadConstraints")
-    for k, volume in enumerate(part(pod_spec, "volumes", list_of(mapping), path) or ()):
-        found += [
-            f"volumes[{k}].{name}"
-            for name in ("ephemeral", "persistentVolumeClaim")
-            if volume.get(name)
-        ]
-    for k, container in enumerate(part(pod_spec, "containers", list_of(mapping), path) or ()):
-        ports = part(container, "ports", list_of(mapping), f"{path}.containers[{k}]") or ()
-        if any(port.get("hostPort") for port in ports):
-            found.append(f"containers[{k}].ports")
-    return tuple(found)
 
 
 def _terms(data: Any) -> tuple[Term, ...]:

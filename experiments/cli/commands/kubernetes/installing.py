@@ -52,7 +52,7 @@ def install(
     """Print the kinds, the rights and the Deployment of a controller, as YAML for kubectl.
 
     The controller gets exactly these rights: it sees nodes, pods and jobs, makes, opens and
-    deletes pods, makes Services, suspends and resumes Jobs, JobSets, TrainJobs and TFJobs, and
+    deletes pods, makes Services, suspends and resumes Jobs, JobSets and TrainJobs, and
     writes the status of OasisJobs and CapacityWindows, events, its lease and its checkpoint.
 
     With --namespaced it has them in these namespaces alone, which must exist, and sees nodes,

@@ -130,9 +130,7 @@ def explain(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            help="Its kind: oasisjob, job, jobset, trainjob or tfjob. [default: oasisjob]"
-        ),
+        typer.Option(help="Its kind: oasisjob, job, jobset or trainjob. [default: oasisjob]"),
     ] = None,
     place: cluster.ClusterOptions,
     as_json: AsJson = False,
@@ -170,7 +168,7 @@ def named_job(name: str, namespace: str | None, kind: str | None) -> tuple[str, 
     return namespace or "default", kind or KINDS[0], own
 
 
-KINDS = ("oasisjob", "job", "jobset", "trainjob", "tfjob")
+KINDS = ("oasisjob", "job", "jobset", "trainjob")
 
 
 def _found(name: str, namespace: str, kind: str, objects: Objects) -> cluster.Found:
