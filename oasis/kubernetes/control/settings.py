@@ -14,7 +14,7 @@ from oasis.kubernetes.names import NAMESPACE
 from oasis.kubernetes.objects.conditions import LAST
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, ResourceMap
 from oasis.model.errors import InputError
-from oasis.model.validation import check_unique, integer, number, text
+from oasis.model.validation import check_unique, integer, number
 
 LOG_FORMATS = ("text", "json")
 TEXT = "%(asctime)s %(levelname)s %(message)s"
@@ -41,6 +41,13 @@ def handler(form: str) -> logging.Handler:
     made = logging.StreamHandler()
     made.setFormatter(JsonFormatter() if form == "json" else logging.Formatter(TEXT))
     return made
+
+
+def check_names(namespace: str, name: str) -> None:
+    """Refuse names of a controller that Kubernetes refuses, of its objects or of their labels."""
+    for field, given in (("namespace", namespace), ("name", name)):
+        if not NAMESPACE.fullmatch(given):
+            raise InputError(field, "expected a name such as team-a", given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +89,7 @@ class ControllerSettings:
         return f"{self.namespace}/{self.name}"
 
     def __post_init__(self) -> None:
-        for field, name in (("namespace", self.namespace), ("name", self.name)):
-            if not NAMESPACE.fullmatch(text(name, field)):
-                raise InputError(field, "expected a name such as team-a", name)
+        check_names(self.namespace, self.name)
         if self.first_slot_at is not None:
             number(self.first_slot_at, "first_slot_at", maximum=LAST)
         number(self.slot_seconds, "slot_seconds", above=True)

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 import oasis
-from experiments.cli.commands.kubernetes.cluster import Found, of_controller, sign_of_life
+from experiments.cli.commands.kubernetes.cluster import (
+    AnyController,
+    Found,
+    of_controller,
+    sign_of_life,
+)
 from experiments.cli.commands.kubernetes.reading import named_job
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.lease import micro_time
@@ -91,7 +96,7 @@ def test_what_keeps_the_lease_from_us_is_not_hidden() -> None:
 def test_the_jobs_of_one_controller() -> None:
     jobs: list[Found] = [(None, {"name": k, "status": {"controller": k}}) for k in ("s/a", "s/b")]
     jobs += [(None, {"name": "new"}), (None, {"name": "old", "status": {}})]
-    found, names = of_controller(jobs, "s", "a")
+    found, names = of_controller(jobs, AnyController("s", "a"))
     assert ([job["name"] for _, job in found], names) == (["s/a", "new", "old"], ["s/a"])
-    assert of_controller(jobs, "s", None) == (jobs, ["s/a", "s/b"])
-    assert of_controller([], "s", None) == ([], ["s/oasis-scheduler"])
+    assert of_controller(jobs, AnyController("s")) == (jobs, ["s/a", "s/b"])
+    assert of_controller([], AnyController("s")) == ([], ["s/oasis-scheduler"])

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import oasis
-from experiments.cli.commands.kubernetes import installing
+from experiments.cli.commands.kubernetes import installing, reading
 
 
 def test_what_one_controller_has_of_its_own_is_printed_alone(
@@ -56,3 +56,13 @@ def test_arguments_of_the_pages_are_taken(capsys: pytest.CaptureFixture[str]) ->
 def test_an_image_has_a_name_without_blanks(image: str) -> None:
     with pytest.raises(oasis.InputError, match="--image: expected a name without blanks, got "):
         installing.install(image=image)
+
+
+@pytest.mark.parametrize("name", ["", "On", "n" * 64, "a.b", "a-"])
+@pytest.mark.parametrize("field", ["name", "namespace"])
+def test_names_that_kubernetes_refuses_are_refused(name: str, field: str) -> None:
+    flag = {"name": "--controller-name", "namespace": "--system-namespace"}[field]
+    with pytest.raises(oasis.InputError, match=f"^{flag}: expected a name such as team-a"):
+        installing.install(**{field: name})
+    with pytest.raises(oasis.InputError, match=f"^{flag}: expected a name such as team-a"):
+        reading.status(**{field: name})

@@ -51,8 +51,7 @@ STATUS_COLUMNS = (
 def status(
     *,
     jobs: cluster.JobNamespace = None,
-    namespace: cluster.System = SYSTEM,
-    name: cluster.NameOrAll = None,
+    of: cluster.AnyController,
     place: cluster.ClusterOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +63,7 @@ def status(
     Example: oasis kubernetes status -n research
     """
     objects = place.connect()
-    found, controllers = cluster.of_controller(cluster.jobs_of(objects, jobs), namespace, name)
+    found, controllers = cluster.of_controller(cluster.jobs_of(objects, jobs), of)
     lives = [cluster.sign_of_life(objects, each) for each in controllers]
     document = {"jobs": [summary(item) for item in found], "controllers": lives}
     if as_json:
@@ -202,8 +201,7 @@ def explained(job: cluster.Found) -> list[dict[str, Any]]:
 def plan(
     *,
     jobs: cluster.JobNamespace = None,
-    namespace: cluster.System = SYSTEM,
-    name: cluster.NameOrAll = None,
+    of: cluster.AnyController,
     place: cluster.ClusterOptions,
     delivery: Delivery,
 ) -> None:
@@ -214,7 +212,7 @@ def plan(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    found, _ = cluster.of_controller(cluster.jobs_of(place.connect(), jobs), namespace, name)
+    found, _ = cluster.of_controller(cluster.jobs_of(place.connect(), jobs), of)
     document = {"jobs": [entry for job in found if (entry := planned(job))["plan"]]}
     delivery(document, lambda: _show_plan(document), lambda: _draw(document))
 

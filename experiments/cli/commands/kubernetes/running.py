@@ -132,8 +132,6 @@ def run(
     make = policy_maker(policy, assignments, bounds, lookahead, horizon)
     with naming_flags(
         tuple(ControllerSettings.__dataclass_fields__),
-        namespace="--system-namespace",
-        name="--controller-name",
         watched="--namespace",
         node_selector="--nodes",
     ):
