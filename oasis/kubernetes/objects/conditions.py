@@ -9,9 +9,9 @@ from typing import Any
 
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.schema import checked
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError, OasisError, describe
-from oasis.model.validation import check_list, integer, number, text
 
 ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Late", "Valid"
 IN_STATE = "PolicyState"
@@ -119,32 +119,5 @@ def read_status(written: str) -> dict[str, Any]:
         status = json.loads(written)
     except (ValueError, RecursionError) as error:
         raise InstanceError("", f"expected JSON, got {describe(written)}: {error}") from None
-    _check(status, schema_of(KIND)["status"], "")
-    return dict(status)
-
-
-def _check(value: Any, schema: Mapping[str, Any], path: str) -> None:
-    """Raise `InstanceError` unless a value is as its schema says."""
-    kind = schema["type"]
-    if kind == "object":
-        if not isinstance(value, Mapping):
-            raise InstanceError(path, "expected an object", value)
-        known = schema.get("properties", {})
-        fields = {name: known.get(name) or schema.get("additionalProperties") for name in value}
-        fields |= {name: known[name] for name in schema.get("required", ())}
-        for name, below in fields.items():
-            if below is not None:
-                _check(value.get(name), below, f"{path}.{name}".lstrip("."))
-    elif kind == "array":
-        for k, item in enumerate(check_list(value, path)):
-            _check(item, schema["items"], f"{path}[{k}]")
-    elif kind == "integer":
-        integer(value, path)
-    elif kind == "number":
-        number(value, path)
-    elif "enum" in schema and value not in schema["enum"]:
-        raise InstanceError(path, f"expected one of {', '.join(schema['enum'])}", value)
-    elif "format" in schema:
-        text(value, path)
-    elif not isinstance(value, str):  # a message may be empty
-        raise InstanceError(path, "expected a string", value)
+    found: dict[str, Any] = checked(schema_of(KIND)["status"], status)
+    return found

@@ -21,12 +21,12 @@ from oasis.kubernetes.objects.oasis_job import (
     ON_REJECTION,
     JobSpec,
     SlotClock,
-    choice,
     job_id,
     job_spec,
     parse_utility,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
+from oasis.kubernetes.objects.schema import choice
 from oasis.model.errors import InstanceError, describe
 from oasis.model.groups import GROUPS
 from oasis.model.validation import integer

@@ -6,17 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oasis.kubernetes.objects.node_affinity import label_name, label_value, narrowed
-from oasis.model.document import entry, list_of, mapping, object_of
+from oasis.model.document import entry, list_of, object_of
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.forms import Speeds
-from oasis.model.validation import check_keys
 
 Object = Mapping[str, Any]
-WORK = ("workerSeconds", "chunks", "minibatches", "minibatchSeconds", "gradientMb")
-PODS = {  # of an object, and what a form may say of them
-    "workers": ("minimum", "maximum", "resources"),
-    "parameterServers": ("resources", "requires"),
-}
 
 
 def specs_in_forms(spec: Object) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -28,17 +22,12 @@ def specs_in_forms(spec: Object) -> Iterator[tuple[str, dict[str, Any]]]:
     if forms is not None and speeds is not None:
         raise InstanceError("speeds", "expected either speeds or forms, not both")
     if forms is not None:
-        with located_at("forms"):
-            said = list_of(mapping)(forms)
-        if not said:
-            raise InstanceError("forms", "expected at least one form")
-        for k, form in enumerate(said):
+        for k, form in enumerate(forms):
             with located_at(f"forms[{k}]"):
                 made = _in_form(own, form)
             yield f"forms[{k}]", made
     if speeds is not None:
         with located_at("speeds"):
-            check_keys(speeds, ("label", "values"))
             found = Speeds(**speeds)
             with located_at("label"):
                 label_name(found.label)
@@ -56,28 +45,23 @@ def _faster(name: str, amount: Any, speed: float) -> Any:
 
 def _in_form(own: Object, form: Object) -> dict[str, Any]:
     """The spec of the job, with the fields of a form in place of its own."""
-    check_keys(form, (), ("requires", "work", *PODS))
     made = dict(own)
     if "work" in form:
-        with located_at("work"):
-            check_keys(form["work"], (), WORK)
         # Worker-seconds are a whole work; what makes up mini-batches may be changed one by one.
         whole = "workerSeconds" in form["work"]
         made["work"] = {**({} if whole else own["work"]), **form["work"]}
-    for name, known in PODS.items():
-        if form.get(name) is not None:
-            with located_at(name):
-                if own.get(name) is None:
-                    raise InstanceError("", "expected nothing: the job has no template for them")
-                made[name] = _pods(own[name], form[name], known)
+    for name in form.keys() & {"workers", "parameterServers"}:
+        with located_at(name):
+            if name not in own:
+                raise InstanceError("", "expected nothing: the job has no template for them")
+            made[name] = _pods(own[name], form[name])
     if "requires" in form:
         made["workers"] = _on_nodes(made["workers"], form)
     return made
 
 
-def _pods(own: Object, said: Object, known: tuple[str, ...]) -> dict[str, Any]:
+def _pods(own: Object, said: Object) -> dict[str, Any]:
     """The workers, or the parameter servers, with the fields that a form states."""
-    check_keys(said, (), known)
     made = {**own, **{name: said[name] for name in ("minimum", "maximum") if name in said}}
     if "resources" in said:
         first, *others = made["template"]["spec"]["containers"]
@@ -92,8 +76,6 @@ def _on_nodes(own: dict[str, Any], said: Object) -> dict[str, Any]:
     for one in asked:
         with located_at(f"requires.{one['key']}"):
             label_name(one["key"])
-            if not one["values"]:
-                raise InstanceError("", "expected at least one value")
     if not asked:
         return own
     affinity = narrowed(own["template"]["spec"].get("affinity"), asked, "matchExpressions")

@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
-from oasis.model.validation import check_keys, integer
 
 FRAMEWORKS = ("none", "torch", "tensorflow", "jax")
 DEFAULT_PORT = 2222
@@ -34,21 +32,6 @@ class PodNetwork:
     framework: str = FRAMEWORKS[0]  # whose variables its pods get beside ours
     port: int = DEFAULT_PORT  # where worker 0 waits, and of TensorFlow every pod listens
     isolated: bool = False  # whether only pods of the same job may connect to its pods
-
-    def __post_init__(self) -> None:
-        if self.framework not in FRAMEWORKS:
-            raise InstanceError(
-                "framework", f"expected one of {', '.join(FRAMEWORKS)}", self.framework
-            )
-        integer(self.port, "port", minimum=1, maximum=LARGEST_PORT)
-        if not isinstance(self.isolated, bool):
-            raise InstanceError("isolated", "expected true or false", self.isolated)
-
-    @classmethod
-    def of(cls, data: Any) -> PodNetwork:
-        """Read ``spec.network``."""
-        check_keys(data, (), ("framework", "port", "isolated"))
-        return cls(**data)
 
     def can_resize(self, has_ps: bool) -> bool:
         """Whether workers may join and leave while the others train.

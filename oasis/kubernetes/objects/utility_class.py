@@ -10,6 +10,7 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.names import CLASS_KIND
 from oasis.kubernetes.objects.existing import EXISTING
+from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.oasis_job import (
     UTILITY_FIELDS,
     JobSpec,
@@ -17,14 +18,13 @@ from oasis.kubernetes.objects.oasis_job import (
     parse_utility,
     parse_work,
 )
+from oasis.kubernetes.objects.schema import checked
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.utility import Piecewise, Sigmoid, Utility
-from oasis.model.validation import check_keys, check_list, number, text
 
 Object = Mapping[str, Any]
 
 OVERRUN = 2.0  # times the work that a job declared
-OPTIONAL = ("kinds", "namespaces", "default", "overrunFactor", "utility", "work")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +67,14 @@ def claim_of(utility: Utility) -> float:
 def parse_class(found: Object) -> UtilityClass:
     """Read a ``UtilityClass``."""
     with located_at("spec"):
-        spec = found.get("spec") or {}
-        check_keys(spec, ("maximum",), OPTIONAL)
-        kinds = tuple(check_list(spec.get("kinds", list(UTILITY_FIELDS)), "kinds"))
-        if not kinds or any(kind not in list(UTILITY_FIELDS) for kind in kinds):
-            raise InstanceError("kinds", f"expected some of {', '.join(UTILITY_FIELDS)}", kinds)
-        namespaces = spec.get("namespaces")
-        if namespaces is not None:
-            namespaces = check_list(namespaces, "namespaces")
-            namespaces = tuple(text(name, "namespaces") for name in namespaces)
-        is_default = spec.get("default", False)
-        if not isinstance(is_default, bool):
-            raise InstanceError("default", "expected true or false", is_default)
-        factor = number(spec.get("overrunFactor", OVERRUN), "overrunFactor")
-        if factor < 1:
-            raise InstanceError("overrunFactor", "expected a number >= 1", factor)
+        spec = checked(schema_of(CLASS_KIND)["spec"], found.get("spec") or {})
         made = UtilityClass(
             found["metadata"]["name"],
-            number(spec["maximum"], "maximum"),
-            kinds,
-            namespaces,
-            is_default,
-            factor,
+            spec["maximum"],
+            tuple(spec.get("kinds", UTILITY_FIELDS)),
+            tuple(spec["namespaces"]) if "namespaces" in spec else None,
+            spec["default"],
+            spec["overrunFactor"],
         )
         return replace(made, defaults=_defaults(spec, made))
 
@@ -96,13 +82,13 @@ def parse_class(found: Object) -> UtilityClass:
 def _defaults(spec: Object, made: UtilityClass) -> dict[str, str]:
     """What a class says of jobs that say less, as their annotations."""
     clock, found = SlotClock(1.0), {}
-    if spec.get("utility") is not None:
+    if "utility" in spec:
         utility = parse_utility(spec["utility"], clock, "utility")
         refusal = made.refusal(spec["utility"]["kind"], claim_of(utility))
         if refusal is not None:
             raise InstanceError("utility", f"expected what the class allows itself: {refusal}")
         found[names.UTILITY] = json.dumps(spec["utility"])
-    if spec.get("work") is not None:
+    if "work" in spec:
         parse_work(spec["work"], 1, clock)
         found[names.WORK] = json.dumps(spec["work"])
     return found

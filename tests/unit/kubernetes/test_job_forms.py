@@ -136,7 +136,7 @@ def oasis_forms(job: oasis.Job, speeds: oasis.Speeds) -> tuple[oasis.Job, ...]:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ({"forms": []}, "spec.forms: expected at least one form"),
+        ({"forms": []}, "spec.forms: expected at least one entry"),
         ({"forms": {}}, "spec.forms: expected a list"),
         ({"forms": [3]}, "spec.forms[0]: expected an object"),
         ({"forms": [{}, {"gpu": 3}]}, "spec.forms[1].gpu: unknown key"),
