@@ -13,7 +13,7 @@ from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.job_forms import specs_in_forms
 from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.network import PodNetwork
-from oasis.kubernetes.objects.node_affinity import NodeRules, label_value
+from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, part, requests_of
 from oasis.kubernetes.objects.schema import checked
 from oasis.model.document import mapping, object_of
@@ -224,7 +224,7 @@ def job_spec(
     """
     for found, path in templates.values():
         own = part(found, "metadata", mapping, path) or {}  # ours is put beside it
-        part(own, "labels", object_of(label_value), f"{path}.metadata")
+        part(own, "labels", object_of(text_of), f"{path}.metadata")
         part(own, "annotations", object_of(text_of), f"{path}.metadata")
     specs = {group: (found["spec"], f"{path}.spec") for group, (found, path) in templates.items()}
     asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
