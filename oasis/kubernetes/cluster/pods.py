@@ -347,19 +347,6 @@ def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dic
     return found
 
 
-def orphan(pod: Object) -> tuple[str, str] | None:
-    """Return namespace and former job of a bound pod whose job is gone; None for all other pods.
-
-    ``kubectl delete --cascade=orphan`` takes a job away, and from its pods their owner.
-    """
-    meta = pod["metadata"]
-    uid = str((meta.get("labels") or {}).get(names.JOB_UID, ""))
-    managers = [entry.get("manager") for entry in meta.get("managedFields") or ()]
-    left = uid and not meta.get("ownerReferences") and names.FIELD_MANAGER in managers
-    runs = pod["spec"].get("nodeName") and not has_ended(pod)
-    return (meta["namespace"], uid) if left and runs else None
-
-
 def uids_of(by_job: Mapping[str, Mapping[str, Object]]) -> set[str]:
     """Uids of the pods of all jobs."""
     return {pod["metadata"]["uid"] for pods in by_job.values() for pod in pods.values()}

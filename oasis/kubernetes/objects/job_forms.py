@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from oasis.kubernetes.objects.node_affinity import label_name, label_value, narrowed
-from oasis.model.document import entry, list_of, object_of
+from oasis.kubernetes.objects.node_affinity import narrowed
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.forms import Speeds
 
@@ -29,8 +28,6 @@ def specs_in_forms(spec: Object) -> Iterator[tuple[str, dict[str, Any]]]:
     if speeds is not None:
         with located_at("speeds"):
             found = Speeds(**speeds)
-            with located_at("label"):
-                label_name(found.label)
         for value, speed in found.values.items():
             path = f"speeds.values.{value}"
             with located_at(path):
@@ -72,10 +69,7 @@ def _pods(own: Object, said: Object) -> dict[str, Any]:
 
 def _on_nodes(own: dict[str, Any], said: Object) -> dict[str, Any]:
     """Restrict pods to those of their nodes whose labels have the required values."""
-    asked = expressions_of(entry(said, "requires", object_of(list_of(label_value))))
-    for one in asked:
-        with located_at(f"requires.{one['key']}"):
-            label_name(one["key"])
+    asked = expressions_of(said["requires"])
     if not asked:
         return own
     affinity = narrowed(own["template"]["spec"].get("affinity"), asked, "matchExpressions")

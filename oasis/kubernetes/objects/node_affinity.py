@@ -32,10 +32,6 @@ WORDS = {  # by operator, what a node is that does not meet the requirement
 }
 INTEGER = re.compile(r"[+-]?[0-9]+")
 WIDEST = 1 << 63  # integers that are compared have 64 bits
-_WORD = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-_DOMAIN = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-LABEL_VALUE = re.compile(f"(?:{_WORD})?")
-LABEL_NAME = re.compile(rf"(?:{_DOMAIN}(?:\.{_DOMAIN})*/)?{_WORD}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,20 +184,6 @@ def _integer(value: str | None) -> int | None:
         return None
     found = int(value)
     return found if -WIDEST <= found < WIDEST else None
-
-
-def label_name(value: Any) -> str:
-    """The name of a label as the API server takes it."""
-    if not LABEL_NAME.fullmatch(text(value)):
-        raise InstanceError("", "expected the name of a label", value)
-    return str(value)
-
-
-def label_value(value: Any) -> str:
-    """The value of a label as the API server takes it; it may be empty."""
-    if not LABEL_VALUE.fullmatch(text(value)):
-        raise InstanceError("", "expected the value of a label", value)
-    return str(value)
 
 
 def _terms(data: Any) -> tuple[Term, ...]:

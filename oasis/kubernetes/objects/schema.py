@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -24,7 +25,7 @@ TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 def checked(schema: Schema, value: Any) -> Any:
     """`value` as the API server takes it, with its defaults; an `InstanceError` names the field.
 
-    Rules between fields, and patterns, are for whoever reads the value.
+    Rules between fields are for whoever reads the value.
     """
     kind = schema["type"]
     if kind == "object":
@@ -51,7 +52,9 @@ def _string(schema: Schema, value: Any) -> str:
         return choice(value, schema["enum"])
     if "format" in schema or "minLength" in schema:
         return validation.text(value, "")
-    return text(value)
+    if not re.search(schema.get("pattern", ""), text(value)):
+        raise InstanceError("", f"expected what matches {schema['pattern']}", value)
+    return str(value)
 
 
 def _object(schema: Schema, value: Any) -> dict[str, Any]:

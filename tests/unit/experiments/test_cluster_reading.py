@@ -24,24 +24,24 @@ NOW = 1.8e9
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        (("bert", None, None), ("default", "oasisjob", "bert")),
-        (("bert", "research", "job"), ("research", "job", "bert")),
-        (("research/bert", None, None), ("research", "oasisjob", "bert")),
-        (("research/bert", "research", None), ("research", "oasisjob", "bert")),
-        (("research/bert", None, "jobset"), ("research", "jobset", "bert")),
-        (("research/jobset/bert", None, None), ("research", "jobset", "bert")),
+        (("bert", None), "default/bert"),
+        (("bert", "research"), "research/bert"),
+        (("research/bert", None), "research/bert"),
+        (("research/bert", "research"), "research/bert"),
+        (("research/jobset/bert", None), "research/jobset/bert"),
     ],
 )
-def test_a_job_may_be_named_as_status_prints_it(given: Any, meant: Any) -> None:
+def test_a_job_may_be_named_as_status_prints_it(given: Any, meant: str) -> None:
     assert named_job(*given) == meant
 
 
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        (("a/b/c/d", None, None), "NAME"),
-        (("research/bert", "other", None), "--namespace"),
-        (("research/job/bert", None, "jobset"), "--kind"),
+        (("a/b/c/d", None), "NAME"),
+        (("a//d", None), "NAME"),
+        (("", None), "NAME"),
+        (("research/bert", "other"), "--namespace"),
     ],
 )
 def test_a_name_and_an_option_that_differ_are_refused(given: Any, field: str) -> None:

@@ -6,10 +6,10 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -180,27 +180,19 @@ def policy_maker(
     horizon: int | None,
 ) -> Callable[[], Policy]:
     """Return the function that builds the requested policy."""
-    policy, options = chosen_policy(policy, assignments, has_bounds=bounds is not None)
+    if policy is None:
+        policy = OASIS if bounds is not None else RECOURSE
+    policy = known_policy(policy, "--policy")
+    (options,) = choose_options([policy], assignments).values()
+    if bounds is not None and policy != OASIS:
+        expected = f"expected none with policy {policy}: only {OASIS} has prices"
+        raise oasis.InputError("--bounds", expected)
     of = None
     if bounds is not None:
         with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
     with naming_flags(("lookahead", "horizon")):
         return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
-
-
-def chosen_policy(
-    policy: str | None, assignments: list[str] | None, *, has_bounds: bool
-) -> tuple[str, Mapping[str, Any]]:
-    """Return the requested policy and its options, as far as no file is read."""
-    if policy is None:
-        policy = OASIS if has_bounds else RECOURSE
-    policy = known_policy(policy, "--policy")
-    (options,) = choose_options([policy], assignments).values()
-    if has_bounds and policy != OASIS:
-        expected = f"expected none with policy {policy}: only {OASIS} has prices"
-        raise oasis.InputError("--bounds", expected)
-    return policy, options
 
 
 def _serve(controller: Controller, port: int) -> None:
