@@ -109,11 +109,6 @@ class Driver(World, Generic[Spec]):
         return self.closures.closed.union(self.away)
 
     @property
-    def kept(self) -> Mapping[int, Sequence[int]]:
-        """What windows keep from all jobs now, by machine, in grid units."""
-        return self.closures.kept
-
-    @property
     def closing(self) -> frozenset[int]:
         """Machines that close soon: a policy that does not plan around it starts no job there."""
         return self.closures.closing(self.entries, int(self.now))
@@ -237,8 +232,7 @@ class Driver(World, Generic[Spec]):
         self._facts, self._outcome = facts, outcome
         try:
             self._loop.instant(self.slot, ask=bool(ask or self.minimum_run))
-            if self.closures.calendar:
-                self.closures.check(self.entries, self.free, self.site, self.policy.name)
+            self.closures.check(self.entries, self.site, self.policy.name)
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
@@ -383,20 +377,17 @@ class Driver(World, Generic[Spec]):
     def _machines(self, facts: Facts[Spec], view: View) -> None:
         """Take in which machines are there; what runs on one that is not loses its allocation."""
         gone, were = set(facts.down), set(self.away)
-        smaller, larger = set(self._smaller), set(self._larger)
-        were_closed, slot = self.closures.closed, int(view.now)
-        less, more = self.closures.come_to(facts.calendar, slot, self.site)
+        were_closed = self.closures.closed
+        self.closures.come_to(facts.calendar, int(view.now))
         if isinstance(self.policy, Planner):
             self.policy.plan_around(facts.calendar)
         else:
             # To a policy of the present slot a closed machine is one that is lost and comes back.
             gone |= self.closures.closed
             were |= were_closed
-            smaller |= less
-            larger |= more
         self.away = set(facts.down)
-        view.lost += sorted((gone | smaller) - were)
-        view.returned += sorted((were | smaller | larger) - gone)
+        view.lost += sorted((gone | self._smaller) - were)
+        view.returned += sorted((were | self._smaller | self._larger) - gone)
         for index, entry in self.entries.items():
             # A gang works whole or not at all, so one lost machine takes all its tasks.
             if entry.allocation.machines & set(view.lost):
@@ -690,8 +681,7 @@ class Driver(World, Generic[Spec]):
         if not remake:
             self.away.update(state["down"])
             if "calendar" in state:
-                calendar = Calendar.from_dict(state["calendar"])
-                self.closures.come_to(calendar, int(self.now), self.site)
+                self.closures.come_to(Calendar.from_dict(state["calendar"]), int(self.now))
         for found in state["entries"]:
             uid = found["uid"]
             if not remake and uid not in state.get("again", ()):

@@ -1,4 +1,4 @@
-"""Capacity by slot that is known beforehand: maintenance windows and reservations."""
+"""Closures of machines that are known beforehand: maintenance windows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CalendarEntry:
-    """Capacity of some machines, closed or reserved from slot `begin` to the slot before `end`."""
+    """Machines that are closed from slot `begin` to the slot before `end`."""
 
     name: str
     begin: int
     end: int
-    machines: Mapping[int, tuple[float, ...] | None]
-    users: tuple[str, ...] = ()
+    machines: frozenset[int]
 
     def holds(self, slot: int) -> bool:
         """Whether the entry covers `slot`."""
@@ -29,7 +28,7 @@ class Calendar:
     """The windows that are known; an empty one changes no decision."""
 
     windows: tuple[CalendarEntry, ...] = ()
-    # by machine, when something is kept of it
+    # by machine, when it is closed
     _spans: dict[int, list[tuple[int, int]]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -46,22 +45,9 @@ class Calendar:
         """Return itself, because it is immutable."""
         return self
 
-    def at(self, slot: int, *, shared: bool = True) -> list[CalendarEntry]:
-        """The windows that are for `slot`; those that some jobs may use only if `shared`."""
-        return [w for w in self.windows if w.holds(slot) and (shared or not w.users)]
-
-    def users_of(self, job_id: str) -> tuple[str, ...]:
-        """The `users` of a window that keeps something for a job; empty if none does."""
-        return next((w.users for w in self.windows if w.users and job_id.startswith(w.users)), ())
-
-    def closed(self, slot: int, *, shared: bool = True) -> frozenset[int]:
+    def closed(self, slot: int) -> frozenset[int]:
         """Machines on which no task may run in `slot`."""
-        return frozenset(
-            machine
-            for window in self.at(slot, shared=shared)
-            for machine, kept in window.machines.items()
-            if kept is None
-        )
+        return frozenset(k for w in self.windows if w.holds(slot) for k in w.machines)
 
     def next_begin(self, machine: int, slot: int) -> int | None:
         """The first slot after `slot` in which a window begins on `machine`; None if none does."""
@@ -94,11 +80,7 @@ class Calendar:
                     "name": window.name,
                     "begin": window.begin,
                     "end": window.end,
-                    "machines": [
-                        [machine, None if kept is None else list(kept)]
-                        for machine, kept in sorted(window.machines.items())
-                    ],
-                    "users": list(window.users),
+                    "machines": sorted(window.machines),
                 }
                 for window in self.windows
             ]
@@ -110,14 +92,7 @@ class Calendar:
         return cls(
             tuple(
                 CalendarEntry(
-                    entry["name"],
-                    entry["begin"],
-                    entry["end"],
-                    {
-                        machine: None if kept is None else tuple(kept)
-                        for machine, kept in entry["machines"]
-                    },
-                    tuple(entry["users"]),
+                    entry["name"], entry["begin"], entry["end"], frozenset(entry["machines"])
                 )
                 for entry in data["windows"]
             )

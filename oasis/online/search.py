@@ -112,7 +112,6 @@ class Search:
         self._worker, self._ps = (
             as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
         )
-        self._users = ledger.calendar.users_of(job.id)
         # The machines whose labels admit its tasks; None if all do.
         self.admitted, self.ps_admitted = (ledger.cluster.admitted(job, group) for group in GROUPS)
 
@@ -323,11 +322,11 @@ class Search:
         """
         job = self.job
         # Were all servers of a group one, no less would fit; nothing is rounded per server.
-        workers = self.ledger.worker.units_at_most(self._worker, starts, self.most, self._users)
+        workers = self.ledger.worker.units_at_most(self._worker, starts, self.most)
         if not job.needs_ps:
             return workers
         share = job.ps_per_worker
-        servers = self.ledger.ps.units_at_most(self._ps, starts, self.most, self._users)
+        servers = self.ledger.ps.units_at_most(self._ps, starts, self.most)
         served = (servers * (1 + SERVED_MARGIN) + SERVED_MARGIN) / share  # (6)
         at_most: IntArray = np.minimum(workers, np.minimum(served, self.most).astype(np.int64))
         return at_most
@@ -350,11 +349,11 @@ class Search:
         workers and the parameter servers that fit on one server of each column, shapes (q, C).
         """
         worker, ps = self.ledger.worker, self.ledger.ps
-        fits = worker.fits(self._worker, starts, self.most, self.admitted, self._users)
+        fits = worker.fits(self._worker, starts, self.most, self.admitted)
         # Workers alone; it bounds how many parameter servers can be needed at all.
         workers = worker.on_columns(fits).sum(axis=1)
         needed = self._ps_needed(int(min(self.most, workers.max())))  # N_i may be far above it
-        ps_fits = ps.fits(self._ps, starts, int(needed[-1]), self.ps_admitted, self._users)
+        ps_fits = ps.fits(self._ps, starts, int(needed[-1]), self.ps_admitted)
         # The most workers whose parameter servers still fit: `needed` never falls as workers rise.
         fit = needed.searchsorted(ps.on_columns(ps_fits).sum(axis=1), side="right") - 1
         fit = np.minimum(fit, workers).astype(np.int64)

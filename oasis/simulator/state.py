@@ -304,8 +304,7 @@ class State:
         self.used = [0] * (len(GROUPS) * len(site.resources))
         self.load = Load(site)  # what is on each machine, kept if the speed model asks for it
         self.saving = Saving(site)
-        self.kept: dict[int, tuple[int, ...]] = {}  # no calendar: nothing is kept, nothing closes
-        self.closing: frozenset[int] = frozenset()
+        self.closing: frozenset[int] = frozenset()  # no calendar: nothing closes
 
     def hold(self, progress: JobProgress, allocation: Allocation, coupled: bool) -> None:
         """Exchange the allocation of a job."""

@@ -1,10 +1,8 @@
-"""Jobs, JobSets, TrainJobs and TFJobs for tests, and stand-ins for the controllers of the others.
+"""Jobs, JobSets and TrainJobs for tests, and stand-ins for the controllers of the others.
 
 The stand-ins do what the controllers do that the adapter can see: a JobSet makes a Job for each
 replicated job, suspended as it is itself, with its name on the pods; a TrainJob makes a JobSet of
 its own name. When all Jobs are complete, so is the JobSet, and then the TrainJob.
-A TFJob makes its pods itself, each with a Service of its name and with TF_CONFIG, ends them while
-it is suspended, and succeeds when worker 0 does.
 """
 
 from __future__ import annotations
@@ -17,17 +15,13 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import PODS, SERVICES
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
-    REPLICA_TYPE,
     REPLICATED_JOB,
-    TFJOB,
     TRAINJOB,
     ExistingKind,
-    is_suspended,
 )
 from tests.background import beside
 from tests.kubernetes.cluster import GPU
@@ -136,12 +130,10 @@ def definition(kind: ExistingKind) -> Object:
 
 @contextmanager
 def stand_ins(scene: Scene) -> Iterator[None]:
-    """The controllers of JobSets, TrainJobs and TFJobs, looking five times a second."""
+    """The controllers of JobSets and TrainJobs, looking five times a second."""
 
     def work(over: threading.Event) -> None:
         while not over.wait(0.2):
-            for item in scene.admin.list_if_served(TFJOB.where, scene.namespace):
-                _tfjob(scene, item)
             for item in scene.admin.list_if_served(TRAINJOB.where, scene.namespace):
                 _trainjob(scene, item)
             for item in scene.admin.list_if_served(JOBSET.where, scene.namespace):
@@ -181,74 +173,6 @@ def _jobset(scene: Scene, item: Object) -> None:
         done.append(any(c["type"] == "Complete" for c in conditions))
     if all(done):
         _complete(scene, JOBSET, item, "Completed")
-
-
-def _tfjob(scene: Scene, item: Object) -> None:
-    meta = item["metadata"]
-    there = {
-        pod["metadata"]["name"]: pod
-        for pod in scene.admin.list_all(PODS, scene.namespace)[0]
-        if meta["uid"] in {owner["uid"] for owner in pod["metadata"].get("ownerReferences") or ()}
-    }
-    chief = there.get(f"{meta['name']}-worker-0")
-    over = chief is not None and chief["status"]["phase"] == "Succeeded"
-    if over or is_suspended(item):
-        for pod in there.values():
-            if pod["status"]["phase"] != "Succeeded" or not over:
-                scene.admin.delete(PODS, pod)
-        if over:
-            _complete(scene, TFJOB, item, "Succeeded")
-        return
-    for body in _replicas(item):
-        if body["metadata"]["name"] not in there:
-            scene.admin.create(PODS, body)
-            spec = {"clusterIP": "None", "selector": body["metadata"]["labels"]}
-            service = {"kind": "Service", "metadata": dict(body["metadata"]), "spec": spec}
-            scene.admin.apply(SERVICES, {"apiVersion": "v1", **service})
-
-
-def _replicas(item: Object) -> Iterator[Object]:
-    """The pods of a TFJob."""
-    meta, specs = item["metadata"], item["spec"]["tfReplicaSpecs"]
-    names_of = {
-        task.lower(): [f"{meta['name']}-{task.lower()}-{k}" for k in range(entry["replicas"])]
-        for task, entry in specs.items()
-    }
-    cluster = {
-        task: [f"{name}.{meta['namespace']}.svc:2222" for name in found]
-        for task, found in names_of.items()
-    }
-    reference = {
-        "apiVersion": TFJOB.api_version,
-        "kind": TFJOB.name,
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-    }
-    for kind, entry in specs.items():
-        task, made = kind.lower(), entry["template"]
-        for index, name in enumerate(names_of[task]):
-            config = {"cluster": cluster, "task": {"type": task, "index": index}}
-            variable = {"name": "TF_CONFIG", "value": json.dumps(config)}
-            container, *others = made["spec"]["containers"]
-            container = {**container, "env": [variable, *container.get("env", ())]}
-            labels = {
-                "training.kubeflow.org/job-name": meta["name"],
-                REPLICA_TYPE: task,
-                "training.kubeflow.org/replica-index": str(index),
-            }
-            yield {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {
-                    "name": name,
-                    "namespace": meta["namespace"],
-                    "labels": labels,
-                    "annotations": made.get("metadata", {}).get("annotations", {}),
-                    "ownerReferences": [reference],
-                },
-                "spec": {**made["spec"], "containers": [container, *others]},
-            }
 
 
 def _child(scene: Scene, kind: ExistingKind, owner: Object, name: str, spec: Object) -> Object:

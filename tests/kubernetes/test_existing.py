@@ -89,7 +89,7 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
             "job/gateless": "Invalid",
         }
         assert "huge is Rejected" in call(
-            scene, "explain", "huge", "--kind", "job", "-n", scene.namespace
+            scene, "explain", f"{scene.namespace}/job/huge", "-n", scene.namespace
         )
         out = tmp_path / "now.json"
         clock = ("--slot-seconds", str(scene.clock.slot_seconds))

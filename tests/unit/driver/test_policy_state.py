@@ -225,7 +225,7 @@ def test_what_a_policy_holds_is_of_the_same_kind_when_it_is_read_back(held: Any)
 
 
 def test_what_never_changes_is_not_filled_in_place_for_others_may_hold_it() -> None:
-    held = Calendar((CalendarEntry("w", 2, 5, {0: None}),))
+    held = Calendar((CalendarEntry("w", 2, 5, frozenset({0})),))
     assert read_back(held, fresh=EVER_OPEN) == held
     assert not EVER_OPEN
 

@@ -246,11 +246,11 @@ def test_a_promise_that_a_late_window_breaks_is_told_before_it_is_due() -> None:
         ({"begin": "2030-01-01"}, "spec.begin: expected a time with its zone"),
         ({"nodes": []}, "spec.nodes: expected names of nodes, or nodeSelector"),
         ({"nodeSelector": {"a": "b"}}, "spec.nodeSelector: expected none where nodes are named"),
-        ({"repeat": "daily"}, "spec.repeat: expected weekly or none, got 'daily'"),
+        ({"repeat": "daily"}, "spec.repeat: expected one of weekly, got 'daily'"),
         ({"repeat": "weekly", "end": at(99999)}, "spec.end: expected less than a week after"),
         ({"reserve": {}}, "spec.reserve: unknown key"),
         ({"noticeSeconds": -1}, "spec.noticeSeconds: expected a finite number >= 0"),
-        ({"nodes": [], "nodeSelector": {"a": 1}}, "spec.nodeSelector.a: expected a string, got 1"),
+        ({"nodes": [], "nodeSelector": {"a": 1}}, "spec.nodeSelector.a: expected text, got 1"),
         ({"end": "9999-12-31T23:59:59-08:00"}, "spec.end: expected a year before 10000 in UTC"),
     ],
 )

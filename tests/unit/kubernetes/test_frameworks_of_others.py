@@ -1,4 +1,4 @@
-"""Pods that other controllers make: what they are told of each other, and TFJobs."""
+"""Pods that other controllers make: what they are told of each other."""
 
 from __future__ import annotations
 
@@ -7,37 +7,28 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Open, Switch, Target, has_pods_but_no_plan, reconcile
+from oasis.kubernetes.acting import Open, Switch, Target, reconcile
 from oasis.kubernetes.cluster.gangs import annotations_of, network_objects
-from oasis.kubernetes.cluster.pods import WantedPod, claimed, claims_of, matched
-from oasis.kubernetes.control.job_reader import check_plannable
+from oasis.kubernetes.cluster.pods import WantedPod, matched
 from oasis.kubernetes.control.writer import _switch_patch
 from oasis.kubernetes.objects.existing import (
     COMPLETION_INDEX,
     JOB,
     JOB_INDEX,
     JOBSET,
-    REPLICA_TYPE,
     REPLICATED_JOB,
-    TFJOB,
     ExistingKind,
-    ended,
-    existing_objects,
-    is_suspended,
 )
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
-from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import Allocation
 from tests.unit.kubernetes.test_existing_jobs import (
     PLACES,
     job,
     jobset,
-    made,
     pod,
     read,
-    template,
 )
 from tests.unit.kubernetes.test_indices import RESOURCES
 
@@ -162,100 +153,3 @@ def test_an_indexed_job_is_resized_in_both_its_numbers() -> None:
     found["spec"]["completions"] = 6
     with pytest.raises(InstanceError, match=r"spec\.completions: expected as many as"):
         read(found)
-
-
-# -- TFJobs ----------------------------------------------------------------------------------------
-
-
-def tfjob(workers: int = 2, ps: int | None = 1, **notes: str) -> dict[str, Any]:
-    replicas = {"Worker": {"replicas": workers, "template": template()}}
-    if ps is not None:
-        replicas["PS"] = {"replicas": ps, "template": template()}
-    found = made({"runPolicy": {"suspend": True}, "tfReplicaSpecs": replicas}, **notes)
-    del found["spec"]["suspend"]
-    return found
-
-
-def replica(task: str, index: int, **more: Any) -> dict[str, Any]:
-    owner = {"kind": "TFJob", "controller": True, "uid": "u"}
-    labels = {REPLICA_TYPE: task, "training.kubeflow.org/replica-index": str(index)}
-    return pod(f"job-u-{task}-{index}", ownerReferences=[owner], labels=labels, **more)
-
-
-def test_a_tfjob_has_its_workers_and_its_parameter_servers() -> None:
-    spec = read(tfjob(3, 2), TFJOB)
-    assert (spec.min_workers, spec.job.chunks, spec.fixed_ps) == (3, 3, 2)
-    assert (spec.id, spec.part_names, spec.network) == ("ns/tfjob/job-u", ("worker", "ps"), None)
-    alone = read(tfjob(ps=None), TFJOB)
-    assert (alone.fixed_ps, alone.part_names) == (None, ("worker", None))
-
-
-def test_the_pods_of_a_tfjob_are_its_own_and_go_where_they_are_planned() -> None:
-    found = tfjob(2, 1)
-    seen = {"tfjobs": [found]}
-    assert existing_objects(seen).keys() == {"u"}
-    claims = claims_of(seen)
-    pods = {each["metadata"]["name"]: each for each in (replica("worker", 0), replica("worker", 1))}
-    pods |= {"job-u-ps-0": replica("ps", 0)}
-    assert {claimed(each, claims) for each in pods.values()} == {"u"}
-    other = pod("x", ownerReferences=[{"kind": "TFJob", "controller": True, "uid": "v"}])
-    assert claimed(other, claims) is None
-    held = Allocation(((0, 2),), ((1, 1),))
-    wanted = matched(read(found, TFJOB), found, held, PLACES, pods)
-    assert [(each.name, each.node) for each in wanted] == [
-        ("job-u-worker-0", "n0"),
-        ("job-u-worker-1", "n0"),
-        ("job-u-ps-0", "n1"),
-    ]
-
-
-def test_a_tfjob_is_suspended_in_its_run_policy() -> None:
-    found = tfjob()
-    assert is_suspended(found)
-    resumed = _switch_patch(Switch("u", found, TFJOB, suspend=False))
-    assert resumed["spec"] == {"runPolicy": {"suspend": False}}
-    found["spec"]["runPolicy"]["suspend"] = False
-    assert not is_suspended(found)
-    assert has_pods_but_no_plan(found, {"a": replica("worker", 0, node="n0", phase="Running")})
-    del found["spec"]["runPolicy"]
-    assert not is_suspended(found)
-
-
-def test_a_tfjob_ends_as_its_conditions_say() -> None:
-    over = {"type": "Succeeded", "status": "True", "reason": "TFJobSucceeded", "message": "done"}
-    assert ended({"status": {"conditions": [over]}}, TFJOB) == (True, None)
-    failed = {"type": "Failed", "status": "True", "reason": "TFJobFailed", "message": "worker 1"}
-    assert ended({"status": {"conditions": [failed]}}, TFJOB) == (
-        False,
-        "its TFJob failed: TFJobFailed: worker 1",
-    )
-
-
-@pytest.mark.parametrize(
-    ("notes", "message"),
-    [
-        ({"SERVERS": "PS"}, f"{names.SERVERS}: expected none: those of a TFJob are its ps"),
-        ({"FRAMEWORK": "tensorflow"}, "expected none: the controller of a TFJob tells its pods"),
-        ({"MINIMUM": "1", "MAXIMUM": "2"}, "a TFJob cannot be resized"),
-    ],
-)
-def test_what_a_tfjob_cannot_say(notes: dict[str, str], message: str) -> None:
-    with pytest.raises(InstanceError, match=message):
-        read(tfjob(**notes), TFJOB)
-
-
-def test_other_replicas_of_a_tfjob_and_missing_gates_are_named() -> None:
-    found = tfjob()
-    found["spec"]["tfReplicaSpecs"]["Chief"] = {"template": template()}
-    with pytest.raises(InstanceError, match="expected workers and ps alone, got chief, worker"):
-        read(found, TFJOB)
-    found = tfjob()
-    found["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"]["schedulingGates"] = []
-    with pytest.raises(InstanceError, match=r"spec\.tfReplicaSpecs\.PS\.template\.spec\.sched"):
-        read(found, TFJOB)
-
-
-def test_a_policy_that_plans_parameter_servers_itself_names_those_of_the_tfjob() -> None:
-    with pytest.raises(InstanceError, match=r"spec\.tfReplicaSpecs\.PS: expected none: policy"):
-        check_plannable(read(tfjob(), TFJOB), Recourse())
-    check_plannable(read(tfjob(ps=None), TFJOB), Recourse())

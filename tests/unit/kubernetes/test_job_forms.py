@@ -136,7 +136,7 @@ def oasis_forms(job: oasis.Job, speeds: oasis.Speeds) -> tuple[oasis.Job, ...]:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ({"forms": []}, "spec.forms: expected at least one form"),
+        ({"forms": []}, "spec.forms: expected at least one entry"),
         ({"forms": {}}, "spec.forms: expected a list"),
         ({"forms": [3]}, "spec.forms[0]: expected an object"),
         ({"forms": [{}, {"gpu": 3}]}, "spec.forms[1].gpu: unknown key"),
@@ -150,10 +150,6 @@ def oasis_forms(job: oasis.Job, speeds: oasis.Speeds) -> tuple[oasis.Job, ...]:
         ),
         ({"forms": [{"requires": {"gpu": "t4"}}]}, "spec.forms[0].requires.gpu: expected a list"),
         ({"forms": [{"requires": {"gpu": []}}]}, "spec.forms[0].requires.gpu: expected at least"),
-        (
-            {"forms": [{"requires": {"g p": ["a"]}}]},
-            "spec.forms[0].requires.g p: expected",
-        ),
         (
             {"forms": [{"requires": {"g": ["-"]}}]},
             "spec.forms[0].requires.g[0]: expected",
@@ -169,7 +165,7 @@ def oasis_forms(job: oasis.Job, speeds: oasis.Speeds) -> tuple[oasis.Job, ...]:
         ({"speeds": {"label": "gpu"}}, "spec.speeds.values: missing"),
         ({"speeds": {"label": "gpu", "values": {}}}, "spec.speeds.values: expected at least one"),
         ({"speeds": {"label": "gpu", "values": {"a": 0}}}, "spec.speeds.values.a: expected"),
-        ({"speeds": {"label": "g p", "values": {"a": 1}}}, "spec.speeds.label: expected the name"),
+        ({"speeds": {"label": "g p", "values": {"a": 1}}}, "spec.speeds.label: expected what"),
         (
             {"forms": [{}], "speeds": {"label": "gpu", "values": {"a": 1}}},
             "spec.speeds: expected either speeds or forms, not both",

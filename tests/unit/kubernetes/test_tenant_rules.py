@@ -334,7 +334,7 @@ def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
     [
         ({"utility": {"kind": "constant", "value": 101}}, "utility: expected what the class"),
         ({"utility": {"kind": "constant"}}, "utility.value"),
-        ({"utility": []}, "utility.kind"),
+        ({"utility": []}, "utility: expected an object"),
         ({"work": {"workerSeconds": 0}}, "work.workerSeconds"),
         ({"work": {"epochs": 1}}, "work.chunks"),
     ],
