@@ -49,6 +49,7 @@ NAMED = re.compile(  # 1h30m, 2 days 4 hours, PT1H30M
         for unit in LONGEST_FIRST
     )
 )
+MINUTES = re.compile(r"\d+:\d\d")  # mm:ss; in a column of hours, as likely hours and minutes
 DURATION = "a number >= 0, or days, hours, minutes and seconds as d-hh:mm:ss"
 # Medians outside of this are those of hours as small numbers, or of milliseconds.
 SHORTEST_MEDIAN = 1.0
@@ -128,7 +129,7 @@ class TraceTimes:
             problem[form == other] = f"{other}, but most are {self.form}{hint}"
         if self.form == RELATIVE:  # below 0, it often stands for an unknown time
             problem[(form == RELATIVE) & (seconds < 0)] = f"below 0, expected {RELATIVE}"
-            seconds = seconds * UNIT_SECONDS[unit or self.unit]
+            seconds = seconds * UNIT_SECONDS[self.unit or unit]
         faults = np.full(len(texts), None, dtype=object)
         known: dict[str, MalformedError] = {}
         for k in np.flatnonzero(problem != "").tolist():
@@ -309,10 +310,16 @@ class Durations:
             self._numbers.append(told)
             self._column = name
         seconds = values * UNIT_SECONDS[self.unit]
-        for k in np.flatnonzero(np.isnan(values)).tolist():
-            seconds[k] = elapsed_seconds(texts[k])
         faults = np.full(len(texts), None, dtype=object)
-        faults[np.isnan(seconds)] = MalformedError(f"bad {name}", expected=DURATION)
+        words = UNIT_WORDS.get(self.unit, "")
+        unsure = MalformedError(f"bad {name}: mm:ss or hh:mm in {words}", expected="hh:mm:ss")
+        for k in np.flatnonzero(np.isnan(values)).tolist():
+            if self.unit in ("h", "d") and MINUTES.fullmatch(texts[k]):
+                faults[k] = unsure
+            else:
+                seconds[k] = elapsed_seconds(texts[k])
+        bad = np.isnan(seconds) & np.equal(faults, None)
+        faults[bad] = MalformedError(f"bad {name}", expected=DURATION)
         return seconds, faults
 
     def notes(self) -> list[str]:
