@@ -12,11 +12,10 @@ import numpy as np
 
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
-from oasis.traces.facts import FACTS
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, UNIT_SECONDS, option
-from oasis.traces.plain_instance import form_of, gpus_by_cell, table_trace, whole_gpus
-from oasis.traces.plain_job import goes_on
+from oasis.traces.plain_instance import form_of, table_trace, whole_gpus
+from oasis.traces.plain_job import FACTS, goes_on
 from oasis.traces.runs import by_name
 from oasis.traces.table import (
     NOT_ENDED,
@@ -50,7 +49,7 @@ def numbered_gpus(text: str) -> tuple[float, bool]:
     return sum(float(entry[1]) for entry in found if entry), False
 
 
-SUPERCLOUD = table_trace("supercloud", gpus=gpus_by_cell(numbered_gpus))
+SUPERCLOUD = table_trace("supercloud", gpus=numbered_gpus)
 
 # --- Philly: its own log, or the table distributed with the Sia artifact --------------------------
 

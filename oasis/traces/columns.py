@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from oasis.model.errors import InstanceError
-from oasis.traces.facts import FACTS
 from oasis.traces.options import UNITS
+from oasis.traces.plain_job import FACTS
 from oasis.traces.table import COLUMN, csv_cells
 
 # What a table may say of a job -> names of such columns, the likeliest first.

@@ -25,12 +25,11 @@ from oasis.traces.columns import (
     parse_map,
     units_of,
 )
-from oasis.traces.facts import FACTS
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
 from oasis.traces.job_table import JobTrace, TraceTable, jobs_frame
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_job import ended_as, goes_on
+from oasis.traces.plain_job import FACTS, ended_as, goes_on
 from oasis.traces.runs import jobs_of_runs
 from oasis.traces.table import (
     COLUMN,
@@ -64,7 +63,6 @@ GROUPED = {
     ".": re.compile(r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"),
 }
 AMOUNT = re.compile(r"[+-]?[0-9.,]+")
-COUNTED = "a number >= 0"
 ROUNDED = 1.0  # seconds by which a duration may differ from the time from start to end
 
 
@@ -94,35 +92,6 @@ class PlainOptions(MachineOptions):
     )
 
 
-# --- GPUs of a column, and whether they are parts; faults count where a job ended -----------------
-
-
-def gpus_by_cell(
-    read: Callable[[str], tuple[float, bool]],
-) -> Callable[[Rows, str, Mask], dict[str, Any]]:
-    """A reader of GPUs by what `read` makes of each cell."""
-
-    def gpus(rows: Rows, column: str, where: Mask) -> dict[str, Any]:
-        def one(text: str) -> tuple[float, bool]:
-            try:
-                return read(text)
-            except MalformedError as fault:
-                shown = f"{text!r:.40}" if "gpu" in text.lower() else ""
-                bad = MalformedError(f"bad {column}", shown, COUNTED)
-                raise fault if fault.kind else bad from None
-
-        pairs = [pair or (nan, False) for pair in rows.each(rows.texts(column), one, where)]
-        found = np.array(pairs, dtype=float).reshape(-1, 2)
-        return {"gpus": found[:, 0], "is_share": found[:, 1] > 0}
-
-    return gpus
-
-
-def whole_gpus(rows: Rows, column: str, where: Mask) -> dict[str, Any]:
-    """GPUs of jobs that each hold a whole number of them."""
-    return {"gpus": rows.number(column, 1, whole=True)}
-
-
 def listed_gpus(text: str) -> tuple[float, bool]:
     """GPUs of a cell, and whether they are parts of GPUs."""
     if NUMBER.fullmatch(text) and 0 <= float(text) <= LARGEST:
@@ -136,7 +105,12 @@ def listed_gpus(text: str) -> tuple[float, bool]:
     return float(found.gpus), found.is_share
 
 
-LISTED = gpus_by_cell(listed_gpus)
+def whole_gpus(text: str) -> tuple[float, bool]:
+    """GPUs of a cell that has a whole number of them, and at least one."""
+    value = float(text) if NUMBER.fullmatch(text) else nan
+    if not 1 <= value <= LARGEST or value % 1:
+        raise MalformedError("", expected="a whole number >= 1")
+    return value, False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +130,7 @@ class TableFormat:
     columns: Mapping[str, str] = field(default_factory=dict)
     read: Callable[[TraceSource, Any], Rows] | None = None
     is_dated: bool = False
-    gpus: Callable[[Rows, str, Mask], Mapping[str, Any]] = LISTED
+    gpus: Callable[[Any], tuple[Any, ...]] = listed_gpus
     states: Mapping[str, str] = field(default_factory=dict)
     name: str = "row-{}"
     never: str = NEVER_RAN
@@ -207,20 +181,21 @@ class _Reader:
             rows.reject(started < submitted, self.late)
         first = started + duration
         keeps = ended >= first if form.joins else ~np.isnan(ended)
-        found = {**form.gpus(rows, columns["gpus"], ~goes)}
-        held = found["gpus"] = found["gpus"] * self._instances()
-        rows.reject(
-            ~goes & (held > LARGEST), MalformedError(f"bad {columns['gpus']}", expected=COUNTED)
-        )
+        told = rows.each(self._texts("gpus"), self._gpus_of, ~goes)
+        held = np.array([each[0] if each else nan for each in told], dtype=float)
+        held *= self._instances()
+        rows.reject(~goes & (held > LARGEST), f"bad {columns['gpus']}: above 2^53")
         # A job waits from when it could run: before, it was held or needed another job.
         waits = (eligible > submitted) & ~(eligible > started)
         self._later = int(np.sum(waits & rows.is_good))
         submitted = np.where(waits, eligible, submitted)
         owners = [a or b for a, b in zip(self._texts("owner"), self._texts("group"), strict=True)]
         names = [form.name.format(line) for line in rows.lines.tolist()]
-        found |= {
+        found = {
             "id": rows.cells[columns["id"]] if "id" in columns else names,
-            **{"submitted": submitted, "duration": duration, "started": started},
+            **{"submitted": submitted, "duration": duration, "started": started, "gpus": held},
+            "is_share": [bool(each and each[1]) for each in told],
+            "told": [each[2:] if each else () for each in told],
             "ended": np.where(keeps, ended, first),
             # A million rows have few owners: each name is kept once.
             "owner": [intern(name) for name in owners],
@@ -232,6 +207,16 @@ class _Reader:
         found["utility"] = self._utility(submitted)
         found["gpus"] = np.ceil(np.where(held <= LARGEST, held, 0)).astype(np.int64)
         return found
+
+    def _gpus_of(self, text: Any) -> tuple[Any, ...]:
+        try:
+            return self._form.gpus(text)
+        except MalformedError as fault:
+            if fault.kind:
+                raise
+            shown = f"{text!r:.40}" if "gpu" in text.lower() else ""
+            kind, expected = f"bad {self.columns['gpus']}", fault.expected or "a number >= 0"
+            raise MalformedError(kind, shown, expected) from None
 
     @property
     def late(self) -> str:

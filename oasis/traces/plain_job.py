@@ -1,13 +1,18 @@
-"""The job of a plain trace."""
+"""The job of a plain trace, and what is known of formats."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
 from oasis.model.utility import Constant, Deadline, Sigmoid
-from oasis.traces.facts import FACTS
 
+FACTS: Mapping[str, Any] = tomllib.loads(  # what is known of traces before one is read
+    files("oasis.traces").joinpath("formats.toml").read_text("utf-8")
+)
 COMPLETED, FAILED, KILLED = "completed", "failed", "killed"  # how a job ended
 STATES: Mapping[str, str] = {  # words of schedulers, in capitals -> how a job ended
     word: ended for ended in (COMPLETED, FAILED, KILLED) for word in FACTS["states"][ended]

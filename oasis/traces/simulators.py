@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from oasis.model.errors import InstanceError
-from oasis.traces.facts import FACTS
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import option
 from oasis.traces.plain_instance import table_trace, whole_gpus
+from oasis.traces.plain_job import FACTS
 from oasis.traces.table import (
     LARGEST,
     NUMBER,

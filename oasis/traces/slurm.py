@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from oasis.model.errors import InstanceError
-from oasis.traces.facts import FACTS
 from oasis.traces.gres import Resources, resources_of
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
 from oasis.traces.plain_instance import table_trace
-from oasis.traces.plain_job import GO_ON, STATES
+from oasis.traces.plain_job import FACTS, GO_ON, STATES
 from oasis.traces.runs import combined
 from oasis.traces.table import (
     COLUMN,
@@ -25,7 +24,6 @@ from oasis.traces.table import (
     WRONG_NUMBER,
     Frame,
     MalformedError,
-    Mask,
     Rows,
     TraceSource,
     csv_cells,
@@ -241,7 +239,7 @@ def _read(source: TraceSource, options: SlurmOptions) -> Rows:
         cells[took[0]] = cells[took[0]].mask(rows.missing(took[0]), cells[took[1]])
     if took and "Start" not in cells:
         rows.reject(rows.missing(took[0]), "no duration")
-    cells["held"] = ""
+    cells["held"] = list(zip(*map(rows.texts, (*RESOURCES, *NODES)), strict=True))
     return rows
 
 
@@ -262,30 +260,18 @@ def _uncut(text: str) -> str:
     return whole[0] if whole and whole[0] in GO_ON else text
 
 
-def _gpus(rows: Rows, _: str, where: Mask) -> dict[str, Any]:
-    """GPUs of rows by the first column that names any, whether they are parts, and what else."""
-    columns = [name for name in (*RESOURCES, *NODES) if name in rows.cells]
-    keys = list(zip(*(rows.texts(name) for name in columns), strict=True))
-    read = rows.each(keys, lambda key: _held(dict(zip(columns, key, strict=True))), where)
-    names = ("gpus", "is_share", "others", "one_node")
-    found = pd.DataFrame([each or (0, False, (), ()) for each in read], columns=names)
-    return {name: found[name].to_numpy() for name in names}
-
-
-def _held(row: Mapping[str, str]) -> tuple[int, bool, Sequence[str], Sequence[str]]:
+def _gpus(key: tuple[str, ...]) -> tuple[int, bool, Sequence[str], Sequence[str]]:
     """GPUs of a row, whether they are parts, what else it names, a column of one node."""
+    row = dict(zip((*RESOURCES, *NODES), key, strict=True))
     found: list[Resources] = []
     for column in RESOURCES:
-        text = row.get(column, "")
-        if text.endswith(CUT):
+        if row[column].endswith(CUT):
             raise _cut(column)
-        found.append(each := resources_of(text))
+        found.append(each := resources_of(row[column]))
         if each.gpus:
+            told = [int(row[name]) for name in NODES if re.fullmatch(r"[1-9]\d*", row[name])]
             nodes: int | None = 1
             if column in PER_NODE or each.is_per_node:
-                told = [
-                    int(row[name]) for name in NODES if re.fullmatch(r"[1-9]\d*", row.get(name, ""))
-                ]
                 nodes = next((n for n in (*told, *(each.nodes for each in found)) if n), None)
             return each.gpus * (nodes or 1), each.is_share, (), () if nodes else (column,)
     return 0, False, sorted({name for each in found for name in each.others}), ()
@@ -294,8 +280,8 @@ def _held(row: Mapping[str, str]) -> tuple[int, bool, Sequence[str], Sequence[st
 def _check(rows: Rows, found: dict[str, Any], options: SlurmOptions) -> None:
     """Say what was read as GPUs and what not; a file without any GPUs is refused."""
     ended = found["has_ended"] & rows.is_good
-    others = Counter(name for each in found["others"][ended] for name in each)
-    one_node = Counter(name for each in found["one_node"][ended] for name in each)
+    told = [found["told"][k] for k in np.flatnonzero(ended).tolist()]
+    others, one_node = (Counter(name for each in told for name in each[k]) for k in (0, 1))
     ran = ended & (found["duration"] > 0)
     held = found["gpus"] > 0
     if options.min_gpus and ran.any() and not (held & ran).any():

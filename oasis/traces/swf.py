@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from oasis.traces.facts import FACTS
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
 from oasis.traces.plain_instance import table_trace
+from oasis.traces.plain_job import FACTS
 from oasis.traces.runs import by_name
 from oasis.traces.table import NUMBER, MalformedError, Rows, TraceSource, numbers, rows_of
 
