@@ -166,8 +166,8 @@ class TraceTimes:
         try:
             if match:
                 zone = (match[4] or "").upper().replace("UTC", "Z")
-                clock = (match[3] or "00:00").replace(",", ".")
-                return self._date(datetime.fromisoformat(f"{match[1]}T{clock}{zone}"))
+                text = f"{match[1]}T{match[3]}{zone}" if zone else text
+                return self._date(datetime.fromisoformat(text))
             if pattern:
                 return self._date(datetime.strptime(text, pattern))
         except (ValueError, OverflowError):
