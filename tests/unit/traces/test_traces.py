@@ -12,7 +12,7 @@ from oasis.traces import PhillyOptions, PlainOptions, read_instance
 from oasis.traces.mapping import build
 from oasis.traces.openb import OpenbOptions
 from oasis.traces.options import TraceOptions
-from oasis.traces.table import Faults, Rows, cells_of, csv_layout, malformed_lines, read_source
+from oasis.traces.table import csv_rows, malformed_lines, read_source
 from oasis.traces.window import JobRecord, select
 from oasis.workloads import generate
 
@@ -41,12 +41,13 @@ def one_job(rec, **options):
 def table(tmp_path, text, key=None):
     path = tmp_path / "table.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    source, faults = read_source(path), Faults()
-    rows = Rows(cells_of(source, csv_layout(source), ("a", "b"), faults), faults)
-    numbers = rows.number("a", "a")
-    good = rows.settle(key)
+    rows = csv_rows(read_source(path), ("a", "b"))
+    numbers = rows.number("a")
+    if key:
+        rows.unique(key)
+    good = rows.settle()
     found = list(zip(rows.lines[good].tolist(), numbers[good].tolist(), strict=True))
-    return SimpleNamespace(rows=found, malformed=faults.malformed)
+    return SimpleNamespace(rows=found, malformed=rows.malformed)
 
 
 def test_columns_may_come_in_any_order_and_number(tmp_path):
