@@ -71,7 +71,7 @@ from oasis.simulator.speed import (
 )
 from oasis.simulator.workload import Workload
 from oasis.traces.mapping import MachineOptions
-from oasis.traces.window import JobRecord, Window
+from oasis.traces.table import Frame
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -530,8 +530,8 @@ def _speed(found: ElasticFile) -> TrainingSpeed:
     )
 
 
-def elastic_from_window(window: Window, options: MachineOptions) -> ElasticWorkload:
-    """Let the jobs of a trace grow and shrink.
+def elastic_from_window(frame: Frame, start: float, options: MachineOptions) -> ElasticWorkload:
+    """Let the jobs of a trace, in a window that begins at `start`, grow and shrink.
 
     A job may run with one worker and with up to ``options.elasticity`` times the recorded ones; it
     begins with as many as recorded. Its work is what the recorded workers did in the recorded time,
@@ -541,11 +541,12 @@ def elastic_from_window(window: Window, options: MachineOptions) -> ElasticWorkl
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from oasis.simulator.elastic import elastic_from_window
     >>> from oasis.traces import MachineOptions
-    >>> from oasis.traces.window import JobRecord, Window
-    >>> record = JobRecord("a", 100.0, 3600.0, 4, 4, {"gpu": 1.0})
-    >>> made = elastic_from_window(Window(100.0, (record,), {}), MachineOptions(elasticity=2.0))
+    >>> options = MachineOptions(elasticity=2.0)
+    >>> jobs = pd.DataFrame([{"id": "a", "submitted": 100.0, "duration": 3600.0, "gpus": 4}])
+    >>> made = elastic_from_window(options.sized(jobs), 100.0, options)
     >>> job = made.workload.jobs[0]
     >>> job.arrival, job.work, job.min_workers, job.max_workers
     (0.0, 14400.0, 1, 8)
@@ -567,18 +568,22 @@ def elastic_from_window(window: Window, options: MachineOptions) -> ElasticWorkl
             "resources": list(machine["capacity"]),  # type: ignore[call-overload]
             "machines": [machine],
             "jobs": [
-                _elastic_job(record, window.start, options.elasticity) for record in window.records
+                _elastic_job(job, start, options.elasticity) for job in frame.to_dict("records")
             ],
         }
     )
 
 
-def _elastic_job(record: JobRecord, start: float, elasticity: float) -> dict[str, Any]:
-    most = max(record.workers, round(elasticity * record.workers))
+def _elastic_job(job: Mapping[str, Any], start: float, elasticity: float) -> dict[str, Any]:
+    workers = job["workers"]
     return {
-        "id": record.id,
-        "arrival": record.submitted - start,
-        "work": record.size,
-        "workers": {"min": 1, "initial": record.workers, "max": most},
-        "worker": dict(record.demand),
+        "id": job["id"],
+        "arrival": job["submitted"] - start,
+        "work": workers * job["duration"],
+        "workers": {
+            "min": 1,
+            "initial": workers,
+            "max": max(workers, round(elasticity * workers)),
+        },
+        "worker": {name: job[name] for name in ("gpu", "cpu", "memory_gb")},
     }
