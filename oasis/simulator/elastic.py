@@ -530,8 +530,8 @@ def _speed(found: ElasticFile) -> TrainingSpeed:
     )
 
 
-def elastic_from_window(frame: Frame, start: float, options: MachineOptions) -> ElasticWorkload:
-    """Let the jobs of a trace, in a window that begins at `start`, grow and shrink.
+def elastic_from_window(frame: Frame, options: MachineOptions) -> ElasticWorkload:
+    """Let the jobs of a trace, in a window that begins at 0 s, grow and shrink.
 
     A job may run with one worker and with up to ``options.elasticity`` times the recorded ones; it
     begins with as many as recorded. Its work is what the recorded workers did in the recorded time,
@@ -545,8 +545,8 @@ def elastic_from_window(frame: Frame, start: float, options: MachineOptions) -> 
     >>> from oasis.simulator.elastic import elastic_from_window
     >>> from oasis.traces import MachineOptions
     >>> options = MachineOptions(elasticity=2.0)
-    >>> jobs = pd.DataFrame([{"id": "a", "submitted": 100.0, "duration": 3600.0, "gpus": 4}])
-    >>> made = elastic_from_window(options.sized(jobs), 100.0, options)
+    >>> jobs = pd.DataFrame([{"id": "a", "submitted": 0.0, "duration": 3600.0, "gpus": 4}])
+    >>> made = elastic_from_window(options.sized(jobs), options)
     >>> job = made.workload.jobs[0]
     >>> job.arrival, job.work, job.min_workers, job.max_workers
     (0.0, 14400.0, 1, 8)
@@ -567,18 +567,16 @@ def elastic_from_window(frame: Frame, start: float, options: MachineOptions) -> 
             "version": VERSION,
             "resources": list(machine["capacity"]),  # type: ignore[call-overload]
             "machines": [machine],
-            "jobs": [
-                _elastic_job(job, start, options.elasticity) for job in frame.to_dict("records")
-            ],
+            "jobs": [_elastic_job(job, options.elasticity) for job in frame.to_dict("records")],
         }
     )
 
 
-def _elastic_job(job: Mapping[str, Any], start: float, elasticity: float) -> dict[str, Any]:
+def _elastic_job(job: Mapping[str, Any], elasticity: float) -> dict[str, Any]:
     workers = job["workers"]
     return {
         "id": job["id"],
-        "arrival": job["submitted"] - start,
+        "arrival": job["submitted"],
         "work": workers * job["duration"],
         "workers": {
             "min": 1,

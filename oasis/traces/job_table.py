@@ -84,8 +84,7 @@ class PlainTrace(Summarised):
     format: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
     rules: dict[str, str] = field(default_factory=dict)
-    start: float = field(default=0.0, init=False)  # of the window, seconds
-    window_start: str = field(default="", init=False)  # as the trace writes times
+    window_start: str = field(default="", init=False)  # as the trace writes times; there, 0 s is
 
     @cached_property
     def jobs(self) -> tuple[PlainJob, ...]:
@@ -158,10 +157,11 @@ class PlainTrace(Summarised):
             self.keep("parts", ~self.frame["is_share"], f"by parts ({options.parts})")
 
     def window(self, options: Options, fixed: Collection[str] | None = None) -> Options:
-        """Keep the jobs that make an instance, in order of submission; return the options.
+        """Keep the jobs that make an instance, with times from its start; return the options.
 
-        With `fixed`, the options that leave out jobs are changed such that they leave out none,
-        but for those with these names. An import with the new values takes the same jobs.
+        They come in order of submission. With `fixed`, the options that leave out jobs are changed
+        such that they leave out none, but for those with these names; an import with the new values
+        takes the same jobs.
         """
         clock = self.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
@@ -179,17 +179,23 @@ class PlainTrace(Summarised):
         short, long = options.min_duration, options.max_duration
         fits = self.frame["duration"].between(short, long)
         self.keep("duration", fits, f"by duration ({short:.10g}..{long:.10g} s)")
-        self.start = _start(self.frame, options) if begin is None else begin
-        self.window_start = clock.show(self.start)
-        submitted, end = self.frame["submitted"], self.start + options.window_seconds
+        begin = _start(self.frame, options) if begin is None else begin
+        self.window_start = clock.show(begin)
+        submitted, end = self.frame["submitted"], begin + options.window_seconds
         since = f"{options.arrival_slots} slots from {self.window_start}"
-        inside = (self.start <= submitted) & (submitted < end)
+        inside = (begin <= submitted) & (submitted < end)
         self.keep("window", inside, f"outside the window ({since})")
         self.keep("stride", slice(None, None, options.stride), f"by stride ({options.stride})")
         words = f"by max_jobs ({options.max_jobs}, {options.keep})"
         self.keep("max_jobs", _most(self.frame, options), words)
         self._check_some()
+        self.count_from(begin)
         return options
+
+    def count_from(self, begin: float) -> None:
+        """Let the times of all jobs be seconds after `begin`."""
+        times = {name: self.frame[name] - begin for name in ("submitted", "started", "ended")}
+        self.frame = self.frame.assign(**times)
 
     def _check_some(self) -> None:
         if not len(self.frame):
@@ -356,9 +362,9 @@ class JobTrace:
         if trace.frame["utility"].notna().any():
             notes.append(f"utilities are drawn with seed {options.seed}, not those of the table")
         options = trace.window(options, fixed)
-        jobs = jobs_of(trace.frame, trace.start, options)
+        jobs = jobs_of(trace.frame, options)
         if fixed is not None:
-            options = fit_machines(options, trace.frame, trace.start, jobs, fixed)
+            options = fit_machines(options, trace.frame, jobs, fixed)
         found = {
             **self.about,
             "files": {"jobs": source.name},

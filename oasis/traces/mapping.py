@@ -28,8 +28,8 @@ WORKERS = {**dict.fromkeys(("gpu", "cpu", "memory_gb"), "gpus_per_server"), **_B
 PS = {"cpu": "ps_server_cpus", "memory_gb": "ps_server_memory_gb", **_BANDWIDTH}
 
 
-def jobs_of(frame: Frame, start: float, options: TraceOptions) -> tuple[Job, ...]:
-    """The jobs of the model that stand for the rows of a window that begins at `start`.
+def jobs_of(frame: Frame, options: TraceOptions) -> tuple[Job, ...]:
+    """The jobs of the model that stand for the rows of a window, which begins at 0 s.
 
     A row has ``workers``, and ``gpu``, ``cpu`` and ``memory_gb`` of each. Its worker-seconds are
     spread over chunks, epochs and mini-batches. It may have ``requires`` too: labels of machines.
@@ -59,7 +59,7 @@ def jobs_of(frame: Frame, start: float, options: TraceOptions) -> tuple[Job, ...
         }
     columns = {
         "id": frame["id"].tolist(),
-        "arrival": map(int, ((frame["submitted"] - start) // slot).tolist()),
+        "arrival": map(int, (frame["submitted"] // slot).tolist()),
         "epochs": map(int, epochs.tolist()),
         "chunks": map(int, chunks.tolist()),
         "minibatches": map(int, minibatches.tolist()),
@@ -144,11 +144,7 @@ class MachineOptions(TraceOptions):
 
 
 def fit_machines(
-    options: MachineOptions,
-    frame: Frame,
-    start: float,
-    jobs: Sequence[Job],
-    fixed: Collection[str],
+    options: MachineOptions, frame: Frame, jobs: Sequence[Job], fixed: Collection[str]
 ) -> MachineOptions:
     """`options` with the fewest servers that hold the busiest moment of a window, and its horizon.
 
@@ -169,7 +165,7 @@ def fit_machines(
         fixed,
         worker_servers=max(1, ceil(busiest(frame, frame["workers"]) / hold)),
         ps_servers=max(1, ceil(busiest(frame, ps_counts(frame, jobs)) / hold_ps)),
-        horizon=max(options.arrival_slots, last_slot(frame, start, jobs, options)),
+        horizon=max(options.arrival_slots, last_slot(frame, jobs, options)),
     )
 
 
@@ -193,13 +189,13 @@ def busiest(frame: Frame, amount: Any) -> float:
     return max(0.0, float(np.cumsum(changes[order]).max()))
 
 
-def last_slot(frame: Frame, start: float, jobs: Sequence[Job], options: TraceOptions) -> int:
+def last_slot(frame: Frame, jobs: Sequence[Job], options: TraceOptions) -> int:
     """Slots until every job has ended, with the recorded workers."""
     slot = options.slot_seconds
     work = np.array([job.work(slot) for job in jobs])
     # The floor of a negative quotient is a ceiling in whole numbers, without rounding of floats.
     alone = [job.arrival for job in jobs] - (-work // _workers(frame, jobs))
-    recorded = np.ceil((_begins(frame) + frame["duration"] - start) / slot)
+    recorded = np.ceil((_begins(frame) + frame["duration"]) / slot)
     return int(max(1, alone.max(), recorded.max()))
 
 

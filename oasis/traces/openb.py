@@ -17,7 +17,7 @@ from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray
-from oasis.traces.job_table import TABLE, PlainTrace, build, check_choice
+from oasis.traces.job_table import TABLE, build, check_choice
 from oasis.traces.mapping import RESOURCES, busiest, chosen, jobs_of, last_slot, ps_counts
 from oasis.traces.options import TraceOptions, option
 from oasis.traces.plain_instance import TableFormat, table_trace
@@ -126,7 +126,7 @@ def _spread(nodes: Frame, count: int) -> Frame:
 
 def fit_nodes(
     options: OpenbOptions,
-    trace: PlainTrace,
+    pods: Frame,
     jobs: Sequence[Job],
     nodes: Frame,
     fixed: Collection[str],
@@ -137,12 +137,11 @@ def fit_nodes(
     if, of each resource, they have as much in all as the pods of that moment had, and if they hold
     the workers of each pod.
     """
-    pods = trace.frame
     options = chosen(
         options,
         fixed,
         max_node_gpus=int(max(nodes["gpu"], default=0)),
-        horizon=max(options.arrival_slots, last_slot(pods, trace.start, jobs, options)),
+        horizon=max(options.arrival_slots, last_slot(pods, jobs, options)),
     )
     fitting = _fitting(nodes, options)
     asked = pods.assign(**{BANDWIDTH: options.worker_bandwidth_gbps})[[*RESOURCES]].to_numpy()
@@ -243,9 +242,9 @@ def read_openb(
     trace.choose(options)
     check_choice("model", options.model, every["model"])
     options = trace.window(options, fixed)
-    jobs = jobs_of(trace.frame, trace.start, options)
+    jobs = jobs_of(trace.frame, options)
     if fixed is not None:
-        options = fit_nodes(options, trace, jobs, every, fixed)
+        options = fit_nodes(options, trace.frame, jobs, every, fixed)
     cluster = cluster_of(every, options)
     bare = int((every["gpu"] == 0).sum())
     notes = {"nodes": [f"nodes without GPUs, which are not taken: {bare}"]} if bare else {}

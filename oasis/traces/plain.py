@@ -34,13 +34,12 @@ FORMATS: Mapping[str, JobTrace] = {
     )
 }
 JSON_BEGINS = ("[", "{")
-TIMES = ("submitted", "started", "ended")
 _REPLAYED = "makes an instance of it, `oasis replay` replays it"
 EXPECTED = f"a trace ({', '.join(FORMATS)})"
 
 
 def read_plain(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | TraceSource,
     *,
     virtual_cluster: str = "",
     max_gpus: int | None = None,
@@ -59,8 +58,8 @@ def read_plain(
 
     Parameters
     ----------
-    path : path
-        The file, compressed or not; ``-``: standard input.
+    path : path or TraceSource
+        The file, compressed or not; ``-``: standard input; or what was read of it.
     virtual_cluster : str
         Only the jobs of this virtual cluster (Philly's format only); empty: all.
     max_gpus : int, optional
@@ -96,53 +95,33 @@ def read_plain(
     >>> [(job.id, job.submitted) for job in trace.jobs], trace.kept
     ([('a', 0.0)], 'kept 1 of 2 jobs: 1 by GPUs (1..4)')
     """
-    source = read_source(path)
-    trace = FORMATS[format or format_of(source)]
-    return plain_jobs(
-        source,
-        trace,
-        reading_options(trace, {"virtual_cluster": virtual_cluster, **(options or {})}),
-        max_gpus=max_gpus,
-        first=first,
-        jobs=jobs,
-    )
-
-
-def plain_jobs(
-    source: TraceSource,
-    trace: JobTrace,
-    options: TraceOptions,
-    *,
-    max_gpus: int | None = None,
-    first: int = 0,
-    jobs: int | None = None,
-) -> PlainTrace:
-    """The jobs of `source`, read as `trace`; parameters and errors are those of `read_plain`."""
-    table = trace.table(source, options)
-    table.choose(options)
-    notes = [*table.notes, *table.models_note]
-    if options.cpu_jobs:
-        count = int((table.frame["gpus"] == 0).sum())
-        table.frame = table.frame.assign(gpus=table.frame["gpus"].clip(lower=1))
+    source = path if isinstance(path, TraceSource) else read_source(path)
+    kind = FORMATS[format or format_of(source)]
+    given = reading_options(kind, {"virtual_cluster": virtual_cluster, **(options or {})})
+    trace = kind.table(source, given)
+    trace.choose(given)
+    notes = [*trace.notes, *trace.models_note]
+    if given.cpu_jobs:
+        count = int((trace.frame["gpus"] == 0).sum())
+        trace.frame = trace.frame.assign(gpus=trace.frame["gpus"].clip(lower=1))
         notes += [f"jobs without GPUs, which hold one each here: {count}"] if count else []
     # A replay gives out GPUs, so a job without any has nothing to wait for.
-    table.keep("cpu_jobs", table.frame["gpus"] > 0, "without GPUs")
+    trace.keep("cpu_jobs", trace.frame["gpus"] > 0, "without GPUs")
     if max_gpus is not None:
-        table.keep("gpus", table.frame["gpus"] <= max_gpus, f"by GPUs (1..{max_gpus})")
+        trace.keep("gpus", trace.frame["gpus"] <= max_gpus, f"by GPUs (1..{max_gpus})")
     # The sort is stable: jobs of one instant stay in the order of the file.
-    table.frame = table.frame.sort_values("submitted", kind="stable")
-    table.keep("skip", slice(first, None), f"by skip ({first})")
-    table.keep("max_jobs", slice(None, jobs), f"by max_jobs ({jobs})")
-    table.left_out = {rule: count for rule, count in table.left_out.items() if count}
-    rows = table.frame
-    if not len(rows):
-        what = "no rows" if table.is_whole and not table.malformed else table.kept
+    trace.frame = trace.frame.sort_values("submitted", kind="stable")
+    trace.keep("skip", slice(first, None), f"by skip ({first})")
+    trace.keep("max_jobs", slice(None, jobs), f"by max_jobs ({jobs})")
+    trace.left_out = {rule: count for rule, count in trace.left_out.items() if count}
+    if not len(trace.frame):
+        what = "no rows" if trace.is_whole and not trace.malformed else trace.kept
         raise InstanceError(
             "jobs", f"expected at least one job, got none from {source.path}: {what}"
         )
-    times = {name: rows[name] - rows["submitted"].iloc[0] for name in TIMES}
-    table.frame, table.notes = rows.assign(**times), tuple(notes)
-    return table
+    trace.count_from(trace.frame["submitted"].iloc[0])
+    trace.notes = tuple(notes)
+    return trace
 
 
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:

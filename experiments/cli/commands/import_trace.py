@@ -203,7 +203,7 @@ def _import(
     fixed = frozenset(given) if all_jobs else None
     with located_at(source=file), naming_flags(options_of(trace.options)):
         instance, jobs, options = trace.imported(file, options, fixed)
-        made = elastic_from_window(jobs.frame, jobs.start, options) if workload else None
+        made = elastic_from_window(jobs.frame, options) if workload else None
     if made is None:
         _write(instance, output, fixed)
         return

@@ -10,12 +10,12 @@ from oasis.simulator.run import replay
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.table import pd
 
-JOBS = {"id": ["a", "b"], "submitted": [100.0, 130.0], "duration": [60.0, 30.0], "gpus": [4, 1]}
+JOBS = {"id": ["a", "b"], "submitted": [0.0, 30.0], "duration": [60.0, 30.0], "gpus": [4, 1]}
 
 
 def test_a_fifo_cluster_with_room_runs_them_as_recorded() -> None:
     options = MachineOptions(worker_servers=2, gpus_per_server=4, elasticity=1.0)
-    made = elastic_from_window(options.sized(pd.DataFrame(JOBS)), 100.0, options)
+    made = elastic_from_window(options.sized(pd.DataFrame(JOBS)), options)
     outcome = replay(made.workload, FIFO(), **made.options)
     assert [job.job_id for job in outcome.jobs] == ["a", "b"]
     assert sum(job.work_done for job in outcome.jobs) == pytest.approx(4 * 60 + 30)
@@ -23,5 +23,5 @@ def test_a_fifo_cluster_with_room_runs_them_as_recorded() -> None:
 
 def test_no_job_may_have_fewer_workers_than_recorded() -> None:
     options = MachineOptions(elasticity=0.5)
-    made = elastic_from_window(options.sized(pd.DataFrame(JOBS)), 100.0, options)
+    made = elastic_from_window(options.sized(pd.DataFrame(JOBS)), options)
     assert [job.max_workers for job in made.workload.jobs] == [4, 1]

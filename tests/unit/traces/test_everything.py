@@ -155,9 +155,9 @@ def test_the_busiest_moment_is_that_of_the_recorded_runs_where_they_are_known() 
     at_once = options.sized(pd.DataFrame([job, job | {"id": "b"}]).assign(started=float("nan")))
     in_turn = at_once.assign(started=[0.0, 3600.0])
     for frame, most, slots in ((at_once, 8, 2), (in_turn, 4, 4)):
-        jobs = jobs_of(frame, 0.0, options)
+        jobs = jobs_of(frame, options)
         assert busiest(frame, frame["workers"]) == most
-        assert last_slot(frame, 0.0, jobs, options) == slots
+        assert last_slot(frame, jobs, options) == slots
         assert ps_counts(frame, jobs).tolist() == [1, 1]
 
 

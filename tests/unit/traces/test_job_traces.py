@@ -232,7 +232,7 @@ def test_elastic_jobs_do_the_recorded_work(tmp_path: Path) -> None:
     path.write_text(PLAIN_ROWS, encoding="utf-8")
     options = PlainOptions(start="first", worker_servers=5, gpus_per_server=8, elasticity=1.5)
     _, trace, _ = PLAIN.imported(path, options)
-    workload = elastic_from_window(trace.frame, trace.start, options).workload
+    workload = elastic_from_window(trace.frame, options).workload
     assert [machine.amounts[0] for machine in workload.site.machines] == [8.0] * 5
     jobs = [(j.id, j.arrival, j.work, j.min_workers, j.max_workers) for j in workload.jobs]
     assert jobs == [

@@ -38,7 +38,7 @@ def names(records, **options):
 def built(records, **options):
     wide = {"max_duration": 1e9, "min_duration": 0.0, "min_gpus": 1}
     trace, options = chosen(records, **wide | options)
-    return jobs_of(trace.frame, trace.start, options)
+    return jobs_of(trace.frame, options)
 
 
 def one_job(rec, **options):
