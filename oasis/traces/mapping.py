@@ -181,7 +181,7 @@ def ps_counts(frame: Frame, jobs: Sequence[Job]) -> IntArray:
 
 def busiest(frame: Frame, amount: Any) -> float:
     """The most of `amount` (jobs,) that the recorded runs hold at one time."""
-    begins, amount = _begins(frame), np.asarray(amount)
+    begins, amount = _begins(frame), np.asarray(amount, dtype=float)
     times = np.concatenate([begins + frame["duration"], begins])
     changes = np.concatenate([-amount, amount])
     # At one time an end sorts before a beginning.
