@@ -179,11 +179,11 @@ class PlainTrace(Summarised):
         short, long = options.min_duration, options.max_duration
         fits = self.frame["duration"].between(short, long)
         self.keep("duration", fits, f"by duration ({short:.10g}..{long:.10g} s)")
-        begin = _start(self.frame, options) if begin is None else begin
+        length = options.arrival_slots * options.slot_seconds
+        begin = _start(self.frame, options, length) if begin is None else begin
         self.window_start = clock.show(begin)
-        submitted, end = self.frame["submitted"], begin + options.window_seconds
         since = f"{options.arrival_slots} slots from {self.window_start}"
-        inside = (begin <= submitted) & (submitted < end)
+        inside = self.frame["submitted"].between(begin, begin + length, inclusive="left")
         self.keep("window", inside, f"outside the window ({since})")
         self.keep("stride", slice(None, None, options.stride), f"by stride ({options.stride})")
         words = f"by max_jobs ({options.max_jobs}, {options.keep})"
@@ -283,13 +283,13 @@ def _widened(options: Options, jobs: Frame, fixed: Collection[str], begin: float
     return replace(options, **wide)
 
 
-def _start(jobs: Frame, options: TraceOptions) -> float:
+def _start(jobs: Frame, options: TraceOptions, length: float) -> float:
     """Submission of the first job, or of the one that opens the window with the most work."""
     submitted = jobs["submitted"].to_numpy()
     if options.start == "first" or not len(jobs):
         return float(submitted[0]) if len(jobs) else 0.0
     work = np.concatenate([[0.0], np.cumsum(jobs["workers"] * jobs["duration"])])
-    ends = np.searchsorted(submitted, submitted + options.window_seconds)
+    ends = np.searchsorted(submitted, submitted + length)
     # All jobs of the instant at which a window opens are
     # in it; of equal windows, `argmax` takes the first.
     begins = np.searchsorted(submitted, submitted)

@@ -131,11 +131,6 @@ class TraceOptions:
         False, "go on even if more than half of the rows cannot be used", reading=True
     )
 
-    @property
-    def window_seconds(self) -> float:
-        """Length of the window."""
-        return self.arrival_slots * self.slot_seconds
-
     def __post_init__(self) -> None:
         for name in ("time_unit", "duration_unit"):
             value = getattr(self, name)

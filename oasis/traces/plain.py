@@ -143,15 +143,10 @@ def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOption
     """Options of a format, with those `given`; empty ones are not given."""
     wanted = {name: value for name, value in given.items() if value not in ("", None)}
     known = {entry.name for entry in fields(trace.options) if entry.metadata["reading"]}
-    for name in wanted:
-        if name not in known:
-            formats = [
-                other.name
-                for other in FORMATS.values()
-                if name in {entry.name for entry in fields(other.options)}
-            ]
-            expected = f"is an option of {' and '.join(formats) or 'no format'}"
-            raise InstanceError(name, f"{expected}, the file is read as {trace.name}")
+    for name in set(wanted) - known:
+        having = [t.name for t in FORMATS.values() if name in t.options.__dataclass_fields__]
+        expected = f"is an option of {' and '.join(having) or 'no format'}"
+        raise InstanceError(name, f"{expected}, the file is read as {trace.name}")
     return trace.options(**wanted)  # type: ignore[arg-type]
 
 
@@ -217,16 +212,11 @@ def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
     if set(NODE_COLUMNS) <= header:
         takes = "`oasis import openb PODS FILE -o instance.json` takes it"
         return FileKind(NODES, NODES_LOOK, takes)
-    by_header = [
-        trace for trace in FORMATS.values() if trace.header and set(trace.header) <= header
-    ]
-    for trace in by_header or FORMATS.values():
-        if by_header or (trace.finds is not None and trace.finds(lines, document)):
-            return _kind(trace)
-    return None
-
-
-def _kind(trace: JobTrace) -> FileKind:
-    files = "openb FILE NODES" if trace.name == PODS.name else f"{trace.name} FILE"
+    by_header = (one for one in FORMATS.values() if one.header and set(one.header) <= header)
+    by_lines = (one for one in FORMATS.values() if one.finds and one.finds(lines, document))
+    trace = next(by_header, None) or next(by_lines, None)
+    if trace is None:
+        return None
+    files = "openb FILE NODES" if trace is PODS else f"{trace.name} FILE"
     takes = f"`oasis import {files} -o instance.json` {_REPLAYED}"
     return FileKind(trace.name, trace.looks, takes, is_table=trace.is_table)
