@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +20,13 @@ from oasis.model.rounding import FloatArray
 from oasis.traces.job_table import TABLE, build, check_choice
 from oasis.traces.mapping import RESOURCES, busiest, chosen, jobs_of, last_slot, ps_counts
 from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_instance import TableFormat, table_trace
+from oasis.traces.plain_instance import table_trace
 from oasis.traces.table import (
     NEVER_SCHEDULED,
-    Faults,
     Frame,
     Rows,
     TraceSource,
-    cells_of,
-    csv_layout,
+    csv_rows,
     pd,
     read_source,
 )
@@ -70,20 +68,20 @@ GB_PER_MIB = 1.048576e-3
 GPU_LABEL = "gpu"  # of a node: its model; pods may ask for some
 
 
-def read_nodes(source: TraceSource, *, allow_malformed: bool = False) -> tuple[Frame, Faults]:
+def read_nodes(source: TraceSource, *, allow_malformed: bool = False) -> tuple[Frame, Rows]:
     """The machines of a node list, with cores and GB, and its rows that cannot be used."""
-    faults = Faults()
-    rows = Rows(cells_of(source, csv_layout(source), NODE_COLUMNS, faults), faults)
+    rows = csv_rows(source, NODE_COLUMNS)
     columns = {
         "sn": rows.texts("sn"),
-        "cpu": rows.number("cpu_milli", "cpu_milli") / 1000,
-        "memory_gb": rows.number("memory_mib", "memory_mib") * GB_PER_MIB,
-        "gpu": rows.number("gpu", "gpu", whole=True),
+        "cpu": rows.number("cpu_milli") / 1000,
+        "memory_gb": rows.number("memory_mib") * GB_PER_MIB,
+        "gpu": rows.number("gpu", whole=True),
         "model": rows.texts("model"),
     }
-    nodes = pd.DataFrame(columns, index=rows.lines)[rows.settle("sn")]
-    faults.check_usable(len(nodes), source.name, allow_malformed=allow_malformed)
-    return nodes, faults
+    rows.unique("sn")
+    nodes = pd.DataFrame(columns, index=rows.lines)[rows.settle()]
+    rows.check_usable(len(nodes), allow_malformed=allow_malformed)
+    return nodes, rows
 
 
 def cluster_of(nodes: Frame, options: OpenbOptions) -> Cluster:
@@ -276,51 +274,22 @@ def _source(path: str | os.PathLike[str], kind: str, looks: str) -> TraceSource:
     return source
 
 
-POD_COLUMNS = {
-    **{"id": "name", "submitted": "creation_time", "started": "scheduled_time"},
-    **{"ended": "deletion_time", "gpus": "num_gpu", "state": "pod_phase", "model": "gpu_spec"},
-}
-AMOUNTS = ("cpu_milli", "memory_mib", "gpu_milli")
-
-
-def _pod_rows(
-    source: TraceSource, options: OpenbOptions
-) -> tuple[Rows, Mapping[str, str], list[str]]:
-    """The pods; two of the columns are not in every list of the trace."""
-    layout, faults = csv_layout(source), Faults()
-    absent = {"gpu_spec", "pod_phase"} - set(layout.header)
-    wanted = [name for name in (*POD_COLUMNS.values(), *AMOUNTS, "qos") if name not in absent]
-    return Rows(cells_of(source, layout, wanted, faults), faults), POD_COLUMNS, []
-
-
-def _amounts(rows: Rows, duration: FloatArray, gpus: FloatArray, _: Any) -> dict[str, Any]:
+def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
     """What a worker of a pod asks for: CPUs and memory are of the whole pod, shared evenly."""
+    gpus = found["gpus"]
     rows.reject(gpus % 1 != 0, "bad num_gpu")
-    share = rows.number("gpu_milli", "gpu_milli") / 1000
+    share = rows.number("gpu_milli") / 1000
     # gpu_milli is the share of each GPU of the pod, so it is 0 exactly if there is none.
     rows.reject(((gpus > 0) != (share > 0)) | (share > 1), "bad gpu_milli")
     workers = np.fmax(1, gpus)
     models = [[model for model in text.split("|") if model] for text in rows.texts("gpu_spec")]
-    return {
+    found |= {
         **{"qos": rows.texts("qos"), "workers": workers.astype(np.int64), "gpu": share},
-        "cpu": rows.number("cpu_milli", "cpu_milli") / 1000 / workers,
-        "memory_gb": rows.number("memory_mib", "memory_mib") * GB_PER_MIB / workers,
+        "cpu": rows.number("cpu_milli") / 1000 / workers,
+        "memory_gb": rows.number("memory_mib") * GB_PER_MIB / workers,
         "requires": [{GPU_LABEL: those} if those else {} for those in models],
         "is_share": (share > 0) & (share < 1),
     }
 
 
-PODS = table_trace(
-    "openb",
-    "Alibaba openb 2023",
-    TableFormat(
-        rows=_pod_rows,
-        states={"Running": "", "Pending": ""},  # phases of pods that the list says an end of
-        never=NEVER_SCHEDULED,
-        check=_amounts,
-    ),
-    options=OpenbOptions,
-    licence="Apache-2.0, alibaba/clusterdata",
-    looks="the pod list of the openb trace",
-    header=("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time"),
-)
+PODS = table_trace("openb", OpenbOptions, check=_amounts)

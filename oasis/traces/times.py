@@ -15,7 +15,7 @@ import numpy as np
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
 from oasis.traces.options import UNIT_SECONDS, UNIT_WORDS, UNITS, TraceOptions
-from oasis.traces.table import LARGEST, MalformedError, Objects, numbers, pd
+from oasis.traces.table import LARGEST, NUMBER, MalformedError, Objects, numbers, pd
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
@@ -49,6 +49,7 @@ NAMED = re.compile(  # 1h30m, 2 days 4 hours, PT1H30M
         for unit in LONGEST_FIRST
     )
 )
+MINUTES = re.compile(r"\d+:\d\d")  # mm:ss; in a column of hours, as likely hours and minutes
 DURATION = "a number >= 0, or days, hours, minutes and seconds as d-hh:mm:ss"
 # Medians outside of this are those of hours as small numbers, or of milliseconds.
 SHORTEST_MEDIAN = 1.0
@@ -56,7 +57,7 @@ LONGEST_MEDIAN = 30 * 86400.0
 
 
 class _Found:
-    """What was found in each text of a column: a form with its moments, or a problem."""
+    """What was found in each text of a column: a form with its moments, or some problems."""
 
     def __init__(self, size: int) -> None:
         self.form, self.problem = np.full(size, "", dtype=object), np.full(size, "", dtype=object)
@@ -76,13 +77,15 @@ class TraceTimes:
         self.unit = options.time_unit  # of numbers; empty: seconds, or what they look like
         self._is_dated = is_dated and not self.unit
         self._counts = bool(self.unit)  # whether every number is a time since some moment
-        self._date_of_digits = ""  # its format, if most numbers are such
+        self._digits = 0  # of dates without signs, if most numbers are such
         self._separator = " "
         self._repeated = 0  # times that the clocks of the zone showed twice
         self._last: tuple[Sequence[str], _Found] = ([], _Found(0))
         self.form = LOCAL if self._is_dated else RELATIVE
+        self._wanted = f"expected {'' if self._is_dated else f'{RELATIVE}, '}{WANTED}; {OTHERS}"
         if self._format:
             _check_format(self._format)
+            self._wanted = f"expected --time-format {self._format!r}"
 
     def look_at(self, texts: Iterable[str], unit: str = "") -> None:
         """Find the form of a column, whose name ends with `unit`: that of most of its times."""
@@ -92,7 +95,7 @@ class TraceTimes:
         digits = [text for text in kept if text.isdecimal()]
         dates = [text for text in digits if _is_date_of_digits(text)]
         is_dates = bool(dates) and 2 * len(dates) >= len(digits) and not self._counts
-        self._date_of_digits = DATES_OF_DIGITS[len(dates[0])] if is_dates else ""
+        self._digits = len(dates[0]) if is_dates else 0
         if not self._counts and not self._is_dated and not is_dates:
             values = numbers(kept)
             # A name such as submit_ms is believed, unless the numbers are dates of our time.
@@ -101,19 +104,17 @@ class TraceTimes:
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
         found = self._parse(kept, self._format)
         self._last = (kept, found)
-        forms = [form for form in found.form.tolist() if form]
-        if forms:
-            # Of forms that are equally frequent, the one that came first.
-            self.form = Counter(forms).most_common(1)[0][0]
+        # Of forms that are equally frequent, the one that came first.
+        forms = Counter(form for form in found.form.tolist() if form)
+        self.form = forms.most_common(1)[0][0] if forms else self.form
         parts = (match[2] for match in map(ISO.fullmatch, kept) if match and match[3])
         self._separator = next(parts, " ")
 
     def notes(self) -> list[str]:
         """Notes on how the times were read, which affect what the numbers mean."""
-        if not self._repeated:
-            return []
         told = "in the hour that clocks repeat in autumn, read as the first of the two"
-        return [f"times of {self._zone} {told}: {self._repeated}"]
+        many = self._repeated
+        return [f"times of {self._zone} {told}: {many}"] if many else []
 
     def column(self, texts: Sequence[str], name: str, unit: str = "") -> tuple[FloatArray, Objects]:
         """Seconds of the times in a column (NaN: none), and the faults of the others (or None)."""
@@ -123,21 +124,35 @@ class TraceTimes:
             found = self._parse(texts, self._format)
         form, problem, seconds = found.form, found.problem, found.seconds
         self._repeated += int(np.sum((found.second != seconds) & (form != "")))
-        for other in {*form} - {"", self.form}:
-            hint = "; --time-zone says which" if {other, self.form} == {LOCAL, ZONED} else ""
-            problem[form == other] = f"{other}, but most are {self.form}{hint}"
         if self.form == RELATIVE:  # below 0, it often stands for an unknown time
             problem[(form == RELATIVE) & (seconds < 0)] = f"below 0, expected {RELATIVE}"
-            seconds = seconds * UNIT_SECONDS[unit or self.unit]
+            seconds = seconds * UNIT_SECONDS[self.unit or unit]
         faults = np.full(len(texts), None, dtype=object)
         known: dict[str, MalformedError] = {}
-        for k in np.flatnonzero(problem != "").tolist():
-            told = problem[k]
-            shown = f"{texts[k]!r:.40}, {self._expected(self._format)}"
-            fault = MalformedError(f"bad {name}: {told}", shown if told == NOT_A_TIME else "")
-            faults[k] = known.setdefault(told, fault)
-        seconds[problem != ""] = nan
+        for k in np.flatnonzero((form != self.form) | (problem != "")).tolist():
+            told = problem[k] or self._problem(texts[k], form[k])
+            shown = f"{texts[k]!r:.40}, {self._wanted}" if told == NOT_A_TIME else ""
+            faults[k] = known.setdefault(told, MalformedError(f"bad {name}: {told}", shown))
+            seconds[k] = nan
         return seconds, faults
+
+    def _problem(self, text: str, form: str) -> str:
+        """Why a text is no time of this trace."""
+        if form:
+            hint = "; --time-zone says which" if {form, self.form} == {LOCAL, ZONED} else ""
+            return f"{form}, but most are {self.form}{hint}"
+        if not text or NO_TIME.fullmatch(text):
+            return f"{'unknown' if text else 'empty'}, {self._wanted}"
+        if self._format or not NUMBER.fullmatch(text):
+            return NOT_A_TIME
+        if np.isinf(float(text)):
+            return f"too large a number, {self._wanted}"
+        if self._digits and text.isdecimal():
+            hint = f"--time-format {DATES_OF_DIGITS[self._digits]} reads it"
+            return f"a date of {self._digits} digits, {self._wanted.replace(OTHERS, hint)}"
+        digits = f" of {len(text)} digits" if text.isdecimal() else ""
+        years = f"which is no epoch time of the years {FIRST_YEAR} to {LAST_YEAR}"
+        return f"a number{digits}, {years}, {self._wanted}"
 
     def second(self, texts: Sequence[str], seconds: FloatArray) -> FloatArray:
         """The second moments that local times name, where clocks go back; else `seconds`."""
@@ -167,33 +182,26 @@ class TraceTimes:
         if self.form in EPOCH:
             return str(round(seconds * EPOCH[self.form]))
         time = datetime.fromtimestamp(seconds, self._zone or UTC)
-        if self.form == LOCAL:
-            time = time.replace(tzinfo=None)
+        time = time.replace(tzinfo=None) if self.form == LOCAL else time
         return time.isoformat(sep=self._separator)
 
     def _parse(self, texts: Sequence[str], pattern: str) -> _Found:
-        """Form, seconds, the second moment of that name, and problem of each text."""
+        """Form, seconds and the second moment of that name of each text."""
         found = _Found(len(texts))
         if pattern:
             zoned = np.full(len(texts), "%z" in pattern)
-            found.problem[:] = NOT_A_TIME
             self._place(found, np.arange(len(texts)), list(texts), pattern, zoned)
-        else:
-            self._number(found, texts)
-            parts = [(k, match) for k, match in enumerate(map(ISO.fullmatch, texts)) if match]
-            places = np.array([k for k, _ in parts], dtype=int)
-            found.problem[places] = "a date or a time of day that does not exist"
-            zones = [(match[4] or "").upper().replace("UTC", "Z") for _, match in parts]
-            moments = [
-                f"{match[1]}T{(match[3] or '00:00').replace(',', '.')}{zone}"
-                for (_, match), zone in zip(parts, zones, strict=True)
-            ]
-            self._place(found, places, moments, "ISO8601", np.array(zones, dtype=object) != "")
-        for k in np.flatnonzero(found.problem == NOT_A_TIME).tolist():
-            if not texts[k] or NO_TIME.fullmatch(texts[k]):
-                found.problem[k] = (
-                    f"{'unknown' if texts[k] else 'empty'}, {self._expected(pattern)}"
-                )
+            return found
+        self._number(found, texts)
+        parts = [(k, match) for k, match in enumerate(map(ISO.fullmatch, texts)) if match]
+        places = np.array([k for k, _ in parts], dtype=int)
+        found.problem[places] = "a date or a time of day that does not exist"
+        zones = [(match[4] or "").upper().replace("UTC", "Z") for _, match in parts]
+        moments = [
+            f"{match[1]}T{(match[3] or '00:00').replace(',', '.')}{zone}"
+            for (_, match), zone in zip(parts, zones, strict=True)
+        ]
+        self._place(found, places, moments, "ISO8601", np.array(zones, dtype=object) != "")
         return found
 
     def _place(self, found: _Found, place: Any, texts: list[str], form: str, zoned: Any) -> None:
@@ -210,9 +218,8 @@ class TraceTimes:
                 for is_first in (True, False)
             )
             left_out = exists & ~zoned & np.asarray(early.isna())
-            found.problem[place[left_out]] = (
-                f"a time of day that the clocks of {self._zone} left out"
-            )
+            told = f"a time of day that the clocks of {self._zone} left out"
+            found.problem[place[left_out]] = told
             exists &= ~left_out
             first, second = (
                 np.where(zoned, first, each.as_unit("us").asi8 / 1e6) for each in (early, late)
@@ -229,38 +236,22 @@ class TraceTimes:
 
     def _number(self, found: _Found, texts: Sequence[str]) -> None:
         """Put the times that are numbers into `found`."""
-        expected, values = self._expected(""), numbers(texts)
-        finite, form = np.isfinite(values), found.form
+        values, form = numbers(texts), found.form
+        finite = np.isfinite(values)
         for name, ticks in EPOCH.items():
             form[(values / ticks >= FIRST_SECOND) & (values / ticks < LAST_SECOND)] = name
-        form[finite & (self._counts | ((np.abs(values) < FIRST_SECOND) & (not self._is_dated)))] = (
-            RELATIVE
-        )
+        small = (np.abs(values) < FIRST_SECOND) & (not self._is_dated)
+        form[finite & (self._counts | small)] = RELATIVE
         if self._any_year:
             form[finite & (form == "")] = SECONDS if self._is_dated else RELATIVE
-        found.problem[form == ""] = NOT_A_TIME
-        found.problem[np.isinf(values)] = f"too large a number, {expected}"
-        years = f"which is no epoch time of the years {FIRST_YEAR} to {LAST_YEAR}"
-        for k in np.flatnonzero(finite & (form == "")).tolist():
-            digits = f" of {len(texts[k])} digits" if texts[k].isdecimal() else ""
-            found.problem[k] = f"a number{digits}, {years}, {expected}"
-        if self._date_of_digits:  # a mistyped one is no number of seconds
-            length = next(n for n, each in DATES_OF_DIGITS.items() if each == self._date_of_digits)
-            hint = f"--time-format {self._date_of_digits} reads it"
-            whole = np.array([text.isdecimal() for text in texts], dtype=bool)
-            found.problem[whole] = f"a date of {length} digits, {expected.replace(OTHERS, hint)}"
-            form[whole] = ""
+        if self._digits:  # a mistyped one is no number of seconds
+            form[[text.isdecimal() for text in texts]] = ""
         found.seconds[:] = values / [EPOCH.get(name, 1) for name in form.tolist()]
         # Nanoseconds have 19 digits, a float has 16: they are divided before they are rounded.
         for k in np.flatnonzero(finite & (values > LARGEST) & (form != "")).tolist():
             if texts[k].isdecimal():
                 found.seconds[k] = int(texts[k]) / EPOCH.get(form[k], 1)
         found.second[:] = found.seconds
-
-    def _expected(self, pattern: str) -> str:
-        if pattern:
-            return f"expected --time-format {pattern!r}"
-        return f"expected {WANTED if self._is_dated else f'{RELATIVE}, {WANTED}'}; {OTHERS}"
 
 
 def _is_date_of_digits(text: str) -> bool:
@@ -309,10 +300,16 @@ class Durations:
             self._numbers.append(told)
             self._column = name
         seconds = values * UNIT_SECONDS[self.unit]
-        for k in np.flatnonzero(np.isnan(values)).tolist():
-            seconds[k] = elapsed_seconds(texts[k])
         faults = np.full(len(texts), None, dtype=object)
-        faults[np.isnan(seconds)] = MalformedError(f"bad {name}", expected=DURATION)
+        words = UNIT_WORDS.get(self.unit, "")
+        unsure = MalformedError(f"bad {name}: mm:ss or hh:mm in {words}", expected="hh:mm:ss")
+        for k in np.flatnonzero(np.isnan(values)).tolist():
+            if self.unit in ("h", "d") and MINUTES.fullmatch(texts[k]):
+                faults[k] = unsure
+            else:
+                seconds[k] = elapsed_seconds(texts[k])
+        bad = np.isnan(seconds) & np.equal(faults, None)
+        faults[bad] = MalformedError(f"bad {name}", expected=DURATION)
         return seconds, faults
 
     def notes(self) -> list[str]:

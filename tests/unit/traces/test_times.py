@@ -264,7 +264,6 @@ def test_the_start_of_a_window_keeps_its_digits(form: str) -> None:
         ("02:30:00", 9000.0),
         ("1-00:00:00", 86400.0),
         ("00:00:10.5", 10.5),
-        ("05:10", 310.0),
         ("123:00:00", 442800.0),
         ("2 days 03:00:00", 183600.0),
         ("1 day, 03:00:00", 97200.0),
@@ -278,6 +277,12 @@ def test_the_start_of_a_window_keeps_its_digits(form: str) -> None:
 def test_elapsed_times(text: str, expected: float) -> None:
     assert duration(text, "") == expected
     assert duration(text, "h") == expected  # they state their own units
+
+
+def test_two_parts_in_a_column_of_hours_may_be_hours_and_minutes() -> None:
+    assert duration("05:10", "min") == 310.0
+    with pytest.raises(MalformedError, match=r"^bad Elapsed: mm:ss or hh:mm in days$"):
+        duration("05:10", "d")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from oasis.traces import PhillyOptions, PlainOptions, read_instance
 from oasis.traces.job_table import FIELDS, PlainTrace
 from oasis.traces.mapping import MachineOptions, jobs_of
 from oasis.traces.openb import OpenbOptions
-from oasis.traces.table import Faults, Rows, cells_of, csv_layout, malformed_lines, pd, read_source
+from oasis.traces.table import csv_rows, malformed_lines, pd, read_source
 from oasis.workloads import generate
 
 HOUR = 3600.0
@@ -48,12 +48,13 @@ def one_job(rec, **options):
 def table(tmp_path, text, key=None):
     path = tmp_path / "table.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    source, faults = read_source(path), Faults()
-    rows = Rows(cells_of(source, csv_layout(source), ("a", "b"), faults), faults)
-    numbers = rows.number("a", "a")
-    good = rows.settle(key)
+    rows = csv_rows(read_source(path), ("a", "b"))
+    numbers = rows.number("a")
+    if key:
+        rows.unique(key)
+    good = rows.settle()
     found = list(zip(rows.lines[good].tolist(), numbers[good].tolist(), strict=True))
-    return SimpleNamespace(rows=found, malformed=faults.malformed)
+    return SimpleNamespace(rows=found, malformed=rows.malformed)
 
 
 def test_columns_may_come_in_any_order_and_number(tmp_path):
