@@ -67,7 +67,7 @@ from oasis.simulator.speed import (
 )
 from oasis.simulator.workload import Workload
 from oasis.traces.mapping import MachineOptions
-from oasis.traces.window import JobRecord, Window
+from oasis.traces.table import Frame
 
 FORMAT, VERSION = "oasis-elastic-workload", 1
 SPAN = Number(above=True, maximum=LARGEST_COUNT)
@@ -486,8 +486,8 @@ def _speed(found: ElasticFile) -> TrainingSpeed:
     )
 
 
-def elastic_from_window(window: Window, options: MachineOptions) -> Workload:
-    """Let the jobs of a trace grow and shrink.
+def elastic_from_window(frame: Frame, options: MachineOptions) -> Workload:
+    """Let the jobs of a trace, in a window that begins at 0 s, grow and shrink.
 
     A job may run with one worker and with up to ``options.elasticity`` times the recorded ones; it
     begins with as many as recorded. Its work is what the recorded workers did in the recorded time,
@@ -509,19 +509,21 @@ def elastic_from_window(window: Window, options: MachineOptions) -> Workload:
             "version": VERSION,
             "resources": list(machine["capacity"]),  # type: ignore[call-overload]
             "machines": [machine],
-            "jobs": [
-                _elastic_job(record, window.start, options.elasticity) for record in window.records
-            ],
+            "jobs": [_elastic_job(job, options.elasticity) for job in frame.to_dict("records")],
         }
     )
 
 
-def _elastic_job(record: JobRecord, start: float, elasticity: float) -> dict[str, Any]:
-    most = max(record.workers, round(elasticity * record.workers))
+def _elastic_job(job: Mapping[str, Any], elasticity: float) -> dict[str, Any]:
+    workers = job["workers"]
     return {
-        "id": record.id,
-        "arrival": record.submitted - start,
-        "work": record.size,
-        "workers": {"min": 1, "initial": record.workers, "max": most},
-        "worker": dict(record.demand),
+        "id": job["id"],
+        "arrival": job["submitted"],
+        "work": workers * job["duration"],
+        "workers": {
+            "min": 1,
+            "initial": workers,
+            "max": max(workers, round(elasticity * workers)),
+        },
+        "worker": {name: job[name] for name in ("gpu", "cpu", "memory_gb")},
     }

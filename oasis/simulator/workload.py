@@ -165,6 +165,11 @@ def _check_rigid(k: int, job: PlainJob, most: int) -> None:
     if not 1 <= job.gpus <= most:
         expected = f"expected 1..{most}, got {job.gpus} (job {job.id!r})"
         raise InstanceError(f"jobs[{k}].gpus", expected)
+    check_times(k, job)
+
+
+def check_times(k: int, job: PlainJob) -> None:
+    """Refuse times of the job at place `k` that a simulation cannot add up."""
     if not 0 <= job.duration <= LARGEST_COUNT:
         raise InstanceError(f"jobs[{k}].duration", f"expected {SECONDS}, got {job.duration:g}")
     if not 0 <= job.submitted <= LARGEST_COUNT:

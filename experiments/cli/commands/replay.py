@@ -34,9 +34,9 @@ from oasis.model.instance_file import parse_json
 from oasis.simulator import Workload
 from oasis.simulator.elastic import FORMAT, elastic_from_dict
 from oasis.simulator.workload import rigid_workload_on
-from oasis.traces import PlainTrace, malformed_sentences
+from oasis.traces import PlainTrace, malformed_sentences, read_plain
 from oasis.traces.job_table import SHARES
-from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
+from oasis.traces.plain import EXPECTED, FORMATS, format_of
 from oasis.traces.plain_instance import is_table_of_records
 from oasis.traces.table import TraceSource, read_trace, source_of
 
@@ -215,8 +215,8 @@ def read_jobs(
 ) -> PlainTrace:
     """The plain jobs of a trace; errors name the file and the flags."""
     with located_at(source=source.path), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
-        kind = FORMATS[format or format_of(source, expected)]
-        return plain_jobs(source, kind, reading_options(kind, given), **limits)  # type: ignore[arg-type]
+        format = format or format_of(source, expected)
+        return read_plain(source, format=format, options=given, **limits)
 
 
 def how_it_was_read(trace: PlainTrace) -> list[str]:

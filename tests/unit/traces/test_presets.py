@@ -13,7 +13,6 @@ from baselines import EASY, FIFO
 from oasis.model.errors import InstanceError
 from oasis.simulator import replay, rigid_workload
 from oasis.traces import read_plain
-from oasis.traces.plain import FORMATS, format_of, plain_jobs
 from oasis.traces.table import MalformedError, TraceSource, cell, entry_rows, source_of
 from tests.oracle import fifo_easy
 
@@ -36,8 +35,7 @@ def test_fifo_and_easy_start_each_job_when_another_program_does(name: str, easy:
         limits = {"first": 400, "jobs": 250}
         with (DATA / name).open("rb") as stream:
             source = source_of(name, b"".join(islice(stream, 2000)))
-    kind = FORMATS[format_of(source)]
-    trace = plain_jobs(source, kind, kind.options(), max_gpus=8, **limits)
+    trace = read_plain(source, max_gpus=8, **limits)
     rows = [(job.submitted, job.duration, job.gpus) for job in trace.jobs]
     outcome = replay(rigid_workload(trace.jobs, 1, 8), EASY() if easy else FIFO())
     assert [job.start for job in outcome.jobs] == fifo_easy.starts(rows, 8, easy)
