@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import baselines
+from experiments.figures.dragon.readings import Coded, Released
 from experiments.figures.figure import Row
 from oasis.simulator import ElasticWorkload, Outcome, replay
 from oasis.simulator.elastic_generator import MODELS as PUBLISHED
@@ -199,7 +200,7 @@ DEFAULT, LOCALITY, DRAGON = "kubernetes-default", "locality-aware", "dragon"
 AS_CODED = "dragon (code)"  # with the choices of the public code where the text has others
 AS_RELEASED = "dragon (release)"  # the same of the authors' later release
 POLICIES = (DEFAULT, LOCALITY, DRAGON, AS_CODED, AS_RELEASED)
-READINGS = {AS_CODED: "code", AS_RELEASED: "release"}
+READINGS = {AS_CODED: Coded, AS_RELEASED: Released}
 RIGID = (DEFAULT, LOCALITY)  # these start no job with other workers than it asks for
 PARTS = ("elapsed", "running", "waiting", "scaling")
 
@@ -216,8 +217,7 @@ def measure(made: ElasticWorkload, policy: str) -> tuple[Row, Outcome]:
     >>> row["finished"], row["elapsed"] < 900
     (12, True)
     """
-    reading = READINGS.get(policy)
-    chosen = baselines.Dragon(reading=reading) if reading else baselines.make(policy)
+    chosen = READINGS[policy]() if policy in READINGS else baselines.make(policy)
     outcome = replay(made.workload, chosen, **made.options)
     jobs = outcome.jobs
     done = all(job.end is not None for job in jobs)

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from baselines import FIFO, SpeCon
+from baselines import FIFO
 from experiments.figures.figure import (
     Case,
     DirectFigure,
@@ -24,6 +24,7 @@ from experiments.figures.figure import (
 )
 from experiments.figures.specon.draws import LOSS, Draw, as_published, pooled_mean
 from experiments.figures.specon.models import FLAT_TAIL, LOOK, SCHEDULES, TABLE3
+from experiments.figures.specon.readings import OtherReading
 from experiments.plotting.canvas import LINES, MARKERS, axes, fill, ink, legend_below
 from oasis.scheduling import Policy
 from oasis.simulator import replay
@@ -76,7 +77,7 @@ def policy_of(choice: Choice | None, alpha: float = 0.01, interval: float = 30.0
     """
     if choice is None:
         return FIFO(placement="round-robin")
-    return SpeCon(alpha, interval, counted=choice.counted, rebalancing=choice.rebalancing)
+    return OtherReading(alpha, interval, choice.counted, choice.rebalancing)
 
 
 def shape_of(choice: Choice | None) -> dict[str, float]:
